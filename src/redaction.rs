@@ -35,21 +35,11 @@ const PARAMETERS: [&[u8]; 9] =
 
 /// Which octets are letters of Base64 in either alphabet (RFC 4648 §4 and §5). Every line that is written passes here,
 /// octet by octet.
-const LETTERS: [bool; 256] = {
-    let mut letters = [false; 256];
-    let mut octet = 0;
-    while octet < 256 {
-        #[expect(clippy::cast_possible_truncation, reason = "it is below 256")]
-        let letter = octet as u8;
-        letters[octet] = letter.is_ascii_alphanumeric() || matches!(letter, b'_' | b'-' | b'+' | b'/');
-        octet += 1;
-    }
-    letters
-};
+const LETTERS: [u16; 256] = octets(&[b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"]);
 
 /// `text` without its secrets.
 pub(crate) fn redact(text: &str) -> Cow<'_, str> {
-    let shown = Shown::of(text);
+    let shown = Shown::new(text);
     let octets = &*shown.octets;
     let (mut clean, mut kept, mut at, mut within_run) = (String::new(), 0, 0, false);
     while let Some(octet) = octets.get(at) {
@@ -112,7 +102,7 @@ struct Shown<'t> {
 }
 
 impl<'t> Shown<'t> {
-    fn of(text: &'t str) -> Self {
+    fn new(text: &'t str) -> Self {
         let mut shown = Self { octets: Cow::Borrowed(text.as_bytes()), places: None };
         for _ in 0..LAYERS {
             if !shown.unescape() {
@@ -352,7 +342,7 @@ fn digit(letter: u8) -> Option<u8> {
 }
 
 fn is_base64(octet: u8) -> bool {
-    LETTERS[usize::from(octet)]
+    LETTERS[usize::from(octet)] != 0
 }
 
 /// The letters of Base64 for addresses (RFC 4648 §5).

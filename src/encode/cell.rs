@@ -2,7 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use portico_actors::reply::Cell;
+use portico_actors::error::Result;
+use portico_actors::reply::{Batch, Cell};
 
 use super::strict;
 
@@ -15,6 +16,34 @@ pub(crate) enum Nesting {
     Plain,
 }
 
+/// Appends `before` and a row as a JSON array; nothing where one of its values cannot be read.
+pub(crate) fn write_row(
+    out: &mut Vec<u8>,
+    before: &[u8],
+    batch: &dyn Batch,
+    row: usize,
+    columns: usize,
+    nesting: Nesting,
+) -> Result<()> {
+    let start = out.len();
+    out.extend_from_slice(before);
+    out.push(b'[');
+    for column in 0..columns {
+        if column > 0 {
+            out.push(b',');
+        }
+        match batch.cell(row, column) {
+            Ok(cell) => write_cell(out, &cell, nesting),
+            Err(error) => {
+                out.truncate(start);
+                return Err(error);
+            }
+        }
+    }
+    out.push(b']');
+    Ok(())
+}
+
 /// Appends `cell` as one JSON value.
 pub(crate) fn write_cell(out: &mut Vec<u8>, cell: &Cell<'_>, nesting: Nesting) {
     match cell {
@@ -22,12 +51,10 @@ pub(crate) fn write_cell(out: &mut Vec<u8>, cell: &Cell<'_>, nesting: Nesting) {
         Cell::Boolean(true) => out.extend_from_slice(b"true"),
         Cell::Boolean(false) => out.extend_from_slice(b"false"),
         Cell::Integer(number) => out.extend_from_slice(itoa::Buffer::new().format(*number).as_bytes()),
-        Cell::Float(number) => {
-            write_float(out, number.is_finite(), f64::from(*number), |buffer| buffer.format_finite(*number).to_owned());
-        }
-        Cell::Double(number) => {
-            write_float(out, number.is_finite(), *number, |buffer| buffer.format_finite(*number).to_owned());
-        }
+        Cell::Float(number) if number.is_finite() => write_float(out, ryu::Buffer::new().format_finite(*number)),
+        Cell::Double(number) if number.is_finite() => write_float(out, ryu::Buffer::new().format_finite(*number)),
+        Cell::Float(number) => write_infinite(out, f64::from(*number)),
+        Cell::Double(number) => write_infinite(out, *number),
         Cell::Decimal(digits) => {
             // "NaN" and the infinities are no JSON numbers.
             if digits.ends_with(|last: char| last.is_ascii_digit()) {
@@ -49,17 +76,16 @@ pub(crate) fn write_cell(out: &mut Vec<u8>, cell: &Cell<'_>, nesting: Nesting) {
     }
 }
 
-fn write_float(out: &mut Vec<u8>, finite: bool, number: f64, format: impl FnOnce(&mut ryu::Buffer) -> String) {
-    if finite {
-        let text = format(&mut ryu::Buffer::new());
-        out.extend_from_slice(text.strip_suffix(".0").unwrap_or(&text).as_bytes());
-    } else {
-        out.extend_from_slice(match number {
-            infinite if infinite > 0.0 => b"\"Infinity\"".as_slice(),
-            infinite if infinite < 0.0 => b"\"-Infinity\"",
-            _ => b"\"NaN\"",
-        });
-    }
+fn write_float(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes());
+}
+
+fn write_infinite(out: &mut Vec<u8>, number: f64) {
+    out.extend_from_slice(match number {
+        infinite if infinite > 0.0 => b"\"Infinity\"".as_slice(),
+        infinite if infinite < 0.0 => b"\"-Infinity\"",
+        _ => b"\"NaN\"",
+    });
 }
 
 /// Appends `octets` in base64 (RFC 4648 §4).

@@ -5,18 +5,14 @@
 //! taken for it: a row's values are never objects. CSV has no such place, so its stream breaks off
 //! with an error.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
-use bytes::Bytes;
-use futures_util::{Stream, StreamExt};
-use portico_actors::error::{Error, Result};
-use portico_actors::reply::{Batch, Cell, Column, Part, Results};
+use portico_actors::error::Result;
+use portico_actors::reply::{Batch, Cell, Column, Part};
 use serde_json::json;
 
 use super::cell::{Nesting, write_cell, write_string};
 use super::failure::{ErrorBody, surplus};
 use super::labels;
+use super::stream::Form;
 
 /// What a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,54 +25,48 @@ pub enum LineForm {
     Ndjson,
 }
 
-/// Streams the one result of a statement. Where that has no columns, it is the number of rows
+/// The one result of a statement. Where that has no columns, it is the number of rows
 /// changed, under `affectedRows`.
-pub struct Lines<F> {
-    form: LineForm,
-    results: Option<Results>,
+#[derive(Debug)]
+pub struct Lines {
     place: Place,
-    /// What stands in front of each value of a row.
-    keys: Vec<Vec<u8>>,
-    rows: u64,
-    /// Bytes that were sent.
-    bytes: u64,
-    broken: Option<Error>,
-    ended: F,
+    writer: LineWriter,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Start,
     Rows,
     Done,
 }
 
-impl<F> Lines<F>
-where
-    F: FnMut(u64, u64, Option<&Error>) -> Option<ErrorBody> + Unpin,
-{
-    /// Streams `results`. `ended` is called once at the end with the
-    /// numbers of rows and of bytes up to there, and the failure, which it puts into the form of the wire.
-    pub fn new(form: LineForm, results: Results, ended: F) -> Self {
-        let (place, keys) = (Place::Start, Vec::new());
-        Self { form, results: Some(results), place, keys, rows: 0, bytes: 0, broken: None, ended }
+impl Lines {
+    /// Begins the lines of a result.
+    pub fn new(form: LineForm) -> Self {
+        Self { place: Place::Start, writer: LineWriter::new(form) }
     }
+}
 
-    fn write_onto(&mut self, part: Part, out: &mut Vec<u8>) -> Result<()> {
+impl Form for Lines {
+    fn write(&mut self, part: Part, out: &mut Vec<u8>, rows: &mut u64) -> Result<()> {
         match (self.place, part) {
             // Without columns the count at the end is all there is.
             (Place::Start, Part::Columns(columns)) if columns.is_empty() => {}
             (Place::Start, Part::Rows(_)) => {}
             (Place::Start, Part::Columns(columns)) => {
-                self.head(&columns, out);
+                self.writer.begin(&columns, out);
                 self.place = Place::Rows;
             }
-            (Place::Rows, Part::Rows(batch)) => self.write_rows(out, batch.as_ref())?,
+            (Place::Rows, Part::Rows(batch)) => {
+                for row in 0..batch.rows() {
+                    self.writer.write(batch.as_ref(), row, out)?;
+                    *rows += 1;
+                }
+            }
             (Place::Start, Part::Done { affected }) => {
-                let number = affected.to_string();
-                let line = match self.form {
-                    LineForm::Csv => format!("affectedRows\r\n{number}\r\n"),
-                    LineForm::Ndjson => format!("{{\"affectedRows\":{number}}}\n"),
+                let line = match self.writer.form {
+                    LineForm::Csv => format!("affectedRows\r\n{affected}\r\n"),
+                    LineForm::Ndjson => format!("{{\"affectedRows\":{affected}}}\n"),
                 };
                 out.extend_from_slice(line.as_bytes());
                 self.place = Place::Done;
@@ -88,7 +78,35 @@ where
         Ok(())
     }
 
-    fn head(&mut self, columns: &[Column], out: &mut Vec<u8>) {
+    fn end(&mut self, _: bool, _: &mut Vec<u8>) -> Result<()> {
+        Ok(())
+    }
+
+    fn tell(&mut self, failure: &ErrorBody, out: &mut Vec<u8>) -> bool {
+        if self.writer.form == LineForm::Csv {
+            return false;
+        }
+        let _ = serde_json::to_writer(&mut *out, &json!({"error": failure}));
+        out.push(b'\n');
+        true
+    }
+}
+
+/// Writes rows as lines.
+#[derive(Debug)]
+pub(super) struct LineWriter {
+    form: LineForm,
+    /// What stands in front of each value of a row.
+    keys: Vec<Vec<u8>>,
+}
+
+impl LineWriter {
+    pub(super) fn new(form: LineForm) -> Self {
+        Self { form, keys: Vec::new() }
+    }
+
+    /// Writes what stands above the rows.
+    pub(super) fn begin(&mut self, columns: &[Column], out: &mut Vec<u8>) {
         match self.form {
             LineForm::Csv => {
                 self.keys = (0..columns.len()).map(|index| if index == 0 { vec![] } else { vec![b','] }).collect();
@@ -109,85 +127,31 @@ where
         }
     }
 
-    fn write_rows(&mut self, out: &mut Vec<u8>, batch: &dyn Batch) -> Result<()> {
-        for row in 0..batch.rows() {
-            let start = out.len();
-            for (column, key) in self.keys.iter().enumerate() {
-                out.extend_from_slice(key);
-                match batch.cell(row, column) {
-                    Ok(cell) if self.form == LineForm::Csv => write_plain(out, &cell, self.keys.len() == 1),
-                    Ok(cell) => write_cell(out, &cell, Nesting::Quoted),
-                    Err(error) => {
-                        // Whole rows only.
-                        out.truncate(start);
-                        return Err(error);
-                    }
+    /// Writes one row, or nothing of it.
+    pub(super) fn write(&self, batch: &dyn Batch, row: usize, out: &mut Vec<u8>) -> Result<()> {
+        let start = out.len();
+        for (column, key) in self.keys.iter().enumerate() {
+            out.extend_from_slice(key);
+            match batch.cell(row, column) {
+                Ok(cell) if self.form == LineForm::Csv => write_plain(out, &cell, self.keys.len() == 1),
+                Ok(cell) => write_cell(out, &cell, Nesting::Quoted),
+                Err(error) => {
+                    out.truncate(start);
+                    return Err(error);
                 }
             }
-            out.extend_from_slice(match self.form {
-                LineForm::Csv => b"\r\n".as_slice(),
-                LineForm::Ndjson => b"}\n",
-            });
-            self.rows += 1;
         }
+        out.extend_from_slice(match self.form {
+            LineForm::Csv => b"\r\n".as_slice(),
+            LineForm::Ndjson => b"}\n",
+        });
         Ok(())
-    }
-
-    fn sent(&mut self, out: Vec<u8>) -> Bytes {
-        self.bytes += out.len() as u64;
-        Bytes::from(out)
-    }
-
-    /// The end of the stream, with the failure if there was one.
-    fn close(&mut self, mut out: Vec<u8>, failure: Option<Error>) -> Poll<Option<Result<Bytes>>> {
-        self.results = None;
-        self.bytes += out.len() as u64;
-        let told = (self.ended)(self.rows, self.bytes, failure.as_ref());
-        match (self.form, told, failure) {
-            (LineForm::Ndjson, Some(told), _) => {
-                let _ = serde_json::to_writer(&mut out, &json!({"error": told}));
-                out.push(b'\n');
-            }
-            (LineForm::Csv, _, Some(failure)) if out.is_empty() => return Poll::Ready(Some(Err(failure))),
-            (LineForm::Csv, _, failure) => self.broken = failure,
-            _ => {}
-        }
-        Poll::Ready(if out.is_empty() { None } else { Some(Ok(Bytes::from(out))) })
-    }
-}
-
-impl<F> Stream for Lines<F>
-where
-    F: FnMut(u64, u64, Option<&Error>) -> Option<ErrorBody> + Unpin,
-{
-    type Item = Result<Bytes>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if let Some(error) = self.broken.take() {
-            return Poll::Ready(Some(Err(error)));
-        }
-        // Parts that are there already go out in one piece.
-        let mut out = Vec::new();
-        loop {
-            let part = match self.results.as_mut().map(|results| results.poll_next_unpin(cx)) {
-                None => return Poll::Ready(None),
-                Some(Poll::Pending) if out.is_empty() => return Poll::Pending,
-                Some(Poll::Pending) => return Poll::Ready(Some(Ok(self.sent(out)))),
-                Some(Poll::Ready(Some(part))) => part,
-                Some(Poll::Ready(None)) => return self.close(out, None),
-            };
-            match part.and_then(|part| self.write_onto(part, &mut out)) {
-                Ok(()) if out.len() >= 16 * 1024 => return Poll::Ready(Some(Ok(self.sent(out)))),
-                Ok(()) => {}
-                Err(error) => return self.close(out, Some(error)),
-            }
-        }
     }
 }
 
 /// A value as a field, which may be alone in its record: text in its own form, octets in base64, the rest
 /// as in JSON.
-pub(super) fn write_plain(out: &mut Vec<u8>, cell: &Cell<'_>, alone: bool) {
+fn write_plain(out: &mut Vec<u8>, cell: &Cell<'_>, alone: bool) {
     match cell {
         Cell::Null if alone => out.extend_from_slice(NULL.as_bytes()),
         Cell::Null => {}
@@ -214,7 +178,7 @@ pub(super) fn write_bare(out: &mut Vec<u8>, cell: &Cell<'_>) {
 }
 
 /// Appends a text as a field.
-pub(super) fn write_field(out: &mut Vec<u8>, text: &str) {
+fn write_field(out: &mut Vec<u8>, text: &str) {
     if text.contains(['"', ',', '\n', '\r']) {
         out.push(b'"');
         out.extend_from_slice(text.replace('"', "\"\"").as_bytes());

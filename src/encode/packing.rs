@@ -14,17 +14,24 @@ const LEVEL: i32 = 1;
 const WINDOW: u32 = 19;
 
 /// One body on its way into a compressed form.
-pub struct Packing(Encoder);
-
-enum Encoder {
+pub enum Packing {
+    /// As gzip.
     Gzip(GzEncoder<Vec<u8>>),
+    /// As Zstandard.
     Zstd(ZstdEncoder<'static, Vec<u8>>),
+}
+
+/// What comes out of `encoder` when `chunk` goes in, all of it.
+fn packed<W: Write>(encoder: &mut W, chunk: &[u8], out: impl Fn(&mut W) -> &mut Vec<u8>) -> io::Result<Vec<u8>> {
+    encoder.write_all(chunk)?;
+    encoder.flush()?;
+    Ok(std::mem::take(out(encoder)))
 }
 
 impl Packing {
     /// Begins a body in gzip.
     pub fn gzip() -> Self {
-        Self(Encoder::Gzip(GzEncoder::new(Vec::new(), Compression::fast())))
+        Self::Gzip(GzEncoder::new(Vec::new(), Compression::fast()))
     }
 
     /// Begins a body in Zstandard.
@@ -34,7 +41,7 @@ impl Packing {
     pub fn zstd() -> io::Result<Self> {
         let mut encoder = ZstdEncoder::new(Vec::new(), LEVEL)?;
         encoder.window_log(WINDOW)?;
-        Ok(Self(Encoder::Zstd(encoder)))
+        Ok(Self::Zstd(encoder))
     }
 
     /// Everything that a reader needs to read `chunk` now.
@@ -42,19 +49,11 @@ impl Packing {
     /// # Errors
     /// When the encoder fails: what comes out would not be what went in.
     pub fn chunk(&mut self, chunk: &[u8]) -> io::Result<Bytes> {
-        let packed = match &mut self.0 {
-            Encoder::Gzip(encoder) => {
-                encoder.write_all(chunk)?;
-                encoder.flush()?;
-                encoder.get_mut()
-            }
-            Encoder::Zstd(encoder) => {
-                encoder.write_all(chunk)?;
-                encoder.flush()?;
-                encoder.get_mut()
-            }
-        };
-        Ok(Bytes::from(std::mem::take(packed)))
+        match self {
+            Self::Gzip(encoder) => packed(encoder, chunk, GzEncoder::get_mut),
+            Self::Zstd(encoder) => packed(encoder, chunk, ZstdEncoder::get_mut),
+        }
+        .map(Bytes::from)
     }
 
     /// The end of the body.
@@ -62,9 +61,9 @@ impl Packing {
     /// # Errors
     /// As [`Packing::chunk`].
     pub fn finish(self) -> io::Result<Bytes> {
-        match self.0 {
-            Encoder::Gzip(encoder) => encoder.finish(),
-            Encoder::Zstd(encoder) => encoder.finish(),
+        match self {
+            Self::Gzip(encoder) => encoder.finish(),
+            Self::Zstd(encoder) => encoder.finish(),
         }
         .map(Bytes::from)
     }

@@ -6,7 +6,7 @@ use portico_actors::error::Result;
 use portico_actors::reply::{Batch, Column, Part, Results};
 use portico_actors::sql::Class;
 
-use super::cell::{Nesting, write_cell, write_string};
+use super::cell::{Nesting, write_row, write_string};
 use super::rest::{Caps, Cut, LeftOut, Rest};
 use super::text::{Format, TextTable};
 
@@ -25,8 +25,8 @@ pub struct Table {
 
 /// Reads the first result of `results` up to `caps`. At the cap, and at a second result, the
 /// statement is stopped at the source; one that writes is read to its end instead, or its work would
-/// be undone. `progress` is told the number of rows read by now, and of the bytes that they take; where it
-/// fails, this does.
+/// be undone. `progress` is told the number of rows read by now, and how many bytes it has become more; where
+/// it fails, this does.
 pub async fn tabulate(
     mut results: Results,
     caps: Caps,
@@ -34,12 +34,13 @@ pub async fn tabulate(
     mut progress: impl FnMut(u64, usize) -> Result<()>,
 ) -> Result<Table> {
     let writes = results.writes;
-    let mut reading = Reading { columns: Vec::new(), rows: Vec::new(), count: 0, text: TextTable::new(format), caps };
+    let text = TextTable::new(format);
+    let mut reading = Reading { json: Vec::new(), head: 0, columns: 0, count: 0, text, caps };
     let (mut affected, mut cut, mut further) = (None, None, false);
     while let Some(part) = results.next().await {
         match part? {
             // The first result is the tool's answer; of the others it says that they were there.
-            Part::Columns(columns) if affected.is_none() => reading.begin(columns.to_vec()),
+            Part::Columns(columns) if affected.is_none() => reading.begin(&columns),
             Part::Columns(_) => {
                 further = true;
                 if !writes {
@@ -47,8 +48,9 @@ pub async fn tabulate(
                 }
             }
             Part::Rows(batch) if affected.is_none() && cut.is_none() => {
+                let before = reading.json.len();
                 cut = reading.read(batch.as_ref())?;
-                progress(reading.count, reading.rows.len())?;
+                progress(reading.count, reading.json.len() - before)?;
                 if cut.is_some() && !writes {
                     break;
                 }
@@ -66,18 +68,31 @@ pub async fn tabulate(
     Ok(reading.finish(&left_out, left_out.hint(caps)))
 }
 
+/// A result that is written while it is read.
 struct Reading {
-    columns: Vec<Column>,
-    rows: Vec<u8>,
+    json: Vec<u8>,
+    /// Bytes of it in front of the rows.
+    head: usize,
+    columns: usize,
     count: u64,
     text: TextTable,
     caps: Caps,
 }
 
 impl Reading {
-    fn begin(&mut self, columns: Vec<Column>) {
-        self.text.begin(&columns);
-        self.columns = columns;
+    fn begin(&mut self, columns: &[Column]) {
+        self.text.begin(columns);
+        self.columns = columns.len();
+        self.json.extend_from_slice(b"{\"columns\":[");
+        for (index, column) in columns.iter().enumerate() {
+            self.json.extend_from_slice(if index == 0 { b"{\"name\":" } else { b",{\"name\":" });
+            write_string(&mut self.json, &column.label);
+            self.json.extend_from_slice(b",\"type\":");
+            write_string(&mut self.json, column.data_type.name());
+            self.json.push(b'}');
+        }
+        self.json.extend_from_slice(b"],\"rows\":[");
+        self.head = self.json.len();
     }
 
     fn read(&mut self, batch: &dyn Batch) -> Result<Option<Cut>> {
@@ -85,37 +100,24 @@ impl Reading {
             if self.count == self.caps.rows {
                 return Ok(Some(Cut::Rows));
             }
-            let start = self.rows.len();
-            self.rows.extend_from_slice(if self.count == 0 { b"[" } else { b",[" });
-            for column in 0..self.columns.len() {
-                if column > 0 {
-                    self.rows.push(b',');
-                }
-                write_cell(&mut self.rows, &batch.cell(row, column)?, Nesting::Plain);
-            }
-            self.rows.push(b']');
-            if self.rows.len() > self.caps.bytes {
-                self.rows.truncate(start);
+            let start = self.json.len();
+            let between: &[u8] = if self.count == 0 { b"" } else { b"," };
+            write_row(&mut self.json, between, batch, row, self.columns, Nesting::Plain)?;
+            if self.json.len() - self.head > self.caps.bytes {
+                self.json.truncate(start);
                 return Ok(Some(Cut::Bytes));
             }
-            self.text.row(batch, row, self.columns.len())?;
+            self.text.row(batch, row, self.columns)?;
             self.count += 1;
         }
         Ok(None)
     }
 
-    fn finish(self, left_out: &LeftOut, hint: Option<String>) -> Table {
-        let mut json = Vec::with_capacity(self.rows.len() + 64 * self.columns.len() + 128);
-        json.extend_from_slice(b"{\"columns\":[");
-        for (index, column) in self.columns.iter().enumerate() {
-            json.extend_from_slice(if index == 0 { b"{\"name\":" } else { b",{\"name\":" });
-            write_string(&mut json, &column.label);
-            json.extend_from_slice(b",\"type\":");
-            write_string(&mut json, column.data_type.name());
-            json.push(b'}');
+    fn finish(mut self, left_out: &LeftOut, hint: Option<String>) -> Table {
+        if self.head == 0 {
+            self.begin(&[]);
         }
-        json.extend_from_slice(b"],\"rows\":[");
-        json.extend_from_slice(&self.rows);
+        let mut json = self.json;
         json.extend_from_slice(b"],\"rowCount\":");
         json.extend_from_slice(itoa::Buffer::new().format(self.count).as_bytes());
         json.extend_from_slice(if hint.is_some() { b",\"truncated\":true" } else { b",\"truncated\":false" });

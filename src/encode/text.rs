@@ -6,7 +6,7 @@ use std::fmt::Write;
 use portico_actors::error::Result;
 use portico_actors::reply::{Batch, Cell, Column};
 
-use super::lines::{write_bare, write_field, write_plain};
+use super::lines::{LineForm, LineWriter, write_bare};
 
 /// What the text block of a tool's result is written in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,45 +20,29 @@ pub enum Format {
     Markdown,
 }
 
-impl Format {
-    /// Reads the word of the `format` argument.
-    pub fn from_word(word: &str) -> Option<Self> {
-        match word {
-            "json" => Some(Self::Json),
-            "csv" => Some(Self::Csv),
-            "markdown" => Some(Self::Markdown),
-            _ => None,
-        }
-    }
-}
+/// The words of the `format` argument.
+pub const FORMATS: [(&str, Format); 3] = [("json", Format::Json), ("csv", Format::Csv), ("markdown", Format::Markdown)];
 
 /// Gathers the text block row by row.
 pub(super) struct TextTable {
     format: Format,
     text: Vec<u8>,
+    csv: LineWriter,
     /// The field that is being written.
     field: Vec<u8>,
 }
 
 impl TextTable {
     pub(super) fn new(format: Format) -> Self {
-        Self { format, text: Vec::new(), field: Vec::new() }
+        Self { format, text: Vec::new(), csv: LineWriter::new(LineForm::Csv), field: Vec::new() }
     }
 
     pub(super) fn begin(&mut self, columns: &[Column]) {
-        // A statement without a result has no header either.
-        if columns.is_empty() {
-            return;
-        }
         match self.format {
+            // A statement without a result has no header either.
+            _ if columns.is_empty() => {}
             Format::Json => {}
-            Format::Csv => {
-                for (index, column) in columns.iter().enumerate() {
-                    self.comma(index);
-                    write_field(&mut self.text, &column.label);
-                }
-                self.text.extend_from_slice(b"\r\n");
-            }
+            Format::Csv => self.csv.begin(columns, &mut self.text),
             Format::Markdown => {
                 self.text.push(b'|');
                 for column in columns {
@@ -74,13 +58,7 @@ impl TextTable {
     pub(super) fn row(&mut self, batch: &dyn Batch, row: usize, columns: usize) -> Result<()> {
         match self.format {
             Format::Json => {}
-            Format::Csv => {
-                for column in 0..columns {
-                    self.comma(column);
-                    write_plain(&mut self.text, &batch.cell(row, column)?, columns == 1);
-                }
-                self.text.extend_from_slice(b"\r\n");
-            }
+            Format::Csv => self.csv.write(batch, row, &mut self.text)?,
             Format::Markdown => {
                 self.text.push(b'|');
                 for column in 0..columns {
@@ -90,12 +68,6 @@ impl TextTable {
             }
         }
         Ok(())
-    }
-
-    fn comma(&mut self, column: usize) {
-        if column > 0 {
-            self.text.push(b',');
-        }
     }
 
     /// A field of a table: NULL is empty, text is bare, the rest as in JSON.

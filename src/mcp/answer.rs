@@ -7,20 +7,18 @@ use portico_actors::error::{Error, Kind};
 use portico_actors::trace::TraceParent;
 
 use crate::audit;
-use crate::mcp::call::{MethodCall, MethodResult};
-use crate::mcp::context::Context;
+use crate::mcp::call::{MethodCall, MethodResult, Outcome};
+use crate::mcp::context::{Context, Summary};
 use crate::mcp::envelope::{self, ResponseStatus, RpcError, params_error};
 use crate::mcp::era::{self, Era};
 use crate::mcp::features::{Features, RequestError, tool_result};
 use crate::mcp::logging::Level;
 use crate::mcp::methods::{self, Handler, Method};
 use crate::mcp::model::{Header, Headers, META_LOG_LEVEL, Message, Meta, Params};
-use crate::mcp::outcome::Outcome;
 use crate::mcp::request_context::ParsedRequest;
 use crate::mcp::rim::{session, stateless};
 use crate::mcp::sessions::Session;
-use crate::mcp::streams::progress::ProgressToken;
-use crate::mcp::summary::Summary;
+use crate::mcp::streams::progress;
 
 /// Looks at a message: its era, its session, and whether it wants to hear of its progress.
 ///
@@ -49,7 +47,7 @@ pub fn receive(context: &Context<'_>, headers: &Headers, message: &Message) -> R
         parsed.capabilities = meta.capabilities();
     }
     if method == "tools/call" {
-        parsed.token = meta.progress_token.as_deref().and_then(ProgressToken::read);
+        parsed.token = meta.progress_token.as_deref().and_then(progress::read_token);
     }
     Ok(parsed)
 }
@@ -81,7 +79,7 @@ pub fn find_session(context: &Context<'_>, header: &Header) -> Result<Option<Arc
 pub fn end_session(context: &Context<'_>, header: &Header) -> Result<(), Error> {
     let session = find_session(context, header)?
         .ok_or_else(|| Error::invalid("the header Mcp-Session-Id is missing").hint("it names the session to end"))?;
-    context.sessions.end(session.id(), &context.owner());
+    context.sessions.end(&session.id, &context.owner());
     Ok(())
 }
 
@@ -90,15 +88,15 @@ pub async fn answer(
     context: &Context<'_>,
     features: &dyn Features,
     headers: &Headers,
-    parsed: &ParsedRequest,
     message: Message,
     summary: &mut Summary,
 ) -> Outcome {
+    let session = context.request.session();
     let (id, method, params) = match message {
         Message::Request { id, method, params } => (id, method, params),
         Message::Notification { method, params } => {
             if method == "notifications/cancelled"
-                && let (Some(session), Ok(mut fields)) = (&parsed.session, params.fields)
+                && let (Some(session), Ok(mut fields)) = (session, params.fields)
             {
                 session::cancel(session, &mut fields);
             }
@@ -106,7 +104,7 @@ pub async fn answer(
             return Outcome::Accepted;
         }
         Message::Response { id, answer } => {
-            if let (Some(session), Some(id)) = (&parsed.session, id) {
+            if let (Some(session), Some(id)) = (session, id) {
                 session.answered(&id, answer);
             }
             summary.what.push_str("response");
@@ -116,8 +114,8 @@ pub async fn answer(
     summary.what.clone_from(&method);
     summary.parent = params.meta.traceparent.as_deref().and_then(TraceParent::parse);
     summary.trace = summary.parent.and_then(|parent| context.traces.join(Some(parent)));
-    let call = MethodCall { context, features, headers, era: parsed.era, id: &id, method: &method };
-    let Some(session) = &parsed.session else {
+    let call = MethodCall { context, features, headers, id: &id, method: &method };
+    let Some(session) = session else {
         return respond(&call, params, summary).await;
     };
     let running = session.run(id.as_json());
@@ -134,22 +132,19 @@ pub async fn answer(
 
 async fn respond(call: &MethodCall<'_>, params: Params, summary: &mut Summary) -> Outcome {
     let id = call.id;
-    let method = methods::find(call.method, call.era);
+    let method = methods::find(call.method, call.context.request.era);
     let result = match checked(call, method, &params) {
         Ok(method) => handled(call, method, params, summary).await,
         Err(refusal) => Err(refusal),
     };
-    let complete = |result: String| match call.era {
+    let complete = |result: String| match call.context.request.era {
         Era::Stateless => stateless::complete(result, method.is_some_and(|method| method.cacheable)),
         Era::Session => result,
     };
+    let success = |result: String| Outcome::Response(ResponseStatus::Answered, envelope::success(id, &result));
     match result {
-        Ok(MethodResult::Complete(result)) => {
-            Outcome::Response(ResponseStatus::Answered, envelope::success(id, &complete(result)))
-        }
-        Ok(MethodResult::InputRequired(result)) => {
-            Outcome::Response(ResponseStatus::Answered, envelope::success(id, &stateless::input_required(result)))
-        }
+        Ok(MethodResult::Complete(result)) => success(complete(result)),
+        Ok(MethodResult::InputRequired(result)) => success(stateless::with_type(result, "input_required")),
         Ok(MethodResult::Begun(session, result)) => Outcome::Begun(session, envelope::success(id, &result)),
         Ok(MethodResult::Listening(subscription)) => Outcome::Listening(subscription),
         Err(RequestError::Protocol(failure)) => {
@@ -160,13 +155,10 @@ async fn respond(call: &MethodCall<'_>, params: Params, summary: &mut Summary) -
             summary.failure = Some(error.kind);
             summary.reason = audit::reason(&error);
             let result = complete(tool_result::error(&error));
-            Outcome::Response(ResponseStatus::Answered, envelope::success(id, &result))
-        }
-        Err(RequestError::Scope(error)) => {
-            summary.failure = Some(error.kind);
-            summary.reason = audit::reason(&error);
-            let body = envelope::success(id, &complete(tool_result::error(&error)));
-            Outcome::Denied(error, body)
+            match error.get_needs() {
+                Some(_) => Outcome::Denied(error, envelope::success(id, &result)),
+                None => success(result),
+            }
         }
     }
 }
@@ -177,7 +169,7 @@ fn checked(
     method: Option<&'static Method>,
     params: &Params,
 ) -> Result<&'static Method, RequestError> {
-    if call.era == Era::Session {
+    if call.context.request.era == Era::Session {
         return method.ok_or_else(|| call.unknown());
     }
     stateless::check(call.method, &params.meta, call.headers)?;

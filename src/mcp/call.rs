@@ -1,6 +1,8 @@
-//! One request, as the handler of its method sees it, and what comes of it.
+//! One request, as the handler of its method sees it, what comes of it, and how its message is answered.
 
 use std::sync::Arc;
+
+use portico_actors::error::Error;
 
 use crate::fields::Fields;
 use crate::mcp::context::Context;
@@ -20,7 +22,6 @@ pub(super) struct MethodCall<'a> {
     /// What is offered here.
     pub(super) features: &'a dyn Features,
     pub(super) headers: &'a Headers,
-    pub(super) era: Era,
     pub(super) id: &'a Id,
     pub(super) method: &'a str,
 }
@@ -28,7 +29,7 @@ pub(super) struct MethodCall<'a> {
 impl MethodCall<'_> {
     /// The refusal of a method that is not served here.
     pub(super) fn unknown(&self) -> RequestError {
-        let status = match self.era {
+        let status = match self.context.request.era {
             Era::Stateless => ResponseStatus::Unknown,
             Era::Session => ResponseStatus::Answered,
         };
@@ -52,5 +53,41 @@ impl MethodResult {
     /// The result of a method that only does something.
     pub(super) fn nothing() -> Self {
         Self::Complete("{}".to_owned())
+    }
+}
+
+/// How a message is answered.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Taken; there is nothing to say.
+    Accepted,
+    /// A response.
+    Response(ResponseStatus, Vec<u8>),
+    /// The response to a handshake, and the session that begins with it.
+    Begun(Arc<Session>, Vec<u8>),
+    /// The response is a stream that stays open.
+    Listening(Subscription),
+    /// The client has cancelled the request, which is not answered then.
+    Cancelled,
+    /// The caller's scope does not reach. The transport says so with a challenge; where it is too
+    /// late for that, there is a response.
+    Denied(Error, Vec<u8>),
+}
+
+impl Outcome {
+    /// Bytes of the response, where there is one.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Response(_, body) | Self::Begun(_, body) | Self::Denied(_, body) => body.len(),
+            Self::Accepted | Self::Listening(_) | Self::Cancelled => 0,
+        }
+    }
+
+    /// The response, where there is one.
+    pub fn into_body(self) -> Option<Vec<u8>> {
+        match self {
+            Self::Response(_, body) | Self::Begun(_, body) | Self::Denied(_, body) => Some(body),
+            Self::Accepted | Self::Listening(_) | Self::Cancelled => None,
+        }
     }
 }

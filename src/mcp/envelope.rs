@@ -1,12 +1,13 @@
 //! JSON-RPC 2.0: messages in, responses out, and every number of its errors. Knows no method.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use portico_actors::error::{Error, Kind, bounded};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::mcp::model::{Id, Message, Params};
+use crate::mcp::model::{Id, Message, Params, present};
 
 /// How the transport answers a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,41 +70,40 @@ impl RpcError {
         Self::new(HEADER_MISMATCH, message, ResponseStatus::Malformed)
     }
 
+    /// The same with more for the client's program to read.
+    fn with(mut self, data: Value) -> Self {
+        self.data = Some(Box::new(data));
+        self
+    }
+
     /// The revision is not served.
     pub fn version(supported: &[&str], requested: &str) -> Self {
-        let mut failure = Self::new(
-            UNSUPPORTED_VERSION,
-            format!("protocol version {requested:?} is not supported; supported: {}", supported.join(", ")),
-            ResponseStatus::Malformed,
-        );
-        failure.data = Some(Box::new(json!({"supported": supported, "requested": bounded(requested.to_owned())})));
-        failure
+        let message = format!("protocol version {requested:?} is not supported; supported: {}", supported.join(", "));
+        Self::new(UNSUPPORTED_VERSION, message, ResponseStatus::Malformed)
+            .with(json!({"supported": supported, "requested": bounded(requested.to_owned())}))
     }
 
     /// The request needs a capability that the client has not declared (MCP 2026-07-28, basic).
     pub fn capability(name: &str) -> Self {
-        let mut failure = Self::new(
-            MISSING_CAPABILITY,
-            format!("this needs the client capability {name}, which the request does not declare"),
-            ResponseStatus::Malformed,
-        );
-        failure.data = Some(Box::new(json!({"requiredCapabilities": {name: {}}})));
-        failure
+        Self::missing(name, &json!({name: {}}))
     }
 
     /// The request needs an extension that the client has not declared.
     pub fn extension(name: &str) -> Self {
-        let mut failure = Self::capability(name);
-        failure.data = Some(Box::new(json!({"requiredCapabilities": {"extensions": {name: {}}}})));
-        failure
+        Self::missing(name, &json!({"extensions": {name: {}}}))
+    }
+
+    fn missing(name: &str, required: &Value) -> Self {
+        let message = format!("this needs the client capability {name}, which the request does not declare");
+        Self::new(MISSING_CAPABILITY, message, ResponseStatus::Malformed)
+            .with(json!({"requiredCapabilities": required}))
     }
 
     /// There is no such resource; its code changed with 2026-07-28.
     pub fn resource(uri: &str, stateless: bool) -> Self {
         let code = if stateless { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
-        let mut failure = Self::new(code, "there is no such resource on this connection", ResponseStatus::Answered);
-        failure.data = Some(Box::new(json!({"uri": uri})));
-        failure
+        Self::new(code, "there is no such resource on this connection", ResponseStatus::Answered)
+            .with(json!({"uri": uri}))
     }
 
     /// What no change of the request can mend; the cause is in the log alone.
@@ -119,10 +119,7 @@ impl RpcError {
 
     /// The whole response. `id` is null when it could not be read.
     pub fn body(&self, id: Option<&Id>) -> Vec<u8> {
-        let mut error = json!({"code": self.code, "message": self.message});
-        if let Some(data) = &self.data {
-            error["data"] = Value::clone(data);
-        }
+        let error = present(json!({"code": self.code, "message": self.message, "data": self.data}));
         format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"error\":{error}}}", id.map_or(Id::NULL, Id::as_json)).into_bytes()
     }
 }
@@ -147,7 +144,13 @@ pub(super) fn invalid_params(message: impl Into<String>) -> RpcError {
 
 /// The whole response with `result`, a JSON object.
 pub fn success(id: &Id, result: &str) -> Vec<u8> {
-    format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{result}}}", id.as_json()).into_bytes()
+    // Results may be large: this takes the room for the whole at once.
+    ["{\"jsonrpc\":\"2.0\",\"id\":", id.as_json(), ",\"result\":", result, "}"].concat().into_bytes()
+}
+
+/// A whole notification with `params`, a JSON object.
+pub(super) fn notification(method: &str, params: impl Display) -> Vec<u8> {
+    format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{params}}}").into_bytes()
 }
 
 /// What a response of ours holds: its result or its error object, each as JSON text.
@@ -198,15 +201,18 @@ pub fn read_body(body: &[u8], batches: bool) -> Result<Body, (Option<Id>, RpcErr
 /// The failure, and the id where it could be read.
 pub fn read(body: &[u8]) -> Result<Message, (Option<Id>, RpcError)> {
     let text = std::str::from_utf8(body).map_err(|_| (None, RpcError::parse("the body is not UTF-8")))?;
-    let raw: &RawValue = serde_json::from_str(text)
-        .map_err(|error| (None, RpcError::parse(format!("the body is not valid JSON: {error}"))))?;
-    match raw.get().as_bytes().first() {
-        Some(b'{') => {}
-        Some(b'[') => return Err((None, RpcError::envelope("batches are not taken; send each message by itself"))),
-        _ => return Err((None, RpcError::envelope("the body must be one JSON-RPC message, an object"))),
+    let invalid = |error| (None, RpcError::parse(format!("the body is not valid JSON: {error}")));
+    if !text.trim_ascii_start().starts_with('{') {
+        let other: &RawValue = serde_json::from_str(text).map_err(invalid)?;
+        return Err((
+            None,
+            RpcError::envelope(match other.get().as_bytes().first() {
+                Some(b'[') => "batches are not taken; send each message by itself",
+                _ => "the body must be one JSON-RPC message, an object",
+            }),
+        ));
     }
-    let mut members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(raw.get())
-        .map_err(|error| (None, RpcError::parse(format!("the body is not valid JSON: {error}"))))?;
+    let mut members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(text).map_err(invalid)?;
     let id = members.get("id").map(|raw| Id::read(raw));
     let known = id.clone().flatten();
     let refuse = |message: &str| (known.clone(), RpcError::envelope(message));

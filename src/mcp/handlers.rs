@@ -3,136 +3,107 @@
 
 use std::collections::BTreeMap;
 
-use futures_util::FutureExt;
+use portico_actors::error::Error;
 use serde_json::{Map, Value, json};
 
 use crate::fields::Fields;
 use crate::mcp::call::{MethodCall, MethodResult, Params};
+use crate::mcp::context::Summary;
 use crate::mcp::envelope::{RpcError, invalid_params, params_error};
 use crate::mcp::era::Era;
 use crate::mcp::extensions::request_state::StateBinding;
 use crate::mcp::extensions::{input, tasks};
-use crate::mcp::features::pages::{self, Item};
-use crate::mcp::features::{
-    ClientInput, CompletionRequest, CompletionTarget, FeatureFuture, FeatureRequest, RequestError,
-};
+use crate::mcp::features::pages;
+use crate::mcp::features::{Answer, ClientInput, CompletionRequest, CompletionTarget, FeatureRequest};
 use crate::mcp::rim::stateless;
 use crate::mcp::streams::subscription::Subscription;
-use crate::mcp::summary::Summary;
 
 /// Values of one completion at most, as the protocol bounds them.
 const MOST_COMPLETIONS: usize = 100;
 
 /// `tools/list`.
-pub(super) fn list_tools(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
-    page("tools", "name", params, &call.features.tools(call.context).tools)
+pub(super) fn list_tools(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
+    let cursor = cursor(params)?;
+    let list = call.features.tools(call.context);
+    let items = list.tools.iter().map(|tool| (tool.name.as_str(), &tool.json));
+    complete_with(pages::page("tools", items, cursor.as_deref()))
 }
 
 /// `tools/call`.
-pub(super) fn call_tool<'a>(
-    call: &'a MethodCall<'a>,
-    params: Params,
-    summary: &'a mut Summary,
-) -> FeatureFuture<'a, MethodResult> {
-    async move {
-        let (asked, bound) = read_request(call, "name", params)?;
-        summary.what.clone_from(&asked.name);
-        if call.era == Era::Stateless {
-            let mirrored = call.features.mirrored(&asked.name);
-            stateless::check_arguments(&mirrored, asked.arguments.as_deref(), call.headers)?;
-            tasks::prepare(call, &asked)?;
-        }
-        input::outcome(call, &bound, call.features.call(call.context, asked, summary).await?)
+pub(super) async fn call_tool(call: &MethodCall<'_>, params: Params, summary: &mut Summary) -> Answer<MethodResult> {
+    let (asked, bound) = read_request(call, "name", params)?;
+    summary.what.clone_from(&asked.name);
+    if call.context.request.era == Era::Stateless {
+        let mirrored = call.features.mirrored(&asked.name);
+        stateless::check_arguments(&mirrored, asked.arguments.as_deref(), call.headers)?;
+        tasks::prepare(call.context);
     }
-    .boxed_local()
+    input::outcome(call, &bound, call.features.call(call.context, asked, summary).await?)
 }
 
 /// `resources/list`.
-pub(super) fn list_resources<'a>(
-    call: &'a MethodCall<'a>,
+pub(super) async fn list_resources(
+    call: &MethodCall<'_>,
     params: Params,
-    summary: &'a mut Summary,
-) -> FeatureFuture<'a, MethodResult> {
-    async move {
-        let cursor = cursor(params)?;
-        let items = call.features.resources(call.context, summary).await?;
-        let page = pages::page("resources", "uri", &items, cursor.as_deref()).map_err(params_error)?;
-        Ok(MethodResult::Complete(page))
-    }
-    .boxed_local()
+    summary: &mut Summary,
+) -> Answer<MethodResult> {
+    let cursor = cursor(params)?;
+    let items = call.features.resources(call.context, summary).await?;
+    complete_with(pages::page("resources", pages::named(&items, "uri"), cursor.as_deref()))
 }
 
 /// `resources/templates/list`.
-pub(super) fn list_templates(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
-    page("resourceTemplates", "uriTemplate", params, &call.features.templates(call.context))
+pub(super) fn list_templates(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
+    let (cursor, items) = (cursor(params)?, call.features.templates(call.context));
+    complete_with(pages::page("resourceTemplates", pages::named(&items, "uriTemplate"), cursor.as_deref()))
 }
 
 /// `resources/read`.
-pub(super) fn read_resource<'a>(
-    call: &'a MethodCall<'a>,
+pub(super) async fn read_resource(
+    call: &MethodCall<'_>,
     params: Params,
-    summary: &'a mut Summary,
-) -> FeatureFuture<'a, MethodResult> {
-    async move {
-        let (asked, bound) = read_request(call, "uri", params)?;
-        input::outcome(call, &bound, call.features.read(call.context, asked, summary).await?)
-    }
-    .boxed_local()
+    summary: &mut Summary,
+) -> Answer<MethodResult> {
+    let (asked, bound) = read_request(call, "uri", params)?;
+    input::outcome(call, &bound, call.features.read(call.context, asked, summary).await?)
 }
 
 /// `prompts/list`.
-pub(super) fn list_prompts(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
-    page("prompts", "name", params, &call.features.prompts(call.context))
+pub(super) fn list_prompts(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
+    let (cursor, items) = (cursor(params)?, call.features.prompts(call.context));
+    complete_with(pages::page("prompts", pages::named(&items, "name"), cursor.as_deref()))
 }
 
 /// `prompts/get`.
-pub(super) fn get_prompt<'a>(
-    call: &'a MethodCall<'a>,
-    params: Params,
-    _: &'a mut Summary,
-) -> FeatureFuture<'a, MethodResult> {
-    async move {
-        let (asked, bound) = read_request(call, "name", params)?;
-        let arguments: BTreeMap<String, String> = match asked.arguments.as_deref() {
-            Some(arguments) => {
-                serde_json::from_str(arguments).map_err(|_| invalid_params("arguments must be an object of texts"))?
-            }
-            None => BTreeMap::new(),
-        };
-        input::outcome(call, &bound, call.features.prompt(call.context, asked, arguments).await?)
-    }
-    .boxed_local()
+pub(super) async fn get_prompt(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
+    let (asked, bound) = read_request(call, "name", params)?;
+    let arguments: BTreeMap<String, String> = serde_json::from_str(asked.arguments.as_deref().unwrap_or("{}"))
+        .map_err(|_| invalid_params("arguments must be an object of texts"))?;
+    input::outcome(call, &bound, call.features.prompt(call.context, asked, arguments).await?)
 }
 
 /// `completion/complete`.
-pub(super) fn complete<'a>(
-    call: &'a MethodCall<'a>,
-    params: Params,
-    summary: &'a mut Summary,
-) -> FeatureFuture<'a, MethodResult> {
-    async move {
-        let mut values = call.features.complete(call.context, completion(params?)?, summary).await?;
-        let total = values.len();
-        values.truncate(MOST_COMPLETIONS);
-        let completion = json!({"values": values, "total": total, "hasMore": total > MOST_COMPLETIONS});
-        Ok(MethodResult::Complete(json!({"completion": completion}).to_string()))
-    }
-    .boxed_local()
+pub(super) async fn complete(call: &MethodCall<'_>, params: Params, summary: &mut Summary) -> Answer<MethodResult> {
+    let mut values = call.features.complete(call.context, completion(params?)?, summary).await?;
+    let total = values.len();
+    values.truncate(MOST_COMPLETIONS);
+    let completion = json!({"values": values, "total": total, "hasMore": total > MOST_COMPLETIONS});
+    Ok(MethodResult::Complete(json!({"completion": completion}).to_string()))
 }
 
 /// `subscriptions/listen`.
-pub(super) fn listen(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
-    let subscription = Subscription::read(call.id, params?, &call.features.capabilities())?;
-    Ok(MethodResult::Listening(tasks::follow(call.context, subscription)?))
+pub(super) fn listen(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
+    let tasks = |ids| tasks::listen(call.context, ids);
+    let subscription = Subscription::read(call.id, params?, &call.features.capabilities(), tasks)?;
+    Ok(MethodResult::Listening(subscription))
 }
 
 fn cursor(params: Params) -> Result<Option<String>, RpcError> {
     params?.string("cursor").map_err(params_error)
 }
 
-fn page(member: &str, key: &str, params: Params, items: &[impl Item]) -> Result<MethodResult, RequestError> {
-    let page = pages::page(member, key, items, cursor(params)?.as_deref()).map_err(params_error)?;
-    Ok(MethodResult::Complete(page))
+fn complete_with(page: Result<String, Error>) -> Answer<MethodResult> {
+    Ok(MethodResult::Complete(page.map_err(params_error)?))
 }
 
 /// Reads a request for one thing, which the parameter `subject` names, and what its state is bound to.
@@ -147,7 +118,7 @@ fn read_request(
     if arguments.as_ref().is_some_and(|arguments| !arguments.get().starts_with('{')) {
         return Err(invalid_params("arguments must be an object"));
     }
-    let arguments = arguments.map(|arguments| arguments.get().to_owned());
+    let arguments = arguments.map(|arguments| Box::<str>::from(arguments).into_string());
     let mut asked = FeatureRequest { name, arguments, input: ClientInput::default() };
     let bound = input::binding(call, &asked);
     asked.input = input::read(call, &mut fields, &bound)?;

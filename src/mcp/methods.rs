@@ -1,12 +1,14 @@
 //! The methods, one row each: what tells them apart is said here, and nowhere else.
 
+use futures_util::future::LocalBoxFuture;
+
 use crate::mcp::call::{MethodCall, MethodResult, Params};
+use crate::mcp::context::Summary;
 use crate::mcp::era::Era;
 use crate::mcp::extensions::tasks;
-use crate::mcp::features::{FeatureFuture, RequestError};
+use crate::mcp::features::Answer;
 use crate::mcp::handlers as on;
 use crate::mcp::rim::{session, stateless};
-use crate::mcp::summary::Summary;
 
 /// One method.
 pub(super) struct Method {
@@ -25,9 +27,9 @@ pub(super) struct Method {
 /// What answers a method.
 pub(super) enum Handler {
     /// At once.
-    Sync(fn(&MethodCall<'_>, Params) -> Result<MethodResult, RequestError>),
+    Sync(fn(&MethodCall<'_>, Params) -> Answer<MethodResult>),
     /// It may have to ask the source.
-    Async(for<'a> fn(&'a MethodCall<'a>, Params, &'a mut Summary) -> FeatureFuture<'a, MethodResult>),
+    Async(for<'a> fn(&'a MethodCall<'a>, Params, &'a mut Summary) -> LocalBoxFuture<'a, Answer<MethodResult>>),
 }
 
 /// One of both eras, without a subject, not to be kept.
@@ -36,7 +38,7 @@ const fn method(name: &'static str, handler: Handler) -> Method {
 }
 
 impl Method {
-    const fn of(self, era: Era) -> Self {
+    const fn in_era(self, era: Era) -> Self {
         Self { era: Some(era), ..self }
     }
 
@@ -58,24 +60,27 @@ use Handler::{Async, Sync};
 /// Every method.
 #[rustfmt::skip]
 static METHODS: [Method; 18] = [
-    method("server/discover", Sync(|call, _| Ok(stateless::discover(call)))).of(Era::Stateless).cacheable(),
-    method("subscriptions/listen", Sync(on::listen)).of(Era::Stateless),
-    method("initialize", Sync(session::initialize)).of(Era::Session),
-    method("ping", Sync(|_, _| Ok(MethodResult::nothing()))).of(Era::Session),
-    method("logging/setLevel", Sync(session::set_level)).of(Era::Session),
+    method("server/discover", Sync(|call, _| Ok(stateless::discover(call)))).in_era(Era::Stateless).cacheable(),
+    method("subscriptions/listen", Sync(on::listen)).in_era(Era::Stateless),
+    method("initialize", Sync(session::initialize)).in_era(Era::Session),
+    method("ping", Sync(|_, _| Ok(MethodResult::nothing()))).in_era(Era::Session),
+    method("logging/setLevel", Sync(session::set_level)).in_era(Era::Session),
     method("tools/list", Sync(on::list_tools)).cacheable().of_source(),
-    method("tools/call", Async(on::call_tool)).named_by("name").of_source(),
-    method("resources/list", Async(on::list_resources)).cacheable(),
+    method("tools/call", Async(|call, params, summary| Box::pin(on::call_tool(call, params, summary))))
+        .named_by("name").of_source(),
+    method("resources/list", Async(|call, params, summary| Box::pin(on::list_resources(call, params, summary))))
+        .cacheable(),
     method("resources/templates/list", Sync(on::list_templates)).cacheable(),
-    method("resources/read", Async(on::read_resource)).named_by("uri").cacheable(),
-    method("resources/subscribe", Sync(session::subscribe)).of(Era::Session),
-    method("resources/unsubscribe", Sync(session::unsubscribe)).of(Era::Session),
+    method("resources/read", Async(|call, params, summary| Box::pin(on::read_resource(call, params, summary))))
+        .named_by("uri").cacheable(),
+    method("resources/subscribe", Sync(session::subscribe)).in_era(Era::Session),
+    method("resources/unsubscribe", Sync(session::unsubscribe)).in_era(Era::Session),
     method("prompts/list", Sync(on::list_prompts)).cacheable(),
-    method("prompts/get", Async(on::get_prompt)).named_by("name"),
-    method("completion/complete", Async(on::complete)),
-    method("tasks/get", Sync(tasks::get)).of(Era::Stateless).named_by(tasks::TASK_ID),
-    method("tasks/update", Sync(tasks::update)).of(Era::Stateless).named_by(tasks::TASK_ID),
-    method("tasks/cancel", Sync(tasks::cancel)).of(Era::Stateless).named_by(tasks::TASK_ID),
+    method("prompts/get", Async(|call, params, _| Box::pin(on::get_prompt(call, params)))).named_by("name"),
+    method("completion/complete", Async(|call, params, summary| Box::pin(on::complete(call, params, summary)))),
+    method("tasks/get", Sync(tasks::get)).in_era(Era::Stateless).named_by(tasks::TASK_ID),
+    method("tasks/update", Sync(tasks::update)).in_era(Era::Stateless).named_by(tasks::TASK_ID),
+    method("tasks/cancel", Sync(tasks::cancel)).in_era(Era::Stateless).named_by(tasks::TASK_ID),
 ];
 
 /// The method `name` of `era`.

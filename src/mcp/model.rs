@@ -1,17 +1,17 @@
 //! What every part of the protocol speaks of: messages and their ids, what a request says beside its
 //! parameters, headers, and the events of a stream. Imports nothing of `mcp`.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use bytes::Bytes;
 use portico_actors::error::Error;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::fields::Fields;
 
 /// Bytes at most of a name that a client gives and that is kept beyond its request.
 pub(super) const LONGEST_NAME: usize = 1_024;
-pub(super) const PRODUCT: &str = "portico";
-pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(super) const INSTRUCTIONS: &str = "SQL access to one database connection. Call get_instructions first: it tells \
                                        the dialect, the tables and what you may do.";
 
@@ -19,6 +19,11 @@ const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// The member of `_meta` that asks for log messages of one request.
 pub(super) const META_LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+/// How this server names itself.
+pub(super) fn server_info() -> Value {
+    json!({"name": "portico", "title": "Portico", "version": env!("CARGO_PKG_VERSION")})
+}
 
 /// A request's id, kept as the JSON text it came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -185,4 +190,17 @@ impl ServerEvent {
     pub fn message(message: impl Into<Bytes>) -> Self {
         Self { message: message.into(), ..Self::default() }
     }
+}
+
+/// A JSON object without the members that are null.
+pub(super) fn present(mut object: Value) -> Value {
+    if let Value::Object(members) = &mut object {
+        members.retain(|_, value| !value.is_null());
+    }
+    object
+}
+
+/// Takes a lock whose holder may have panicked: what it guards is whole after each step.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,10 +11,10 @@ use tokio::sync::mpsc;
 
 use crate::mcp::era::Era;
 use crate::mcp::extensions::tasks::TaskPromotion;
-use crate::mcp::lock::lock;
 use crate::mcp::logging::{self, Level};
+use crate::mcp::model::{Id, lock};
 use crate::mcp::sessions::Session;
-use crate::mcp::streams::progress::{Progress, ProgressToken};
+use crate::mcp::streams::progress::Progress;
 use portico_actors::shares::Room;
 
 /// Messages of one request that wait to be sent, at most. Log messages beyond that are dropped: a
@@ -28,7 +28,7 @@ pub struct ParsedRequest {
     /// The session that it belongs to.
     pub session: Option<Arc<Session>>,
     /// The name under which the caller wants to hear of its progress; only calls have any.
-    pub token: Option<ProgressToken>,
+    pub token: Option<Id>,
     /// From which severity on the caller wants log messages of this request alone.
     pub(super) level: Option<Level>,
     /// What the client can do, as far as it has declared that.
@@ -90,61 +90,46 @@ impl LogSink {
 pub struct RequestContext {
     /// Counts what a call reads.
     pub progress: Arc<Progress>,
-    pub(super) token: Option<ProgressToken>,
+    /// Under which name the client wants to hear of progress.
+    pub(super) token: Option<Id>,
     pub(super) sink: LogSink,
     capabilities: Value,
     /// Whether what is offered tells its progress itself.
     pub(super) reports_progress: AtomicBool,
     /// Whether the call becomes a task.
     promotion: Mutex<TaskPromotion>,
-    era: Era,
+    /// How the request is served.
+    pub era: Era,
     /// For what is prepared to answer; without bounds where there is none.
     room: Mutex<Option<Room<String>>>,
-}
-
-/// One result that is prepared.
-pub(super) struct ResultMemory<'x> {
-    request: &'x RequestContext,
-    octets: usize,
 }
 
 /// What is kept of a result's rows at once: they, their text, and both in the answer.
 const COPIES: usize = 3;
 
-impl ResultMemory<'_> {
-    /// The rows of the result have so many octets by now.
-    ///
-    /// # Errors
-    /// [`Kind::Busy`]: there is no room for them.
-    pub(super) fn grow_to(&mut self, octets: usize) -> Result<()> {
-        let more = octets.saturating_sub(self.octets);
-        self.octets = octets;
-        let mut room = lock(&self.request.room);
-        room.as_mut().map_or(Ok(()), |room| room.prepare(more * COPIES))
-    }
-}
-
 impl RequestContext {
     /// Of the message that `parsed` is about. Where `streams` is false its answer is one body:
     /// what is sent before goes to the session's listening stream, if there is one.
-    pub(crate) fn begin(parsed: &ParsedRequest, streams: bool, room: Room<String>) -> (Self, OutboundMessages) {
+    pub(crate) fn begin(parsed: ParsedRequest, streams: bool, room: Room<String>) -> (Self, OutboundMessages) {
         let (sender, outbound) = mpsc::channel(WAITING);
+        let ParsedRequest { era, session, token, level, capabilities } = parsed;
         let request = Self {
-            progress: Arc::default(),
-            token: parsed.token.clone().filter(|_| streams),
-            sink: LogSink { level: parsed.level, session: parsed.session.clone(), outbound: streams.then_some(sender) },
-            capabilities: parsed.capabilities.clone(),
-            reports_progress: AtomicBool::new(false),
-            promotion: Mutex::default(),
-            era: parsed.era,
+            token: token.filter(|_| streams),
+            sink: LogSink { level, session, outbound: streams.then_some(sender) },
+            capabilities,
+            era,
             room: Mutex::new(Some(room)),
+            ..Self::default()
         };
         (request, outbound)
     }
 
-    /// Counts a result that is prepared.
-    pub(super) fn result_memory(&self) -> ResultMemory<'_> {
-        ResultMemory { request: self, octets: 0 }
+    /// Takes room for so many more octets of a result's rows.
+    ///
+    /// # Errors
+    /// [`Kind::Busy`](portico_actors::error::Kind::Busy): there is none for them.
+    pub(super) fn prepare(&self, octets: usize) -> Result<()> {
+        lock(&self.room).as_mut().map_or(Ok(()), |room| room.prepare(octets * COPIES))
     }
 
     /// What was taken for the answer, which goes with it.
@@ -156,6 +141,11 @@ impl RequestContext {
     /// no value that the caller gave.
     pub fn log(&self, level: Level, logger: &str, data: &Value) {
         self.sink.log(level, logger, data);
+    }
+
+    /// Whether the client wants to hear of anything at all.
+    pub(super) fn is_heard(&self) -> bool {
+        self.sink.hears(Level::Emergency)
     }
 
     /// Tells the client what the source says beside its results, if it wants to hear of anything
@@ -180,24 +170,9 @@ impl RequestContext {
         }))
     }
 
-    /// Whether what is offered tells its progress itself.
-    pub(super) fn reports_own_progress(&self) -> bool {
-        self.reports_progress.load(Ordering::Relaxed)
-    }
-
-    /// The token under which the client wants to hear of progress.
-    pub fn token(&self) -> Option<&ProgressToken> {
-        self.token.as_ref()
-    }
-
     /// The session that the request belongs to.
-    pub fn session(&self) -> Option<&Session> {
-        self.sink.session.as_deref()
-    }
-
-    /// How the request is served.
-    pub fn era(&self) -> Era {
-        self.era
+    pub fn session(&self) -> Option<&Arc<Session>> {
+        self.sink.session.as_ref()
     }
 
     /// Whether the client has declared the capability `name`.
@@ -210,8 +185,13 @@ impl RequestContext {
         self.capabilities.get("extensions").and_then(|all| all.get(name)).is_some_and(Value::is_object)
     }
 
+    /// Under which name the client hears of progress that is not told by what is offered.
+    pub(super) fn own_token(&self) -> Option<&Id> {
+        self.token.as_ref().filter(|_| !self.reports_progress.load(Ordering::Relaxed))
+    }
+
     /// Decides whether the call becomes a task.
-    pub(super) fn promote(&self, promotion: TaskPromotion) {
+    pub fn promote(&self, promotion: TaskPromotion) {
         *lock(&self.promotion) = promotion;
     }
 

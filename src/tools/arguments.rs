@@ -6,71 +6,58 @@ use portico_actors::error::{Error, Kind, Result};
 use super::briefing::{briefing, executing};
 use super::kind::Operation;
 use super::offer::{Offer, Resolved, caps, timeout};
-use crate::encode::{Caps, Format, Rest};
+use crate::encode::{Caps, FORMATS, Format, Rest};
 use crate::fields::Fields;
 
 /// Reads the arguments of the tool with `operation`.
 pub(super) fn resolve(operation: Operation, mut fields: Fields, offer: &Offer<'_>) -> Result<Resolved> {
-    let facet = match operation {
-        Operation::GetCatalogs => Facet::Catalogs,
-        Operation::GetSchemas => Facet::Schemas,
-        Operation::GetTables => Facet::Tables,
-        Operation::GetColumns => Facet::Columns,
-        Operation::GetProcedures => Facet::Procedures,
-        Operation::GetProcedureParameters => Facet::ProcedureParameters,
+    let listing =
+        |facet, fields: &mut Fields| Ok::<_, Error>((Op::Describe(facet, narrow(facet, fields)?), Rest::Narrow));
+    let (op, rest) = match operation {
         Operation::GetInstructions => {
             fields.finish("arguments")?;
-            return Ok(resolved(
-                operation,
-                Op::Instructions(briefing(offer)),
-                Limits::default(),
-                caps(offer, Rest::Narrow),
-                Format::Json,
-            ));
+            let (op, caps) = (Op::Instructions(briefing(offer)), caps(offer, Rest::Narrow));
+            return Ok(Resolved { operation, op, limits: Limits::default(), caps, format: Format::Json });
         }
-        Operation::ExecuteProcedure => return procedure(operation, fields, offer),
-        Operation::ExecuteSql => return statement(operation, Verb::Any, fields, offer),
-        Operation::ExecuteSelect => return statement(operation, Verb::Select, fields, offer),
-        Operation::ExecuteInsert => return statement(operation, Verb::Insert, fields, offer),
-        Operation::ExecuteUpdate => return statement(operation, Verb::Update, fields, offer),
+        Operation::GetCatalogs => listing(Facet::Catalogs, &mut fields)?,
+        Operation::GetSchemas => listing(Facet::Schemas, &mut fields)?,
+        Operation::GetTables => listing(Facet::Tables, &mut fields)?,
+        Operation::GetColumns => listing(Facet::Columns, &mut fields)?,
+        Operation::GetProcedures => listing(Facet::Procedures, &mut fields)?,
+        Operation::GetProcedureParameters => listing(Facet::ProcedureParameters, &mut fields)?,
+        Operation::ExecuteProcedure => (Op::Procedure(procedure(&mut fields)?), Rest::Parameters),
+        Operation::ExecuteSql => (statement(Verb::Any, &mut fields, offer)?, Rest::Rewrite),
+        Operation::ExecuteSelect => (statement(Verb::Select, &mut fields, offer)?, Rest::Rewrite),
+        Operation::ExecuteInsert => (statement(Verb::Insert, &mut fields, offer)?, Rest::Rewrite),
+        Operation::ExecuteUpdate => (statement(Verb::Update, &mut fields, offer)?, Rest::Rewrite),
     };
-    let narrow = narrow(facet, &mut fields)?;
-    let caps = asked_caps(&mut fields, offer, Rest::Narrow)?;
+    let caps = asked_caps(&mut fields, offer, rest)?;
+    let limits = match rest {
+        Rest::Narrow => Limits::default(),
+        Rest::Rewrite | Rest::Parameters => Limits { timeout: timeout(&mut fields)?, rows: Some(caps.rows) },
+    };
     let format = format(&mut fields)?;
     fields.finish("arguments")?;
-    Ok(resolved(operation, Op::Describe(facet, narrow), Limits::default(), caps, format))
-}
-
-fn resolved(operation: Operation, op: Op, limits: Limits, caps: Caps, format: Format) -> Resolved {
-    Resolved { operation, op, limits, caps, format }
+    Ok(Resolved { operation, op, limits, caps, format })
 }
 
 /// Each facet takes the filters that its columns have.
 pub(crate) fn narrow(facet: Facet, fields: &mut Fields) -> Result<Narrow> {
-    let mut narrow = Narrow { catalog: fields.string("catalogName")?, ..Narrow::default() };
-    if facet != Facet::Catalogs {
-        narrow.schema = fields.string("schemaName")?;
-    }
-    if matches!(facet, Facet::Tables | Facet::Columns) {
-        narrow.table = fields.string("tableName")?;
-    }
-    match facet {
-        Facet::Catalogs | Facet::Schemas => {}
-        Facet::Tables => narrow.table_type = fields.string("tableType")?,
-        Facet::Columns => narrow.column = fields.string("columnName")?,
-        Facet::PrimaryKeys | Facet::ImportedKeys | Facet::ExportedKeys | Facet::Indexes => {
-            narrow.table = fields.string("tableName")?;
-        }
-        Facet::Procedures => narrow.procedure = fields.string("procedureName")?,
-        Facet::ProcedureParameters => {
-            narrow.procedure = fields.string("procedureName")?;
-            narrow.param = fields.string("paramName")?;
-        }
-    }
-    Ok(narrow)
+    let of_procedures = matches!(facet, Facet::Procedures | Facet::ProcedureParameters);
+    let of_tables = !of_procedures && !matches!(facet, Facet::Catalogs | Facet::Schemas);
+    let mut filter = |name, is_there| if is_there { fields.string(name) } else { Ok(None) };
+    Ok(Narrow {
+        catalog: filter("catalogName", true)?,
+        schema: filter("schemaName", facet != Facet::Catalogs)?,
+        table: filter("tableName", of_tables)?,
+        table_type: filter("tableType", facet == Facet::Tables)?,
+        column: filter("columnName", facet == Facet::Columns)?,
+        procedure: filter("procedureName", of_procedures)?,
+        param: filter("paramName", facet == Facet::ProcedureParameters)?,
+    })
 }
 
-fn statement(operation: Operation, verb: Verb, mut fields: Fields, offer: &Offer<'_>) -> Result<Resolved> {
+fn statement(verb: Verb, fields: &mut Fields, offer: &Offer<'_>) -> Result<Op> {
     let sql = Sql {
         text: fields.required("query")?,
         parameters: fields.arguments("parameters")?,
@@ -78,26 +65,17 @@ fn statement(operation: Operation, verb: Verb, mut fields: Fields, offer: &Offer
         tools: executing(offer),
         ..Sql::default()
     };
-    let caps = asked_caps(&mut fields, offer, Rest::Rewrite)?;
-    let limits = Limits { timeout: timeout(&mut fields)?, rows: Some(caps.rows) };
-    let format = format(&mut fields)?;
-    fields.finish("arguments")?;
-    Ok(resolved(operation, Op::Execute(verb, sql), limits, caps, format))
+    Ok(Op::Execute(verb, sql))
 }
 
-fn procedure(operation: Operation, mut fields: Fields, offer: &Offer<'_>) -> Result<Resolved> {
-    let call = ProcedureCall {
+fn procedure(fields: &mut Fields) -> Result<ProcedureCall> {
+    Ok(ProcedureCall {
         procedure: fields.required("procedure")?,
         arguments: fields.arguments("parameters")?,
         default_schema: fields.string("defaultSchema")?,
         overload: None,
         dry_run: false,
-    };
-    let caps = asked_caps(&mut fields, offer, Rest::Parameters)?;
-    let limits = Limits { timeout: timeout(&mut fields)?, rows: Some(caps.rows) };
-    let format = format(&mut fields)?;
-    fields.finish("arguments")?;
-    Ok(resolved(operation, Op::Procedure(call), limits, caps, format))
+    })
 }
 
 /// `maxRows` may only lower the connection's own cap.
@@ -122,10 +100,7 @@ fn asked_caps(fields: &mut Fields, offer: &Offer<'_>, rest: Rest) -> Result<Caps
 }
 
 fn format(fields: &mut Fields) -> Result<Format> {
-    match fields.string("format")? {
-        None => Ok(Format::Json),
-        Some(word) => {
-            Format::from_word(&word).ok_or_else(|| Error::invalid("format: give \"json\", \"csv\" or \"markdown\""))
-        }
-    }
+    let Some(word) = fields.string("format")? else { return Ok(Format::Json) };
+    let known = FORMATS.into_iter().find(|(known, _)| *known == word);
+    known.map(|(_, format)| format).ok_or_else(|| Error::invalid("format: give \"json\", \"csv\" or \"markdown\""))
 }

@@ -8,12 +8,12 @@ use super::offer::Offer;
 
 /// The tools that every connection has, as far as they are not switched off on this one.
 fn fixed(offer: &Offer<'_>) -> impl Iterator<Item = &'static Definition> {
-    DEFINITIONS.iter().filter(|tool| offer.has(tool.kind, tool.operation, tool.name, tool.writes))
+    DEFINITIONS.iter().filter(|tool| offer.has(tool.kind(), tool.operation, tool.name(), tool.writes()))
 }
 
 /// The names of the tools that run statements or procedures and are not switched off.
 pub(super) fn executing(offer: &Offer<'_>) -> Vec<&'static str> {
-    fixed(offer).map(|tool| tool.name).filter(|name| name.starts_with("execute_")).collect()
+    fixed(offer).map(Definition::name).filter(|name| name.starts_with("execute_")).collect()
 }
 
 /// What `get_instructions` says of the tools that this caller is offered.
@@ -26,7 +26,7 @@ pub(super) fn briefing(offer: &Offer<'_>) -> Briefing {
     Briefing {
         max_rows: offer.max_rows,
         max_bytes: offer.max_bytes,
-        tools: fixed(offer).filter(|tool| is_allowed(tool.writes)).map(|tool| tool.name).collect(),
+        tools: fixed(offer).filter(|tool| is_allowed(tool.writes())).map(Definition::name).collect(),
         own_tools: own.map(|tool| (tool.name.clone(), tool.description.clone())).collect(),
     }
 }

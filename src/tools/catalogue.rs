@@ -9,7 +9,7 @@ use super::arguments;
 use super::definitions::{DEFINITIONS, Definition};
 use super::filter::Filter;
 use super::kind::{Operation, Type};
-use super::offer::{Offer, Resolved, Unresolved, caps};
+use super::offer::{Offer, Resolved, caps};
 use super::own_tools::OwnTool;
 use super::source_tools::{self, SourceTool};
 use crate::encode::{Format, Rest};
@@ -25,7 +25,7 @@ enum Tool<'a> {
 impl Tool<'_> {
     fn name(&self) -> &str {
         match self {
-            Self::Fixed(tool) => tool.name,
+            Self::Fixed(tool) => tool.name(),
             Self::Own(tool) => &tool.name,
             Self::Made(tool) => &tool.name,
         }
@@ -33,7 +33,7 @@ impl Tool<'_> {
 
     fn kind(&self) -> Type {
         match self {
-            Self::Fixed(tool) => tool.kind,
+            Self::Fixed(tool) => tool.kind(),
             Self::Own(_) => Type::Sql,
             Self::Made(_) => Type::Source,
         }
@@ -49,7 +49,7 @@ impl Tool<'_> {
 
     fn writes(&self) -> bool {
         match self {
-            Self::Fixed(tool) => tool.writes,
+            Self::Fixed(tool) => tool.writes(),
             Self::Own(tool) => tool.writes(),
             Self::Made(tool) => !tool.procedure.reads_only,
         }
@@ -101,32 +101,26 @@ pub fn list(offer: &Offer<'_>, filter: &Filter) -> Vec<Value> {
 }
 
 /// Understands a call of the tool `name`.
-pub fn resolve(offer: &Offer<'_>, name: &str, arguments: Option<&str>) -> Result<Resolved, Unresolved> {
+///
+/// # Errors
+/// [`Kind::NotFound`](portico_actors::error::Kind::NotFound): there is no such tool here. Others: the arguments are
+/// wrong, or the caller may not use it.
+pub fn resolve(offer: &Offer<'_>, name: &str, arguments: Option<&str>) -> Result<Resolved> {
     let Some(tool) = catalogue(offer).find(|tool| tool.name() == name) else {
         let tools: Vec<Tool<'_>> = catalogue(offer).collect();
-        let error = Error::not_found(format!("there is no tool {name:?} on this connection"));
-        let offered = near::nearest(name, tools.iter().map(Tool::name));
-        return Err(Unresolved::Unknown(match near::did_you_mean(&offered) {
-            Some(hint) => error.hint(hint),
-            None => error.hint("tools/list lists what there is"),
-        }));
+        let hint = near::did_you_mean(&near::nearest(name, tools.iter().map(Tool::name)));
+        return Err(Error::not_found(format!("there is no tool {name:?} on this connection"))
+            .hint(hint.unwrap_or_else(|| "tools/list lists what there is".to_owned())));
     };
     if tool.writes() && !offer.may_write() {
         let error = Error::forbidden(format!("the tool {name} may change data, which needs the scope write"));
-        return Err(Unresolved::Refused(error.needs("write")));
+        return Err(error.needs("write"));
     }
-    let fields = parse(arguments)?;
-    tool.call(offer, fields).map_err(Unresolved::Refused)
+    let fields = arguments.map_or_else(|| Ok(Fields::default()), |text| Fields::parse(text, "arguments"));
+    tool.call(offer, fields?)
 }
 
 /// The names of the tools that every connection has.
 pub fn fixed_names() -> impl Iterator<Item = &'static str> {
-    DEFINITIONS.iter().map(|tool| tool.name)
-}
-
-fn parse(arguments: Option<&str>) -> Result<Fields, Unresolved> {
-    match arguments {
-        None => Ok(Fields::default()),
-        Some(text) => Fields::parse(text, "arguments").map_err(Unresolved::Refused),
-    }
+    DEFINITIONS.iter().map(Definition::name)
 }

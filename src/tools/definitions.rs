@@ -4,194 +4,147 @@ use serde_json::{Map, Value, json};
 
 use super::kind::{Operation, Type};
 use super::offer::Offer;
-use super::schema::{annotations, output_schema};
+use super::schema::{input_schema, tool};
 
 /// One tool.
 pub(super) struct Definition {
-    pub(super) name: &'static str,
-    pub(super) title: &'static str,
-    pub(super) kind: Type,
     pub(super) operation: Operation,
-    /// Whether it is there to change data.
-    pub(super) writes: bool,
+    title: &'static str,
     description: &'static str,
+    /// What it takes; one that takes anything takes [`PAGE`] too.
     arguments: &'static [&'static str],
-    required: &'static [&'static str],
 }
 
 const CATALOG: &str = "catalogName";
 const SCHEMA: &str = "schemaName";
 const PAGE: [&str; 2] = ["maxRows", "format"];
+const STATEMENT: [&str; 4] = ["query", "parameters", "defaultSchema", "timeout"];
+/// Arguments that have to be given.
+const REQUIRED: [&str; 2] = ["query", "procedure"];
 
 /// Every tool, in the order in which they are listed.
 pub(super) const DEFINITIONS: [Definition; 12] = [
     Definition {
-        name: "get_instructions",
-        title: "Read me first",
-        kind: Type::Universal,
         operation: Operation::GetInstructions,
-        writes: false,
+        title: "Read me first",
         description: "What to know before the first query: the SQL dialect and version, how to name tables, the schemas \
                       and tables with their comments, what you may do, and examples. Call it once at the start.",
         arguments: &[],
-        required: &[],
     },
     Definition {
-        name: "get_catalogs",
-        title: "List catalogs",
-        kind: Type::Universal,
         operation: Operation::GetCatalogs,
-        writes: false,
+        title: "List catalogs",
         description: "Lists the catalogs: one, this connection. Its name is the first part of catalog.schema.table.",
-        arguments: &[CATALOG, PAGE[0], PAGE[1]],
-        required: &[],
+        arguments: &[CATALOG],
     },
     Definition {
-        name: "get_schemas",
-        title: "List schemas",
-        kind: Type::Universal,
         operation: Operation::GetSchemas,
-        writes: false,
+        title: "List schemas",
         description: "Lists the schemas of this connection.",
-        arguments: &[CATALOG, SCHEMA, PAGE[0], PAGE[1]],
-        required: &[],
+        arguments: &[CATALOG, SCHEMA],
     },
     Definition {
-        name: "get_tables",
-        title: "List tables",
-        kind: Type::Universal,
         operation: Operation::GetTables,
-        writes: false,
+        title: "List tables",
         description: "Lists tables and views with their type and comment (REMARKS). Narrow by name or LIKE pattern, for \
                       example tableName \"%order%\".",
-        arguments: &[CATALOG, SCHEMA, "tableName", "tableType", PAGE[0], PAGE[1]],
-        required: &[],
+        arguments: &[CATALOG, SCHEMA, "tableName", "tableType"],
     },
     Definition {
-        name: "get_columns",
-        title: "List columns",
-        kind: Type::Universal,
         operation: Operation::GetColumns,
-        writes: false,
+        title: "List columns",
         description: "Lists the columns of tables and views with type, size, nullability, key membership and comment. \
                       Give tableName to see one table before you query it.",
-        arguments: &[CATALOG, SCHEMA, "tableName", "columnName", PAGE[0], PAGE[1]],
-        required: &[],
+        arguments: &[CATALOG, SCHEMA, "tableName", "columnName"],
     },
     Definition {
-        name: "get_procedures",
-        title: "List procedures",
-        kind: Type::Universal,
         operation: Operation::GetProcedures,
-        writes: false,
+        title: "List procedures",
         description: "Lists stored functions and procedures with their comments. PROCEDURE_TYPE is 1 for a procedure, 2 \
                       for a function.",
-        arguments: &[CATALOG, SCHEMA, "procedureName", PAGE[0], PAGE[1]],
-        required: &[],
+        arguments: &[CATALOG, SCHEMA, "procedureName"],
     },
     Definition {
-        name: "get_procedure_parameters",
-        title: "List procedure parameters",
-        kind: Type::Universal,
         operation: Operation::GetProcedureParameters,
-        writes: false,
+        title: "List procedure parameters",
         description: "Lists the parameters of functions and procedures with direction (PARAM_TYPE 1 in, 2 inout, 4 out, \
                       5 return) and type. Give procedureName to see one before you call it.",
-        arguments: &[CATALOG, SCHEMA, "procedureName", "paramName", PAGE[0], PAGE[1]],
-        required: &[],
+        arguments: &[CATALOG, SCHEMA, "procedureName", "paramName"],
     },
     Definition {
-        name: "execute_procedure",
-        title: "Call a procedure",
-        kind: Type::Universal,
         operation: Operation::ExecuteProcedure,
-        writes: false,
+        title: "Call a procedure",
         description: "Calls a stored function or procedure and returns its rows or output values. Arguments go by name, \
                       for example {\"customer_id\": 7}; ones with a default may be left out.",
-        arguments: &["procedure", "parameters", "defaultSchema", "timeout", PAGE[0], PAGE[1]],
-        required: &["procedure"],
+        arguments: &["procedure", "parameters", "defaultSchema", "timeout"],
     },
     Definition {
-        name: "execute_select",
-        title: "Run a query",
-        kind: Type::Sql,
         operation: Operation::ExecuteSelect,
-        writes: false,
+        title: "Run a query",
         description: "Runs one SELECT statement, which cannot change anything, and returns its rows. Prefer it for \
                       reading. Use @name for values and give them in parameters. Aggregate and filter in SQL: results \
                       are cut at maxRows.",
-        arguments: &["query", "parameters", "defaultSchema", "timeout", PAGE[0], PAGE[1]],
-        required: &["query"],
+        arguments: &STATEMENT,
     },
     Definition {
-        name: "execute_sql",
-        title: "Run any statement",
-        kind: Type::Sql,
         operation: Operation::ExecuteSql,
-        writes: false,
+        title: "Run any statement",
         description: "Runs any one SQL statement that your access allows, in a transaction of its own. Use @name for \
                       values and give them in parameters.",
-        arguments: &["query", "parameters", "defaultSchema", "timeout", PAGE[0], PAGE[1]],
-        required: &["query"],
+        arguments: &STATEMENT,
     },
     Definition {
-        name: "execute_insert",
-        title: "Insert rows",
-        kind: Type::Sql,
         operation: Operation::ExecuteInsert,
-        writes: true,
+        title: "Insert rows",
         description: "Runs one INSERT statement (or a MERGE that only inserts) and returns affectedRows, and the rows of \
                       RETURNING. Use @name for values and give them in parameters.",
-        arguments: &["query", "parameters", "defaultSchema", "timeout", PAGE[0], PAGE[1]],
-        required: &["query"],
+        arguments: &STATEMENT,
     },
     Definition {
-        name: "execute_update",
-        title: "Update or delete rows",
-        kind: Type::Sql,
         operation: Operation::ExecuteUpdate,
-        writes: true,
+        title: "Update or delete rows",
         description: "Runs one UPDATE, DELETE or MERGE statement and returns affectedRows, and the rows of RETURNING. \
                       Use @name for values and give them in parameters.",
-        arguments: &["query", "parameters", "defaultSchema", "timeout", PAGE[0], PAGE[1]],
-        required: &["query"],
+        arguments: &STATEMENT,
     },
 ];
 
 impl Definition {
+    /// Its name is the word for what it does.
+    pub(super) fn name(&self) -> &'static str {
+        self.operation.as_str()
+    }
+
+    pub(super) fn kind(&self) -> Type {
+        if self.arguments == STATEMENT { Type::Sql } else { Type::Universal }
+    }
+
+    /// Whether it is there to change data.
+    pub(super) fn writes(&self) -> bool {
+        matches!(self.operation, Operation::ExecuteInsert | Operation::ExecuteUpdate)
+    }
+
     /// The object that `tools/list` shows.
     pub(super) fn describe(&self, offer: &Offer<'_>) -> Value {
+        let page = PAGE.iter().filter(|_| !self.arguments.is_empty());
+        let arguments = self.arguments.iter().chain(page);
         let properties: Map<String, Value> =
-            self.arguments.iter().map(|name| ((*name).to_owned(), argument(name, offer))).collect();
-        let mut tool = json!({
-            "name": self.name,
-            "title": self.title,
-            "description": self.description,
-            "inputSchema": {
-                "type": "object",
-                "properties": properties,
-                "required": self.required,
-                "additionalProperties": false,
-            },
-            "annotations": self.annotations(offer),
-        });
-        tool["outputSchema"] = match self.operation {
-            Operation::GetInstructions => json!({
+            arguments.map(|name| ((*name).to_owned(), argument(name, offer))).collect();
+        let required: Vec<&str> = REQUIRED.into_iter().filter(|name| self.arguments.contains(name)).collect();
+        // What any statement and any procedure may do depends on the caller's own access.
+        let any = matches!(self.operation, Operation::ExecuteSql | Operation::ExecuteProcedure);
+        let writes = self.writes() || (any && offer.may_write());
+        let destroys = writes && self.operation != Operation::ExecuteInsert;
+        let input = input_schema(properties, required);
+        let mut tool = tool(self.name(), self.title, self.description, input, writes, destroys);
+        if self.operation == Operation::GetInstructions {
+            tool["outputSchema"] = json!({
                 "type": "object",
                 "properties": {"instructions": {"type": "string", "description": "Markdown"}},
                 "required": ["instructions"],
-            }),
-            _ => output_schema(),
-        };
+            });
+        }
         tool
-    }
-
-    /// What any statement and any procedure may do depends on the caller's own access.
-    fn annotations(&self, offer: &Offer<'_>) -> Value {
-        let any = matches!(self.operation, Operation::ExecuteSql | Operation::ExecuteProcedure);
-        let writes = self.writes || (any && offer.may_write());
-        let destroys = writes && self.operation != Operation::ExecuteInsert;
-        annotations(self.title, !writes, destroys, !writes)
     }
 }
 
@@ -233,17 +186,5 @@ fn argument(name: &str, offer: &Offer<'_>) -> Value {
             "type": "string", "enum": ["json", "csv", "markdown"], "default": "json",
             "description": "Form of the text block",
         }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_required_argument_is_an_argument() {
-        for tool in &DEFINITIONS {
-            assert!(tool.required.iter().all(|name| tool.arguments.contains(name)), "{}", tool.name);
-        }
     }
 }

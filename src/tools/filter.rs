@@ -22,8 +22,8 @@ impl Filter {
         let (mut types, mut operations) = (None, None);
         for (name, value) in parameters {
             match name {
-                "tools" if types.is_none() => types = Some(words(name, value, &TYPES)?),
-                "ops" if operations.is_none() => operations = Some(words(name, value, &OPERATIONS)?),
+                "tools" if types.is_none() => types = Some(read_list(name, value, &TYPES)?),
+                "ops" if operations.is_none() => operations = Some(read_list(name, value, &OPERATIONS)?),
                 _ => {}
             }
         }
@@ -36,7 +36,7 @@ impl Filter {
     }
 }
 
-fn words<T: Copy>(parameter: &str, value: &str, known: &[(&str, T)]) -> Result<Vec<T>> {
+fn read_list<T: Copy>(parameter: &str, value: &str, known: &[(&str, T)]) -> Result<Vec<T>> {
     value
         .split(',')
         .map(|word| {

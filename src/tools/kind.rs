@@ -31,15 +31,15 @@ pub enum Operation {
 
 impl Operation {
     /// The word of the `ops` query parameter.
-    pub fn word(self) -> &'static str {
-        OPERATIONS.iter().find(|(_, operation)| *operation == self).map_or("", |(word, _)| word)
+    pub fn as_str(self) -> &'static str {
+        OPERATIONS[self as usize].0
     }
 }
 
 /// The words of the types.
 pub const TYPES: [(&str, Type); 3] = [("universal", Type::Universal), ("sql", Type::Sql), ("source", Type::Source)];
 
-/// The words of the operations.
+/// The words of the operations, in the order of [`Operation`].
 pub const OPERATIONS: [(&str, Operation); 12] = [
     ("get_catalogs", Operation::GetCatalogs),
     ("get_schemas", Operation::GetSchemas),
@@ -54,3 +54,15 @@ pub const OPERATIONS: [(&str, Operation); 12] = [
     ("execute_insert", Operation::ExecuteInsert),
     ("execute_update", Operation::ExecuteUpdate),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::OPERATIONS;
+
+    #[test]
+    fn each_operation_has_its_own_word() {
+        for (word, operation) in OPERATIONS {
+            assert_eq!(operation.as_str(), word);
+        }
+    }
+}

@@ -17,6 +17,6 @@ mod switches;
 pub use catalogue::{fixed_names, list, resolve};
 pub use filter::Filter;
 pub use kind::{OPERATIONS, Operation, TYPES, Type};
-pub use offer::{Offer, Resolved, TIMEOUT_SECONDS, Unresolved, timeout};
+pub use offer::{Offer, Resolved, TIMEOUT_SECONDS, timeout};
 pub use own_tools::OwnTool;
 pub use switches::Switches;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use portico_actors::call::{Limits, Op};
-use portico_actors::error::{Error, Result};
+use portico_actors::error::Result;
 use portico_actors::principal::{Principal, Scope};
 use portico_actors::source::{Access, Profile};
 
@@ -49,15 +49,6 @@ pub struct Resolved {
     pub caps: Caps,
     /// The form of the text block.
     pub format: Format,
-}
-
-/// Why a call of a tool was not understood.
-#[derive(Debug)]
-pub enum Unresolved {
-    /// There is no such tool here, or it is disabled.
-    Unknown(Error),
-    /// The arguments are wrong, or the caller may not use it.
-    Refused(Error),
 }
 
 impl Offer<'_> {

@@ -5,12 +5,12 @@ use portico_actors::call::{Argument, Op, Sql, Verb};
 use portico_actors::error::{Error, Result};
 use portico_actors::source::Parameter;
 use portico_actors::sql::Class;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use super::kind::Operation;
 use super::parameters;
-use super::schema::{annotations, output_schema};
+use super::schema::tool;
 use crate::fields::Fields;
 
 /// A statement as a tool.
@@ -49,15 +49,8 @@ impl OwnTool {
 
     /// The object that `tools/list` shows.
     pub(super) fn describe(&self) -> Value {
-        let reads = !self.writes();
-        json!({
-            "name": self.name,
-            "title": self.title,
-            "description": self.description,
-            "inputSchema": parameters::input_schema(&self.parameters),
-            "outputSchema": output_schema(),
-            "annotations": annotations(&self.title, reads, !reads && self.class != Class::Insert, reads),
-        })
+        let (writes, input) = (self.writes(), parameters::input_schema(&self.parameters));
+        tool(&self.name, &self.title, &self.description, input, writes, writes && self.class != Class::Insert)
     }
 
     /// The statement with the caller's values; what was left out has its default, or NULL.

@@ -6,8 +6,9 @@ use portico_actors::error::{Error, Result};
 use portico_actors::reply::DataType;
 use portico_actors::source::{Direction, Parameter};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::schema;
 use crate::fields::{self, Fields};
 
 /// The parameters that a caller gives, each under its name, or its position if it has none.
@@ -24,20 +25,10 @@ pub(super) fn inputs(parameters: &[Parameter]) -> Vec<(String, &Parameter)> {
 
 /// The closed schema of a tool's arguments.
 pub(super) fn input_schema(parameters: &[Parameter]) -> Value {
-    let mut properties = Map::new();
-    let mut required = Vec::new();
-    for (name, parameter) in inputs(parameters) {
-        properties.insert(name.clone(), property(parameter));
-        if !parameter.optional {
-            required.push(Value::from(name));
-        }
-    }
-    json!({
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": false,
-    })
+    let inputs = inputs(parameters);
+    let properties = inputs.iter().map(|(name, parameter)| (name.clone(), property(parameter))).collect();
+    let required = inputs.iter().filter(|(_, parameter)| !parameter.optional).map(|(name, _)| name.as_str());
+    schema::input_schema(properties, required.collect())
 }
 
 /// What the caller gave, each value of the type that its schema says.

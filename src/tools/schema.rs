@@ -1,20 +1,38 @@
 //! What every tool says of itself in the same words.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-/// What tools say of themselves so that clients can ask before something is changed.
-pub(super) fn annotations(title: &str, reads_only: bool, destructive: bool, idempotent: bool) -> Value {
+/// A tool with a tabular result as `tools/list` shows it. The annotations are there so that clients can ask before
+/// something is changed.
+pub(super) fn tool(name: &str, title: &str, description: &str, input: Value, writes: bool, destroys: bool) -> Value {
     json!({
+        "name": name,
         "title": title,
-        "readOnlyHint": reads_only,
-        "destructiveHint": destructive,
-        "idempotentHint": idempotent,
-        "openWorldHint": false,
+        "description": description,
+        "inputSchema": input,
+        "outputSchema": output_schema(),
+        "annotations": {
+            "title": title,
+            "readOnlyHint": !writes,
+            "destructiveHint": destroys,
+            "idempotentHint": !writes,
+            "openWorldHint": false,
+        },
+    })
+}
+
+/// The closed schema of a tool's arguments.
+pub(super) fn input_schema(properties: Map<String, Value>, required: Vec<&str>) -> Value {
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
     })
 }
 
 /// The schema that every tabular result satisfies.
-pub(super) fn output_schema() -> Value {
+fn output_schema() -> Value {
     json!({
         "type": "object",
         "properties": {

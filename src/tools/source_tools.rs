@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use portico_actors::call::ProcedureCall;
 use portico_actors::error::Result;
 use portico_actors::source::{Procedure, Profile};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::definitions::DEFINITIONS;
 use super::own_tools::OwnTool;
 use super::parameters;
-use super::schema::{annotations, output_schema};
+use super::schema::tool;
 use crate::fields::Fields;
 
 /// The longest name that every client takes.
@@ -49,7 +49,7 @@ fn is_typed(procedure: &Procedure) -> bool {
 /// One tool a procedure, in the profile's order. A name is the procedure's own, behind its schema
 /// unless that is the default one, and made unique by a number.
 pub(super) fn make<'a>(profile: &'a Profile, own: &[OwnTool]) -> Vec<SourceTool<'a>> {
-    let fixed = DEFINITIONS.iter().map(|tool| tool.name.to_owned());
+    let fixed = DEFINITIONS.iter().map(|tool| tool.name().to_owned());
     let mut taken: HashSet<String> = fixed.chain(own.iter().map(|tool| tool.name.clone())).collect();
     profile
         .procedures
@@ -84,15 +84,8 @@ impl SourceTool<'_> {
         let about = procedure.remarks.clone().unwrap_or_else(|| {
             format!("Calls the procedure {}.{} and returns its result.", procedure.schema, procedure.name)
         });
-        let reads_only = procedure.reads_only;
-        json!({
-            "name": self.name,
-            "title": procedure.name,
-            "description": about,
-            "inputSchema": parameters::input_schema(&procedure.parameters),
-            "outputSchema": output_schema(),
-            "annotations": annotations(&procedure.name, reads_only, !reads_only, reads_only),
-        })
+        let (writes, input) = (!procedure.reads_only, parameters::input_schema(&procedure.parameters));
+        tool(&self.name, &procedure.name, &about, input, writes, writes)
     }
 
     /// The call that the tool stands for.

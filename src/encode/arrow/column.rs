@@ -1,10 +1,10 @@
 //! Takes the cells of one column and makes Arrow arrays of them.
 
 use arrow_array::ArrayRef;
-use arrow_array::builder::{
-    ArrayBuilder, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, Decimal256Builder, Float32Builder,
-    Float64Builder, Int8Builder, Int16Builder, Int32Builder, Int64Builder, StringBuilder, Time64MicrosecondBuilder,
-    TimestampMicrosecondBuilder,
+use arrow_array::builder::{ArrayBuilder, BinaryBuilder, BooleanBuilder, PrimitiveBuilder, StringBuilder};
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, Time64MicrosecondType, TimestampMicrosecondType,
 };
 use arrow_schema::DataType as ArrowType;
 use portico_actors::error::{Error, Kind, Result};
@@ -19,95 +19,119 @@ const FIXED: usize = 8;
 /// The values of a column that wait for their batch.
 pub(super) struct Values {
     label: String,
-    builder: Builder,
-    text: Vec<u8>,
+    column: Box<dyn Column>,
 }
 
-enum Builder {
-    Boolean(BooleanBuilder),
-    Int8(Int8Builder),
-    Int16(Int16Builder),
-    Int32(Int32Builder),
-    Int64(Int64Builder),
-    Float32(Float32Builder),
-    Float64(Float64Builder),
-    Decimal128(Decimal128Builder, u8, i8),
-    Decimal256(Decimal256Builder, u8, i8),
-    Date(Date32Builder),
-    Time(Time64MicrosecondBuilder),
-    Timestamp(TimestampMicrosecondBuilder),
-    Binary(BinaryBuilder),
-    Text(StringBuilder),
+/// Builds the arrays of one column.
+trait Column {
+    /// Takes one value; about how many octets it is. `None` where the type has no room for it.
+    fn append(&mut self, cell: &Cell<'_>) -> Option<usize>;
+
+    fn finish(&mut self) -> ArrayRef;
 }
 
-impl Builder {
-    fn new(type_: &ArrowType) -> Self {
-        match type_ {
-            ArrowType::Boolean => Self::Boolean(BooleanBuilder::new()),
-            ArrowType::Int8 => Self::Int8(Int8Builder::new()),
-            ArrowType::Int16 => Self::Int16(Int16Builder::new()),
-            ArrowType::Int32 => Self::Int32(Int32Builder::new()),
-            ArrowType::Int64 => Self::Int64(Int64Builder::new()),
-            ArrowType::Float32 => Self::Float32(Float32Builder::new()),
-            ArrowType::Float64 => Self::Float64(Float64Builder::new()),
-            ArrowType::Decimal128(digits, scale) => {
-                Self::Decimal128(Decimal128Builder::new().with_data_type(type_.clone()), *digits, *scale)
-            }
-            ArrowType::Decimal256(digits, scale) => {
-                Self::Decimal256(Decimal256Builder::new().with_data_type(type_.clone()), *digits, *scale)
-            }
-            ArrowType::Date32 => Self::Date(Date32Builder::new()),
-            ArrowType::Time64(_) => Self::Time(Time64MicrosecondBuilder::new()),
-            ArrowType::Timestamp(..) => {
-                Self::Timestamp(TimestampMicrosecondBuilder::new().with_data_type(type_.clone()))
-            }
-            ArrowType::Binary => Self::Binary(BinaryBuilder::new()),
-            _ => Self::Text(StringBuilder::new()),
-        }
+/// A builder, and what gives it a value.
+struct Builder<B, A>(B, A);
+
+impl<B: ArrayBuilder, A: FnMut(&mut B, &Cell<'_>) -> Option<usize>> Column for Builder<B, A> {
+    fn append(&mut self, cell: &Cell<'_>) -> Option<usize> {
+        (self.1)(&mut self.0, cell)
     }
 
-    fn array(&mut self) -> &mut dyn ArrayBuilder {
-        match self {
-            Self::Boolean(builder) => builder,
-            Self::Int8(builder) => builder,
-            Self::Int16(builder) => builder,
-            Self::Int32(builder) => builder,
-            Self::Int64(builder) => builder,
-            Self::Float32(builder) => builder,
-            Self::Float64(builder) => builder,
-            Self::Decimal128(builder, ..) => builder,
-            Self::Decimal256(builder, ..) => builder,
-            Self::Date(builder) => builder,
-            Self::Time(builder) => builder,
-            Self::Timestamp(builder) => builder,
-            Self::Binary(builder) => builder,
-            Self::Text(builder) => builder,
-        }
+    fn finish(&mut self) -> ArrayRef {
+        self.0.finish()
     }
+}
 
-    fn append_null(&mut self) {
-        match self {
-            Self::Boolean(builder) => builder.append_null(),
-            Self::Int8(builder) => builder.append_null(),
-            Self::Int16(builder) => builder.append_null(),
-            Self::Int32(builder) => builder.append_null(),
-            Self::Int64(builder) => builder.append_null(),
-            Self::Float32(builder) => builder.append_null(),
-            Self::Float64(builder) => builder.append_null(),
-            Self::Decimal128(builder, ..) => builder.append_null(),
-            Self::Decimal256(builder, ..) => builder.append_null(),
-            Self::Date(builder) => builder.append_null(),
-            Self::Time(builder) => builder.append_null(),
-            Self::Timestamp(builder) => builder.append_null(),
-            Self::Binary(builder) => builder.append_null(),
-            Self::Text(builder) => builder.append_null(),
+/// A column of values that `read` makes of cells which are not NULL.
+fn primitive<T: ArrowPrimitiveType>(
+    type_: &ArrowType,
+    read: impl Fn(&Cell<'_>) -> Option<T::Native> + 'static,
+) -> Box<dyn Column> {
+    let builder = PrimitiveBuilder::<T>::new().with_data_type(type_.clone());
+    Box::new(Builder(builder, move |builder: &mut PrimitiveBuilder<T>, cell: &Cell<'_>| {
+        builder.append_option(if *cell == Cell::Null { None } else { Some(read(cell)?) });
+        Some(FIXED)
+    }))
+}
+
+fn booleans(builder: &mut BooleanBuilder, cell: &Cell<'_>) -> Option<usize> {
+    match cell {
+        Cell::Null => builder.append_null(),
+        Cell::Boolean(value) => builder.append_value(*value),
+        _ => return None,
+    }
+    Some(FIXED)
+}
+
+fn octets(builder: &mut BinaryBuilder, cell: &Cell<'_>) -> Option<usize> {
+    match cell {
+        Cell::Null => builder.append_null(),
+        Cell::Bytes(octets) => {
+            builder.append_value(octets);
+            return Some(octets.len() + FIXED);
+        }
+        _ => return None,
+    }
+    Some(FIXED)
+}
+
+/// Texts; `room` is to write what is none.
+fn texts(builder: &mut StringBuilder, cell: &Cell<'_>, room: &mut Vec<u8>) -> Option<usize> {
+    let text = match cell {
+        Cell::Null => {
+            builder.append_null();
+            return Some(FIXED);
+        }
+        Cell::Text(text) | Cell::Decimal(text) | Cell::Json(text) => text,
+        other => {
+            room.clear();
+            write_bare(room, other);
+            std::str::from_utf8(room).ok()?
+        }
+    };
+    builder.append_value(text);
+    Some(text.len() + FIXED)
+}
+
+fn column(type_: &ArrowType) -> Box<dyn Column> {
+    match *type_ {
+        ArrowType::Boolean => Box::new(Builder(BooleanBuilder::new(), booleans)),
+        ArrowType::Binary => Box::new(Builder(BinaryBuilder::new(), octets)),
+        ArrowType::Int8 => primitive::<Int8Type>(type_, integer),
+        ArrowType::Int16 => primitive::<Int16Type>(type_, integer),
+        ArrowType::Int32 => primitive::<Int32Type>(type_, integer),
+        ArrowType::Int64 => primitive::<Int64Type>(type_, integer),
+        ArrowType::Float32 => primitive::<Float32Type>(type_, |cell| match cell {
+            Cell::Float(value) => Some(*value),
+            _ => None,
+        }),
+        ArrowType::Float64 => primitive::<Float64Type>(type_, |cell| match cell {
+            Cell::Double(value) => Some(*value),
+            Cell::Float(value) => Some(f64::from(*value)),
+            Cell::Integer(value) => exact(*value),
+            _ => None,
+        }),
+        ArrowType::Decimal128(most, scale) => {
+            primitive::<Decimal128Type>(type_, move |cell| parse::decimal(digits(cell)?, most, scale)?.to_i128())
+        }
+        ArrowType::Decimal256(most, scale) => {
+            primitive::<Decimal256Type>(type_, move |cell| parse::decimal(digits(cell)?, most, scale))
+        }
+        ArrowType::Date32 => primitive::<Date32Type>(type_, |cell| parse::date(text(cell)?)),
+        ArrowType::Time64(_) => primitive::<Time64MicrosecondType>(type_, |cell| parse::time(text(cell)?)),
+        ArrowType::Timestamp(..) => primitive::<TimestampMicrosecondType>(type_, |cell| parse::timestamp(text(cell)?)),
+        _ => {
+            let mut room = Vec::new();
+            let append = move |builder: &mut StringBuilder, cell: &Cell<'_>| texts(builder, cell, &mut room);
+            Box::new(Builder(StringBuilder::new(), append))
         }
     }
 }
 
 impl Values {
     pub(super) fn new(type_: &ArrowType, label: &str) -> Self {
-        Self { label: label.to_owned(), builder: Builder::new(type_), text: Vec::new() }
+        Self { label: label.to_owned(), column: column(type_) }
     }
 
     /// Takes one value; about how many octets it is.
@@ -115,11 +139,8 @@ impl Values {
     /// # Errors
     /// [`Kind::Rejected`] for a value that the column's type has no room for.
     pub(super) fn push(&mut self, cell: &Cell<'_>) -> Result<usize> {
-        if matches!(cell, Cell::Null) {
-            self.builder.append_null();
-            return Ok(1);
-        }
-        match self.append(cell) {
+        match self.column.append(cell) {
+            Some(_) if *cell == Cell::Null => Ok(1),
             Some(octets) => Ok(octets),
             None => Err(Error::new(
                 Kind::Rejected,
@@ -129,50 +150,25 @@ impl Values {
         }
     }
 
-    fn append(&mut self, cell: &Cell<'_>) -> Option<usize> {
-        match (&mut self.builder, cell) {
-            (Builder::Boolean(builder), Cell::Boolean(value)) => builder.append_value(*value),
-            (Builder::Int8(builder), Cell::Integer(value)) => builder.append_value(i8::try_from(*value).ok()?),
-            (Builder::Int16(builder), Cell::Integer(value)) => builder.append_value(i16::try_from(*value).ok()?),
-            (Builder::Int32(builder), Cell::Integer(value)) => builder.append_value(i32::try_from(*value).ok()?),
-            (Builder::Int64(builder), Cell::Integer(value)) => builder.append_value(*value),
-            (Builder::Float32(builder), Cell::Float(value)) => builder.append_value(*value),
-            (Builder::Float64(builder), Cell::Double(value)) => builder.append_value(*value),
-            (Builder::Float64(builder), Cell::Float(value)) => builder.append_value(f64::from(*value)),
-            (Builder::Float64(builder), Cell::Integer(value)) => builder.append_value(exact(*value)?),
-            (Builder::Decimal128(builder, most, scale), Cell::Decimal(digits)) => {
-                builder.append_value(parse::decimal(digits, *most, *scale)?.to_i128()?);
-            }
-            (Builder::Decimal256(builder, most, scale), Cell::Decimal(digits)) => {
-                builder.append_value(parse::decimal(digits, *most, *scale)?);
-            }
-            (Builder::Date(builder), Cell::Text(text)) => builder.append_value(parse::date(text)?),
-            (Builder::Time(builder), Cell::Text(text)) => builder.append_value(parse::time(text)?),
-            (Builder::Timestamp(builder), Cell::Text(text)) => builder.append_value(parse::timestamp(text)?),
-            (Builder::Binary(builder), Cell::Bytes(octets)) => {
-                builder.append_value(octets);
-                return Some(octets.len() + FIXED);
-            }
-            (Builder::Text(builder), Cell::Text(text) | Cell::Decimal(text) | Cell::Json(text)) => {
-                builder.append_value(text);
-                return Some(text.len() + FIXED);
-            }
-            (Builder::Text(builder), other) => {
-                self.text.clear();
-                write_bare(&mut self.text, other);
-                let text = std::str::from_utf8(&self.text).ok()?;
-                builder.append_value(text);
-                return Some(text.len() + FIXED);
-            }
-            _ => return None,
-        }
-        Some(FIXED)
-    }
-
     /// The values so far; it begins anew.
     pub(super) fn finish(&mut self) -> ArrayRef {
-        self.builder.array().finish()
+        self.column.finish()
     }
+}
+
+fn integer<T: TryFrom<i64>>(cell: &Cell<'_>) -> Option<T> {
+    let Cell::Integer(value) = cell else { return None };
+    T::try_from(*value).ok()
+}
+
+fn digits<'c>(cell: &'c Cell<'_>) -> Option<&'c str> {
+    let Cell::Decimal(digits) = cell else { return None };
+    Some(digits)
+}
+
+fn text<'c>(cell: &'c Cell<'_>) -> Option<&'c str> {
+    let Cell::Text(text) = cell else { return None };
+    Some(text)
 }
 
 /// A whole number as a float, if it is the same number.

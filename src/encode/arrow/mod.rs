@@ -8,40 +8,30 @@ mod column;
 mod parse;
 mod types;
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{Field, Schema};
-use bytes::Bytes;
-use futures_util::{Stream, StreamExt};
 use portico_actors::error::{Error, Result};
-use portico_actors::reply::{Batch, Cell, Column, DataType, Part, Results};
+use portico_actors::reply::{Batch, Cell, Column, DataType, Part};
 
 use self::column::Values;
-use super::failure::{ErrorBody, surplus};
+use super::failure::surplus;
 use super::labels;
+use super::stream::Form;
 
 /// Rows of one record batch at most.
 const BATCH_ROWS: usize = 8192;
-/// Octets that go out although more may come at once.
-const WORTH_SENDING: usize = 16 * 1024;
 /// Octets of one record batch, give or take a row.
 const BATCH_OCTETS: usize = 512 * 1024;
 
-/// Streams the one result of a statement. Where that has no columns, it is the number of rows
+/// The one result of a statement. Where that has no columns, it is the number of rows
 /// changed, under `affectedRows`.
-pub struct Arrow<F> {
-    results: Option<Results>,
+#[derive(Default)]
+pub struct Arrow {
     /// There once the columns are known.
     open: Option<Open>,
-    /// Bytes that went out.
-    bytes: u64,
-    rows: u64,
-    broken: Option<Error>,
-    ended: F,
 }
 
 /// A stream whose schema is written.
@@ -60,7 +50,7 @@ impl Open {
     fn new(columns: &[Column]) -> Result<Self> {
         let (mut fields, mut values) = (Vec::new(), Vec::new());
         for (column, label) in columns.iter().zip(labels::distinct(columns)) {
-            let type_ = types::of(column);
+            let type_ = types::arrow_type(column);
             values.push(Values::new(&type_, &label));
             fields.push(Field::new(label, type_, true));
         }
@@ -92,27 +82,27 @@ impl Open {
         self.writer.write(&batch).map_err(Error::internal)
     }
 
-    /// What was written since this was last asked.
-    fn written(&mut self) -> Vec<u8> {
-        std::mem::take(self.writer.get_mut())
+    /// Hands on what was written.
+    fn written(&mut self, out: &mut Vec<u8>) {
+        let written = self.writer.get_mut();
+        if out.is_empty() {
+            std::mem::swap(out, written);
+        } else {
+            out.append(written);
+        }
     }
 }
 
-impl<F> Arrow<F>
-where
-    F: FnMut(u64, u64, Option<&Error>) -> Option<ErrorBody> + Unpin,
-{
-    /// Streams `results`. `ended` is called once at the end with the numbers of rows and of bytes and the failure.
-    pub fn new(results: Results, ended: F) -> Self {
-        Self { results: Some(results), open: None, bytes: 0, rows: 0, broken: None, ended }
-    }
+impl Form for Arrow {
+    // The first rows may be there before anything was sent.
+    const FAILS_FIRST: bool = true;
 
-    fn accept(&mut self, part: Part) -> Result<()> {
+    fn write(&mut self, part: Part, out: &mut Vec<u8>, rows: &mut u64) -> Result<()> {
         match (self.open.as_mut(), part) {
             // Without columns the count at the end is all there is.
             (None, Part::Columns(columns)) if columns.is_empty() => {}
             (None, Part::Rows(_)) => {}
-            (None, Part::Columns(columns)) => self.open = Some(Open::new(&columns)?),
+            (None, Part::Columns(columns)) => self.open.insert(Open::new(&columns)?).written(out),
             (None, Part::Done { affected }) => {
                 let mut open = Open::new(&[Column::computed("affectedRows", DataType::BigInt)])?;
                 for values in &mut open.values {
@@ -120,16 +110,17 @@ where
                 }
                 open.waiting = 1;
                 open.done = true;
-                self.open = Some(open);
+                self.open.insert(open).written(out);
             }
             (Some(open), Part::Rows(batch)) if !open.done => {
                 for row in 0..batch.rows() {
                     open.push(batch.as_ref(), row)?;
-                    self.rows += 1;
+                    *rows += 1;
                     if open.is_full() {
                         open.flush()?;
                     }
                 }
+                open.written(out);
             }
             (Some(open), Part::Done { .. }) if !open.done => open.done = true,
             // What is cut off must not have happened.
@@ -138,72 +129,18 @@ where
         Ok(())
     }
 
-    /// What can be sent now: all there is when nothing else comes at once.
-    fn ready(&mut self, flush: bool) -> Result<Option<Bytes>> {
-        let Some(open) = &mut self.open else { return Ok(None) };
-        if flush {
-            open.flush()?;
-        }
-        let due = flush || open.writer.get_ref().len() >= WORTH_SENDING;
-        let written = if due { open.written() } else { Vec::new() };
-        self.bytes += written.len() as u64;
-        Ok((!written.is_empty()).then(|| Bytes::from(written)))
+    fn flush(&mut self, out: &mut Vec<u8>) -> Result<()> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        open.flush()?;
+        open.written(out);
+        Ok(())
     }
 
-    /// The end of the stream; with a failure it is left without its end.
-    fn close(&mut self, failure: Option<Error>) -> Poll<Option<Result<Bytes>>> {
-        self.results = None;
-        let finished = self.open.take().map(|mut open| {
-            open.flush()?;
-            if failure.is_none() {
-                open.writer.finish().map_err(Error::internal)?;
-            }
-            Ok(open.written())
-        });
-        let (written, failure) = match (finished.transpose(), failure) {
-            (Ok(written), failure) => (written.unwrap_or_default(), failure),
-            (Err(error), failure) => (Vec::new(), failure.or(Some(error))),
-        };
-        let sent = self.bytes > 0;
-        self.bytes += written.len() as u64;
-        let _ = (self.ended)(self.rows, self.bytes, failure.as_ref());
-        match (written.is_empty(), failure) {
-            // Nothing has gone out: the status can still tell of it.
-            (_, Some(failure)) if !sent => Poll::Ready(Some(Err(failure))),
-            (true, None) => Poll::Ready(None),
-            (true, Some(failure)) => Poll::Ready(Some(Err(failure))),
-            (false, failure) => {
-                self.broken = failure;
-                Poll::Ready(Some(Ok(Bytes::from(written))))
-            }
-        }
-    }
-}
-
-impl<F> Stream for Arrow<F>
-where
-    F: FnMut(u64, u64, Option<&Error>) -> Option<ErrorBody> + Unpin,
-{
-    type Item = Result<Bytes>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if let Some(error) = self.broken.take() {
-            return Poll::Ready(Some(Err(error)));
-        }
-        loop {
-            let (part, pending) = match self.results.as_mut().map(|results| results.poll_next_unpin(cx)) {
-                None => return Poll::Ready(None),
-                Some(Poll::Ready(None)) => return self.close(None),
-                Some(Poll::Ready(Some(part))) => (part.map(Some), false),
-                Some(Poll::Pending) => (Ok(None), true),
-            };
-            let taken = part.and_then(|part| part.map_or(Ok(()), |part| self.accept(part)));
-            match taken.and_then(|()| self.ready(pending)) {
-                Ok(Some(written)) => return Poll::Ready(Some(Ok(written))),
-                Ok(None) if pending => return Poll::Pending,
-                Ok(None) => {}
-                Err(error) => return self.close(Some(error)),
-            }
-        }
+    fn end(&mut self, failed: bool, out: &mut Vec<u8>) -> Result<()> {
+        self.flush(out)?;
+        let Some(open) = self.open.as_mut().filter(|_| !failed) else { return Ok(()) };
+        open.writer.finish().map_err(Error::internal)?;
+        open.written(out);
+        Ok(())
     }
 }

@@ -9,7 +9,7 @@ const DIGITS_128: i64 = 38;
 const DIGITS_256: i64 = 76;
 
 /// The type of `column`.
-pub(super) fn of(column: &Column) -> ArrowType {
+pub(super) fn arrow_type(column: &Column) -> ArrowType {
     let enforced = column.enforced;
     match column.data_type {
         DataType::Binary => ArrowType::Binary,

@@ -12,7 +12,7 @@ use portico_actors::principal::Principal;
 use portico_actors::reply::{Column, Part, Results};
 
 use crate::app::App;
-use crate::encode::{self, Arrow, Document, Lines};
+use crate::encode::{self, Arrow, Document, Encoded, Lines};
 use crate::http::api::media::{self, Form};
 use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::http::{caller, error, socket};
@@ -193,9 +193,12 @@ pub(in crate::http) async fn send(
             };
             response.content_type(form.content_type());
             match form {
-                Form::Document => response.streaming(socket::Watched::new(request, Document::new(results, ended))),
+                Form::Document => {
+                    let document = Document::new(results.dry_run);
+                    response.streaming(socket::Watched::new(request, Encoded::new(document, results, ended)))
+                }
                 Form::Arrow => {
-                    let mut rows = Arrow::new(results, ended);
+                    let mut rows = Encoded::new(Arrow::default(), results, ended);
                     // The first rows are there: what is wrong with them still has its own status.
                     match rows.next().await {
                         Some(Err(failure)) => error::api(&failure, id, None),
@@ -206,7 +209,8 @@ pub(in crate::http) async fn send(
                     }
                 }
                 Form::Lines(form) => {
-                    response.streaming(socket::Watched::new(request, Lines::new(form, results, ended)))
+                    let lines = Lines::new(form);
+                    response.streaming(socket::Watched::new(request, Encoded::new(lines, results, ended)))
                 }
             }
         }

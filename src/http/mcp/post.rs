@@ -37,11 +37,10 @@ pub(in crate::http) async fn post(
         Err(response) => return response,
     };
     let streams = matches!(body, Body::One(_)) && takes(&request, sse::MEDIA_TYPE);
-    let session = parsed.session.clone();
     let message = single(&body).and_then(Message::id).cloned();
-    let (request_context, outbound) = RequestContext::begin(&parsed, streams, app.room(&mcp_request.by));
+    let (request_context, outbound) = RequestContext::begin(parsed, streams, app.room(&mcp_request.by));
     let (mcp_request, request_context) = (Rc::new(mcp_request), Arc::new(request_context));
-    let mut call = call(Rc::clone(&mcp_request), parsed, body, Arc::clone(&request_context), recorder);
+    let mut call = call(Rc::clone(&mcp_request), body, Arc::clone(&request_context), recorder);
     if let Some(message) = message.filter(|_| request_context.client_extends(tasks::EXTENSION)) {
         let (asked, validity) =
             ((message, mcp_request.context(&request_context).owner()), mcp_request.by.validity.clone());
@@ -51,7 +50,7 @@ pub(in crate::http) async fn post(
     let mut messages = ProgressStream::new(call, Arc::clone(&request_context), outbound);
     // As long as nothing is to be told before the answer, its status can still be chosen.
     let outcome = match socket::while_present(&request, messages.outcome()).await {
-        Ok(None) => return streams::stream(&request, &mcp_request, messages, session),
+        Ok(None) => return streams::stream(&request, &mcp_request, messages, request_context.session().cloned()),
         Ok(Some(outcome)) => Ok(outcome),
         Err(left) => Err(left),
     };
@@ -107,7 +106,6 @@ fn single(body: &Body) -> Option<&Message> {
 /// The work of answering, which can outlive the handler. Dropping it cancels it.
 fn call(
     mcp_request: Rc<McpRequest>,
-    parsed: ParsedRequest,
     body: Body,
     request_context: Arc<RequestContext>,
     recorder: CallRecorder,
@@ -121,10 +119,8 @@ fn call(
         let asked = single(&body).and_then(Message::id).cloned();
         let answered = async {
             match body {
-                Body::One(message) => mcp::answer(&context, features, headers, &parsed, message, summary).await,
-                Body::Several(messages) => {
-                    mcp::answer_batch(&context, features, headers, &parsed, messages, summary).await
-                }
+                Body::One(message) => mcp::answer(&context, features, headers, message, summary).await,
+                Body::Several(messages) => mcp::answer_batch(&context, features, headers, messages, summary).await,
             }
         };
         let outcome = tokio::select! {

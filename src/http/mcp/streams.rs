@@ -40,7 +40,7 @@ pub(in crate::http) fn stream(
         let owner = mcp_request.context(&RequestContext::default()).owner();
         return sse::open_resumable(request, record(session, messages, owner));
     }
-    let events = messages.filter_map(|told| {
+    let events = messages.into_stream().filter_map(|told| {
         ready(match told {
             OutboundMessage::Message(message) => Some(ServerEvent::message(message)),
             // Only streams that can be taken up again are paused.
@@ -85,7 +85,7 @@ fn record(session: Arc<Session>, mut messages: ProgressStream, owner: Owner) -> 
 
 /// Tells the client which session has begun.
 pub(in crate::http) fn name_session(response: &mut HttpResponse, session: &Session) {
-    if let Ok(id) = HeaderValue::from_str(session.id()) {
+    if let Ok(id) = HeaderValue::from_str(&session.id) {
         response.headers_mut().insert(HeaderName::from_static("mcp-session-id"), id);
     }
 }

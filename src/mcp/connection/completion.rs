@@ -6,10 +6,9 @@ use portico_actors::call::{Facet, Narrow};
 use super::prompts;
 use crate::config::Completes;
 use crate::mcp::connection::resources::{literal, rows, template};
-use crate::mcp::context::Context;
+use crate::mcp::context::{Context, Summary};
 use crate::mcp::envelope::{RpcError, invalid_params};
 use crate::mcp::features::{CompletionRequest, CompletionTarget};
-use crate::mcp::summary::Summary;
 
 /// Names that are counted at most.
 const MOST_COUNTED: u64 = 10_000;

@@ -2,10 +2,9 @@
 //! the administrator's prompts.
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use futures_util::FutureExt;
+use async_trait::async_trait;
 use portico_actors::error::{Error, Kind};
 use portico_actors::reply::Reply;
 use portico_actors::source::Profile;
@@ -15,15 +14,15 @@ use tokio::time::Instant;
 use super::{completion, prompts, resources};
 use crate::audit;
 use crate::encode::{self, Table};
-use crate::mcp::context::Context;
+use crate::mcp::context::{Context, Summary};
 use crate::mcp::envelope::{self, RpcError, params_error};
 use crate::mcp::features::{
-    CompletionRequest, Digests, FeatureFuture, FeatureRequest, Features, ListKind, RequestError, ToolList,
-    ToolListCache, ToolListKey, ToolOutcome, UNKNOWN, tool_result,
+    Answer, CompletionRequest, Digests, FeatureRequest, Features, RequestError, ToolList, ToolListCache, ToolListKey,
+    ToolOutcome, UNKNOWN, digest, tool_result,
 };
 use crate::mcp::logging::Level;
-use crate::mcp::summary::Summary;
-use crate::tools::{self, Offer, Unresolved};
+use crate::mcp::model::present;
+use crate::tools::{self, Offer};
 
 /// The features of every configured connection; which one it is, the context says.
 #[derive(Debug, Default)]
@@ -31,6 +30,7 @@ pub struct ConnectionFeatures {
     listings: ToolListCache,
 }
 
+#[async_trait(?Send)]
 impl Features for ConnectionFeatures {
     fn capabilities(&self) -> Value {
         json!({
@@ -45,77 +45,55 @@ impl Features for ConnectionFeatures {
     fn tools(&self, context: &Context<'_>) -> Arc<ToolList> {
         let profile = context.entry.profile();
         with_offer(context, profile.as_deref(), |offer| {
-            let key = ToolListKey::of(context.settings, profile.as_ref(), offer, context.filter);
+            let key = ToolListKey::new(context.settings, profile.as_ref(), offer, context.filter);
             self.listings.get(key, || tools::list(offer, context.filter).into_iter().collect())
         })
     }
 
-    fn call<'a>(
-        &'a self,
-        context: &'a Context<'a>,
-        asked: FeatureRequest,
-        summary: &'a mut Summary,
-    ) -> FeatureFuture<'a, ToolOutcome> {
-        async move { call(context, &asked, summary).await.map(ToolOutcome::Complete) }.boxed_local()
+    async fn call(&self, context: &Context<'_>, asked: FeatureRequest, summary: &mut Summary) -> Answer<ToolOutcome> {
+        call(context, &asked, summary).await.map(ToolOutcome::Complete)
     }
 
-    fn resources<'a>(&'a self, context: &'a Context<'a>, summary: &'a mut Summary) -> FeatureFuture<'a, Vec<Value>> {
-        async move { Ok(resources::list(context, summary).await?) }.boxed_local()
+    async fn resources(&self, context: &Context<'_>, summary: &mut Summary) -> Answer<Vec<Value>> {
+        Ok(resources::list(context, summary).await?)
     }
 
     fn templates(&self, context: &Context<'_>) -> Vec<Value> {
         vec![resources::template_item(context)]
     }
 
-    fn read<'a>(
-        &'a self,
-        context: &'a Context<'a>,
-        asked: FeatureRequest,
-        summary: &'a mut Summary,
-    ) -> FeatureFuture<'a, ToolOutcome> {
-        async move { Ok(ToolOutcome::Complete(resources::read(context, &asked.name, summary).await?)) }.boxed_local()
+    async fn read(&self, context: &Context<'_>, asked: FeatureRequest, summary: &mut Summary) -> Answer<ToolOutcome> {
+        Ok(ToolOutcome::Complete(resources::read(context, &asked.name, summary).await?))
     }
 
     fn prompts(&self, context: &Context<'_>) -> Vec<Value> {
         context.settings.prompts.iter().map(prompts::describe).collect()
     }
 
-    fn prompt<'a>(
-        &'a self,
-        context: &'a Context<'a>,
+    async fn prompt(
+        &self,
+        context: &Context<'_>,
         asked: FeatureRequest,
         arguments: BTreeMap<String, String>,
-    ) -> FeatureFuture<'a, ToolOutcome> {
-        async move { Ok(ToolOutcome::Complete(prompts::get(context, &asked.name, &arguments)?)) }.boxed_local()
+    ) -> Answer<ToolOutcome> {
+        Ok(ToolOutcome::Complete(prompts::get(context, &asked.name, &arguments)?))
     }
 
-    fn complete<'a>(
-        &'a self,
-        context: &'a Context<'a>,
+    async fn complete(
+        &self,
+        context: &Context<'_>,
         completion: CompletionRequest,
-        summary: &'a mut Summary,
-    ) -> FeatureFuture<'a, Vec<String>> {
-        async move { Ok(completion::values(context, completion, summary).await?) }.boxed_local()
+        summary: &mut Summary,
+    ) -> Answer<Vec<String>> {
+        Ok(completion::values(context, completion, summary).await?)
     }
 
     fn digests(&self, context: &Context<'_>) -> Digests {
-        ListKind::ALL.map(|list| {
-            let mut hasher = DefaultHasher::new();
-            match list {
-                ListKind::Resources => match context.entry.profile() {
-                    Some(profile) => profile.tables.hash(&mut hasher),
-                    None => return UNKNOWN,
-                },
-                ListKind::Tools => return self.tools(context).digest,
-                // They change with the configuration.
-                ListKind::Prompts => {
-                    for prompt in &self.prompts(context) {
-                        prompt.to_string().hash(&mut hasher);
-                    }
-                }
-            }
-            hasher.finish()
-        })
+        let tables = context.entry.profile().map_or(UNKNOWN, |profile| digest(&profile.tables));
+        // They change with the configuration.
+        let prompts: Vec<String> = self.prompts(context).iter().map(Value::to_string).collect();
+        // In the order of `ListKind::ALL`.
+        [self.tools(context).digest, tables, digest(&prompts)]
     }
 }
 
@@ -137,22 +115,21 @@ fn with_offer<T>(context: &Context<'_>, profile: Option<&Profile>, then: impl Fn
     })
 }
 
-async fn call(context: &Context<'_>, asked: &FeatureRequest, summary: &mut Summary) -> Result<String, RequestError> {
+async fn call(context: &Context<'_>, asked: &FeatureRequest, summary: &mut Summary) -> Answer<String> {
     let started = Instant::now();
     let arguments = asked.arguments.as_deref();
     let profile = context.entry.profile();
     let understand = |offer: &Offer<'_>| tools::resolve(offer, &asked.name, arguments);
-    let resolved = match with_offer(context, profile.as_deref(), understand) {
-        Ok(resolved) => resolved,
-        Err(Unresolved::Unknown(error)) => {
+    let resolved = with_offer(context, profile.as_deref(), understand).map_err(|error| match error.kind {
+        Kind::NotFound => {
             summary.failure = Some(Kind::NotFound);
-            return Err(params_error(error).into());
+            params_error(error).into()
         }
-        Err(Unresolved::Refused(error)) => return failed(error, summary),
-    };
+        _ => failed(error, summary),
+    })?;
     let (caps, format) = (resolved.caps, resolved.format);
     summary.statement = context.audit.and_then(|audit| audit.statement(&resolved.op, context.entry.kind));
-    summary.operation = Some(resolved.operation.word());
+    summary.operation = Some(resolved.operation.as_str());
     let (by, origin) = (Arc::clone(&context.by), summary.origin(context.origin));
     summary.asked = Some(started.into_std());
     let notices = context.request.notices(&logger(context));
@@ -162,10 +139,9 @@ async fn call(context: &Context<'_>, asked: &FeatureRequest, summary: &mut Summa
         Ok(Reply::Results(results)) => {
             summary.class = results.class;
             let queued = results.queued;
-            let mut room = context.request.result_memory();
             let read = |rows, octets| {
                 context.request.progress.read(rows);
-                room.grow_to(octets)
+                context.request.prepare(octets)
             };
             let table = encode::tabulate(results, caps, format, read).await;
             summary.queued = Some(queued);
@@ -175,13 +151,9 @@ async fn call(context: &Context<'_>, asked: &FeatureRequest, summary: &mut Summa
         Err(error) => Err(error),
     };
     tell_end(context, asked, &table, started);
-    match table {
-        Ok(table) => {
-            summary.rows = table.rows;
-            Ok(tool_result::table(&table))
-        }
-        Err(error) => failed(error, summary),
-    }
+    let table = table.map_err(|error| failed(error, summary))?;
+    summary.rows = table.rows;
+    Ok(tool_result::table(&table))
 }
 
 /// Whose log messages they are: the connection's.
@@ -192,42 +164,37 @@ fn logger(context: &Context<'_>) -> String {
 /// Tells a client that wants log messages how the call has ended. Words of the source are left to
 /// the result: they may repeat values.
 fn tell_end(context: &Context<'_>, asked: &FeatureRequest, table: &Result<Table, Error>, started: Instant) {
-    let logger = logger(context);
+    if !context.request.is_heard() {
+        return;
+    }
+    let (tool, logger) = (&asked.name, logger(context));
     let milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let log = |level, data: Value| context.request.log(level, &logger, &present(data));
     match table {
-        Ok(table) => {
-            let message = format!("{} ended: {} rows in {milliseconds} ms", asked.name, table.rows);
-            let data =
-                json!({"message": message, "tool": asked.name, "rows": table.rows, "milliseconds": milliseconds});
-            context.request.log(Level::Info, &logger, &data);
-            if table.truncated {
-                let message = format!("the result was cut at {} rows, the cap of this call", table.rows);
-                let data = json!({"message": message, "tool": asked.name, "rows": table.rows, "truncated": true});
-                context.request.log(Level::Warning, &logger, &data);
+        Ok(Table { rows, truncated, .. }) => {
+            let message = format!("{tool} ended: {rows} rows in {milliseconds} ms");
+            log(Level::Info, json!({"message": message, "tool": tool, "rows": rows, "milliseconds": milliseconds}));
+            if *truncated {
+                let message = format!("the result was cut at {rows} rows, the cap of this call");
+                log(Level::Warning, json!({"message": message, "tool": tool, "rows": rows, "truncated": true}));
             }
         }
         Err(error) => {
-            let message = format!("{} failed after {milliseconds} ms: {}", asked.name, error.kind.word());
-            let mut data = json!({"message": message, "tool": asked.name, "milliseconds": milliseconds});
-            if let Some(state) = error.get_sqlstate() {
-                data["sqlState"] = Value::from(state);
-            }
-            context.request.log(Level::Error, &logger, &data);
+            let message = format!("{tool} failed after {milliseconds} ms: {}", error.kind.word());
+            let state = error.get_sqlstate();
+            log(
+                Level::Error,
+                json!({"message": message, "tool": tool, "milliseconds": milliseconds, "sqlState": state}),
+            );
         }
     }
 }
 
 /// Who can mend it decides the channel.
-fn failed(error: Error, summary: &mut Summary) -> Result<String, RequestError> {
+fn failed(error: Error, summary: &mut Summary) -> RequestError {
     summary.failure = Some(error.kind);
     summary.code = error.get_sqlstate().map(str::to_owned);
     summary.reason = audit::reason(&error);
     summary.cause = error.cause().filter(|_| error.kind == Kind::Internal).map(str::to_owned);
-    if error.get_needs().is_some() {
-        return Err(RequestError::Scope(error));
-    }
-    if envelope::is_tool_error(error.kind) {
-        return Ok(tool_result::error(&error));
-    }
-    Err(RpcError::internal(&error).into())
+    if envelope::is_tool_error(error.kind) { RequestError::Tool(error) } else { RpcError::internal(&error).into() }
 }

@@ -8,27 +8,24 @@ use serde_json::{Value, json};
 use crate::config::{Prompt, Words};
 use crate::mcp::context::Context;
 use crate::mcp::envelope::{RpcError, invalid_params};
+use crate::mcp::model::present;
 
 /// A prompt as it is listed.
 pub(in crate::mcp) fn describe(prompt: &Prompt) -> Value {
-    let arguments: Vec<Value> = prompt
-        .arguments
-        .iter()
-        .map(|argument| {
-            let mut item = json!({"name": argument.name, "required": argument.required});
-            if let Some(description) = &argument.description {
-                item["description"] = Value::from(description.as_str());
-            }
-            item
-        })
-        .collect();
-    let mut item = json!({"name": prompt.name, "arguments": arguments});
-    for (member, value) in [("title", &prompt.title), ("description", &prompt.description)] {
-        if let Some(value) = value {
-            item[member] = Value::from(value.as_str());
-        }
-    }
-    item
+    let argument = |argument: &PromptArgument| {
+        present(json!({
+            "name": argument.name,
+            "required": argument.required,
+            "description": argument.description,
+        }))
+    };
+    let arguments: Vec<Value> = prompt.arguments.iter().map(argument).collect();
+    present(json!({
+        "name": prompt.name,
+        "arguments": arguments,
+        "title": prompt.title,
+        "description": prompt.description,
+    }))
 }
 
 /// The prompt of this name.
@@ -63,11 +60,7 @@ pub(in crate::mcp) fn get(
             json!({"role": message.role.as_str(), "content": {"type": "text", "text": filled(&message.text, given)}})
         })
         .collect();
-    let mut result = json!({"messages": messages});
-    if let Some(description) = &prompt.description {
-        result["description"] = Value::from(description.as_str());
-    }
-    Ok(result.to_string())
+    Ok(present(json!({"messages": messages, "description": prompt.description})).to_string())
 }
 
 /// Puts the arguments in. What they say is not looked into again.

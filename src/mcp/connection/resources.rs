@@ -1,18 +1,20 @@
 //! Each table's definition as a resource (MCP, server/resources): listed, described by a template,
 //! and read as Markdown. What of the source is shown was decided behind the mailbox.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_decode_str, utf8_percent_encode};
 use portico_actors::call::{Facet, Limits, Narrow, Op};
 use portico_actors::error::Error;
 use portico_actors::reply::{DataType, Reply};
 use serde_json::{Value, json};
 
 use crate::encode::{self, Caps, Format, Rest};
-use crate::mcp::context::Context;
+use crate::mcp::context::{Context, Summary};
 use crate::mcp::envelope::RpcError;
 use crate::mcp::era::Era;
-use crate::mcp::summary::Summary;
+use crate::mcp::model::present;
 
 const MIME_TYPE: &str = "text/markdown";
 /// Bytes of a listing that are read at most: some forty thousand tables.
@@ -36,16 +38,13 @@ pub(in crate::mcp) async fn list(context: &Context<'_>, summary: &mut Summary) -
         .iter()
         .map(|row| {
             let (schema, table) = (text(row, 1), text(row, 2));
-            let mut item = json!({
+            present(json!({
                 "uri": uri(&context.entry.name, schema, table),
                 "name": format!("{schema}.{table}"),
                 "title": format!("{table} ({})", text(row, 3).to_lowercase()),
                 "mimeType": MIME_TYPE,
-            });
-            if let Some(remarks) = row[4].as_str() {
-                item["description"] = Value::from(remarks);
-            }
-            item
+                "description": row[4].as_str(),
+            }))
         })
         .collect();
     Ok(items)
@@ -68,7 +67,7 @@ pub(in crate::mcp) async fn read(
     given: &str,
     summary: &mut Summary,
 ) -> Result<String, RpcError> {
-    let unknown = || RpcError::resource(given, context.request.era() == Era::Stateless);
+    let unknown = || RpcError::resource(given, context.request.era == Era::Stateless);
     let (schema, table) = place(given, &context.entry.name).ok_or_else(unknown)?;
     let narrow = Narrow { schema: Some(literal(&schema)), table: Some(literal(&table)), ..Narrow::default() };
     let found = rows(context, Facet::Tables, narrow.clone(), MOST_COLUMNS, summary).await?;
@@ -95,10 +94,9 @@ pub(in crate::mcp) async fn rows(
     let op = Op::Describe(facet, narrow);
     let reply = context.directory.ask(context.entry, summary.origin(context.origin), by, op, Limits::default()).await;
     let caps = Caps { rows: most, bytes: MOST_BYTES, rows_bound: most, rest: Rest::Narrow };
-    let mut room = context.request.result_memory();
     let table = match reply {
         Ok(Reply::Results(results)) => {
-            encode::tabulate(results, caps, Format::Json, |_, octets| room.grow_to(octets)).await
+            encode::tabulate(results, caps, Format::Json, |_, octets| context.request.prepare(octets)).await
         }
         Ok(Reply::Text(_)) => Err(Error::internal("a listing answered with words")),
         Err(error) => Err(error),
@@ -172,31 +170,18 @@ pub(in crate::mcp) fn literal(name: &str) -> String {
     name.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
 }
 
-/// Percent-encoding of everything but RFC 3986's unreserved characters.
-fn encoded(name: &str) -> String {
-    let mut out = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
+/// Everything but RFC 3986's unreserved characters.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+fn encoded(name: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(name, RESERVED)
 }
 
 fn decoded(text: &str) -> Option<String> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        out.push(if byte == b'%' {
-            let digits = [bytes.next()?, bytes.next()?];
-            u8::from_str_radix(std::str::from_utf8(&digits).ok().filter(|it| !it.starts_with('+'))?, 16).ok()?
-        } else {
-            byte
-        });
-    }
-    String::from_utf8(out).ok()
+    let is_escape =
+        |rest: &str| rest.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+    let whole = text.split('%').skip(1).all(is_escape);
+    percent_decode_str(text).decode_utf8().ok().filter(|_| whole).map(Cow::into_owned)
 }
 
 /// Schema and table of one of our addresses.

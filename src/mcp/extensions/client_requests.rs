@@ -8,6 +8,7 @@ use portico_actors::error::{Error, Kind, Result};
 use serde_json::{Value, json};
 
 use super::tasks::TaskPromotion;
+use crate::mcp::envelope;
 use crate::mcp::request_context::{OutboundMessage, RequestContext};
 
 impl RequestContext {
@@ -16,13 +17,14 @@ impl RequestContext {
     pub async fn send_progress(&self, progress: f64, total: f64, message: &str) {
         let (Some(token), Some(outbound)) = (&self.token, &self.sink.outbound) else { return };
         self.reports_progress.store(true, Ordering::Relaxed);
-        let notification = format!(
-            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{},\
-             \"progress\":{progress},\"total\":{total},\"message\":{}}}}}",
-            token.as_json(),
-            Value::from(message)
+        let (token, message) = (token.as_json(), Value::from(message));
+        let notification = envelope::notification(
+            "notifications/progress",
+            format_args!(
+                "{{\"progressToken\":{token},\"progress\":{progress},\"total\":{total},\"message\":{message}}}"
+            ),
         );
-        let _ = outbound.send(OutboundMessage::Message(notification.into_bytes())).await;
+        let _ = outbound.send(OutboundMessage::Message(notification)).await;
     }
 
     /// Asks the client and waits for its answer: through the request's task, if it has become one,
@@ -41,20 +43,19 @@ impl RequestContext {
         let (Some(outbound), Some(session)) = (&self.sink.outbound, &self.sink.session) else {
             return Err(Error::invalid("the client can only be asked on a stream within a session, or by a task"));
         };
-        let asking = session.ask();
-        let id = asking.id();
+        let (id, answer) = session.ask();
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string();
         outbound
             .send(OutboundMessage::Message(request.into_bytes()))
             .await
             .map_err(|_| Error::new(Kind::Abandoned, "nobody listens"))?;
-        match tokio::time::timeout(patience, asking.answer()).await {
-            Ok(Some(Ok(result))) => Ok(result),
-            Ok(Some(Err(error))) => {
+        match tokio::time::timeout(patience, answer).await {
+            Ok(Ok(Ok(result))) => Ok(result),
+            Ok(Ok(Err(error))) => {
                 let words = error["message"].as_str().unwrap_or("no reason given").to_owned();
                 Err(Error::invalid(format!("the client refused {method}: {words}")))
             }
-            Ok(None) => Err(Error::new(Kind::Abandoned, "the session is over")),
+            Ok(Err(_)) => Err(Error::new(Kind::Abandoned, "the session is over")),
             Err(_) => Err(Error::new(Kind::TimedOut, format!("the client did not answer {method}"))),
         }
     }

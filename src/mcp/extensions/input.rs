@@ -2,20 +2,24 @@
 //! requests): what it sends with a repeated request, and what it is asked for.
 
 use portico_actors::error::{Error, Kind};
-use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use crate::fields::Fields;
 use crate::mcp::call::{MethodCall, MethodResult};
 use crate::mcp::envelope::{RpcError, invalid_params, params_error};
 use crate::mcp::era::Era;
 use crate::mcp::extensions::request_state::StateBinding;
-use crate::mcp::features::{ClientInput, FeatureRequest, InputRequired, RequestError, ToolOutcome};
+use crate::mcp::features::{Answer, ClientInput, FeatureRequest, InputRequired, ToolOutcome};
+use crate::mcp::model::present;
 
 /// What the state of this request is bound to.
 pub(in crate::mcp) fn binding(call: &MethodCall<'_>, asked: &FeatureRequest) -> StateBinding {
+    // Revisions with a handshake have no state of requests.
+    if call.context.request.era == Era::Session {
+        return StateBinding::default();
+    }
     let arguments = asked.arguments.as_deref().unwrap_or("{}");
-    StateBinding::of(&call.context.owner(), &[call.method, &asked.name, arguments])
+    StateBinding::new(&call.context.owner(), &[call.method, &asked.name, arguments])
 }
 
 /// What the client has sent with the request, which is bound to `bound`.
@@ -24,10 +28,11 @@ pub(in crate::mcp) fn read(
     fields: &mut Fields,
     bound: &StateBinding,
 ) -> Result<ClientInput, RpcError> {
-    if call.era == Era::Session {
+    if call.context.request.era == Era::Session {
         return Ok(ClientInput::default());
     }
-    let responses = responses(fields.take("inputResponses"))?;
+    let responses = fields.take("inputResponses").map(|given| serde_json::from_str(given.get())).transpose();
+    let responses = responses.map_err(|_| invalid_params("inputResponses must be an object"))?.unwrap_or_default();
     let state = fields
         .string("requestState")
         .map_err(params_error)?
@@ -39,22 +44,17 @@ pub(in crate::mcp) fn read(
     Ok(ClientInput { responses, state })
 }
 
-fn responses(given: Option<Box<RawValue>>) -> Result<Map<String, Value>, RpcError> {
-    let Some(given) = given else { return Ok(Map::new()) };
-    serde_json::from_str(given.get()).map_err(|_| invalid_params("inputResponses must be an object"))
-}
-
 /// The result for the client, where one that is not complete may be given.
 pub(in crate::mcp) fn outcome(
     call: &MethodCall<'_>,
     bound: &StateBinding,
     outcome: ToolOutcome,
-) -> Result<MethodResult, RequestError> {
+) -> Answer<MethodResult> {
     let InputRequired { requests: wanted, state } = match outcome {
         ToolOutcome::Complete(result) => return Ok(MethodResult::Complete(result)),
         ToolOutcome::InputRequired(required) => required,
     };
-    if call.era == Era::Session {
+    if call.context.request.era == Era::Session {
         let error = Error::internal("input was wanted from a client of a revision that has no word for it");
         return Err(RpcError::internal(&error).into());
     }
@@ -65,13 +65,9 @@ pub(in crate::mcp) fn outcome(
         }
         requests.insert(name.to_owned(), json!({"method": request.method, "params": request.params}));
     }
-    let mut result = Map::new();
-    if !requests.is_empty() {
-        result.insert("inputRequests".to_owned(), Value::Object(requests));
-    }
-    if let Some(state) = state {
-        let sealed = call.context.state_signer.sign(bound, &state).map_err(|error| RpcError::internal(&error))?;
-        result.insert("requestState".to_owned(), Value::from(sealed));
-    }
-    Ok(MethodResult::InputRequired(Value::Object(result).to_string()))
+    let state = state.map(|state| call.context.state_signer.sign(bound, &state)).transpose();
+    let state = state.map_err(|error| RpcError::internal(&error))?;
+    let requests = (!requests.is_empty()).then_some(requests);
+    let result = present(json!({"inputRequests": requests, "requestState": state}));
+    Ok(MethodResult::InputRequired(result.to_string()))
 }

@@ -33,13 +33,13 @@ pub struct StateSigner {
 }
 
 /// What a state is bound to: it opens for the same holder and request alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::mcp) struct StateBinding(Vec<u8>);
 
 impl StateBinding {
     /// `request` holds whatever tells one request from another. How the connection is configured does not count:
     /// the request is judged anew, and another process on the store may have another configuration.
-    pub(in crate::mcp) fn of(owner: &Owner, request: &[&str]) -> Self {
+    pub(in crate::mcp) fn new(owner: &Owner, request: &[&str]) -> Self {
         let Owner { subject, connection, scope, claims, .. } = owner;
         let mut bytes = connection.into_bytes().to_vec();
         for piece in [subject, scope.word(), claims].iter().chain(request) {
@@ -124,7 +124,7 @@ mod tests {
     const SKEW: Duration = Duration::from_secs(30);
 
     fn owner(subject: &str) -> Owner {
-        Owner::of(subject, 1, Scope::Read)
+        Owner::new(subject, 1, Scope::Read)
     }
 
     fn signer(secret: &str) -> StateSigner {
@@ -134,17 +134,17 @@ mod tests {
     #[test]
     fn a_state_opens_for_what_it_is_bound_to_alone() {
         let (signer, state) = (signer("one"), json!({"step": 2}));
-        let bound = StateBinding::of(&owner("ann"), &["tools/call", "a", "{}"]);
+        let bound = StateBinding::new(&owner("ann"), &["tools/call", "a", "{}"]);
         let sealed = signer.sign(&bound, &state).unwrap();
         assert_eq!(signer.verify(&bound, &sealed).unwrap(), state);
         for other in [
-            StateBinding::of(&owner("bob"), &["tools/call", "a", "{}"]),
-            StateBinding::of(&Owner::of("ann", 2, Scope::Read), &["tools/call", "a", "{}"]),
-            StateBinding::of(&Owner::of("ann", 1, Scope::Write), &["tools/call", "a", "{}"]),
-            StateBinding::of(&Owner { claims: "c".to_owned(), ..owner("ann") }, &["tools/call", "a", "{}"]),
-            StateBinding::of(&owner("ann"), &["tools/call", "b", "{}"]),
-            StateBinding::of(&owner("ann"), &["tools/call", "a", "{\"x\":1}"]),
-            StateBinding::of(&owner("ann"), &["tools/call", "a{}", ""]),
+            StateBinding::new(&owner("bob"), &["tools/call", "a", "{}"]),
+            StateBinding::new(&Owner::new("ann", 2, Scope::Read), &["tools/call", "a", "{}"]),
+            StateBinding::new(&Owner::new("ann", 1, Scope::Write), &["tools/call", "a", "{}"]),
+            StateBinding::new(&Owner { claims: "c".to_owned(), ..owner("ann") }, &["tools/call", "a", "{}"]),
+            StateBinding::new(&owner("ann"), &["tools/call", "b", "{}"]),
+            StateBinding::new(&owner("ann"), &["tools/call", "a", "{\"x\":1}"]),
+            StateBinding::new(&owner("ann"), &["tools/call", "a{}", ""]),
         ] {
             assert!(signer.verify(&other, &sealed).is_err(), "{other:?}");
         }
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_state_that_was_changed_or_is_too_old_is_refused() {
-        let (signer, bound) = (signer("one"), StateBinding::of(&owner("ann"), &[]));
+        let (signer, bound) = (signer("one"), StateBinding::new(&owner("ann"), &[]));
         let sealed = signer.sign(&bound, &json!("x")).unwrap();
         let bytes = BASE64.decode(&sealed).unwrap();
         for at in 0..bytes.len() {

@@ -5,25 +5,21 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures_util::future::LocalBoxFuture;
+use async_trait::async_trait;
 use portico_actors::error::Error;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use crate::mcp::context::Context;
+use crate::mcp::context::{Context, Summary};
 use crate::mcp::envelope::RpcError;
-use crate::mcp::extensions::tasks::TaskSupport;
-use crate::mcp::features::{Digests, ToolList};
-use crate::mcp::summary::Summary;
+use crate::mcp::features::ToolList;
 
 /// Why a request has no result.
 #[derive(Debug)]
 pub enum RequestError {
     /// An error of the protocol.
     Protocol(RpcError),
-    /// The caller's scope does not reach.
-    Scope(Error),
-    /// What the caller can mend: the tool's failure.
+    /// What the caller can mend: the tool's failure. Where the caller's scope does not reach, the transport says so.
     Tool(Error),
 }
 
@@ -34,7 +30,7 @@ impl From<RpcError> for RequestError {
 }
 
 /// What becomes of a request.
-pub type FeatureFuture<'a, T> = LocalBoxFuture<'a, Result<T, RequestError>>;
+pub type Answer<T> = Result<T, RequestError>;
 
 /// The result of a request that may need more from the client first.
 #[derive(Debug)]
@@ -108,7 +104,54 @@ pub struct CompletionRequest {
     pub known: BTreeMap<String, String>,
 }
 
+/// A list that a client may keep and has to be told about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListKind {
+    /// `tools/list`.
+    Tools,
+    /// `resources/list`, and what its resources hold.
+    Resources,
+    /// `prompts/list`.
+    Prompts,
+}
+
+impl ListKind {
+    /// All of them, in the order of their [`Digests`].
+    pub const ALL: [Self; 3] = [Self::Tools, Self::Resources, Self::Prompts];
+
+    /// The member of `subscriptions/listen` that asks for it.
+    pub const fn subscription(self) -> &'static str {
+        match self {
+            Self::Tools => "toolsListChanged",
+            Self::Resources => "resourcesListChanged",
+            Self::Prompts => "promptsListChanged",
+        }
+    }
+
+    /// The notification that tells of its change.
+    pub fn notification(self) -> String {
+        format!("notifications/{}/list_changed", self.capability())
+    }
+
+    /// The server capability whose `listChanged` says that it is told of.
+    pub const fn capability(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::Prompts => "prompts",
+        }
+    }
+}
+
+/// The digest of a list that nobody can read now: it is no change, and what is read next is
+/// compared with what was told before.
+pub const UNKNOWN: u64 = 0;
+
+/// What each of [`ListKind::ALL`] holds for one caller, as one number each.
+pub type Digests = [u64; ListKind::ALL.len()];
+
 /// What is offered at one address.
+#[async_trait(?Send)]
 pub trait Features: Send + Sync {
     /// The server capabilities that are declared, an object; those of the protocol's own utilities
     /// are among them.
@@ -118,18 +161,7 @@ pub trait Features: Send + Sync {
     fn tools(&self, context: &Context<'_>) -> Arc<ToolList>;
 
     /// Calls a tool. `summary` is told what the log should say.
-    fn call<'a>(
-        &'a self,
-        context: &'a Context<'a>,
-        asked: FeatureRequest,
-        summary: &'a mut Summary,
-    ) -> FeatureFuture<'a, ToolOutcome>;
-
-    /// Whether the call that `asked` is about becomes a task, for a client that knows tasks. One that
-    /// gives [`ToolOutcome::InputRequired`] does not: what is asked for in rounds is asked before there is a task.
-    fn task_support(&self, _asked: &FeatureRequest) -> TaskSupport {
-        TaskSupport::WhenSlow
-    }
+    async fn call(&self, context: &Context<'_>, asked: FeatureRequest, summary: &mut Summary) -> Answer<ToolOutcome>;
 
     /// The arguments of the tool `name` that are mirrored in headers: the header's name behind
     /// `Mcp-Param-`, and the argument's (MCP 2026-07-28, transports §Custom Headers).
@@ -138,37 +170,32 @@ pub trait Features: Send + Sync {
     }
 
     /// Every resource, as it is listed.
-    fn resources<'a>(&'a self, context: &'a Context<'a>, summary: &'a mut Summary) -> FeatureFuture<'a, Vec<Value>>;
+    async fn resources(&self, context: &Context<'_>, summary: &mut Summary) -> Answer<Vec<Value>>;
 
     /// Every template of resources, as it is listed.
     fn templates(&self, context: &Context<'_>) -> Vec<Value>;
 
     /// Reads a resource.
-    fn read<'a>(
-        &'a self,
-        context: &'a Context<'a>,
-        asked: FeatureRequest,
-        summary: &'a mut Summary,
-    ) -> FeatureFuture<'a, ToolOutcome>;
+    async fn read(&self, context: &Context<'_>, asked: FeatureRequest, summary: &mut Summary) -> Answer<ToolOutcome>;
 
     /// Every prompt, as it is listed.
     fn prompts(&self, context: &Context<'_>) -> Vec<Value>;
 
     /// Fills a prompt. Its arguments are texts.
-    fn prompt<'a>(
-        &'a self,
-        context: &'a Context<'a>,
+    async fn prompt(
+        &self,
+        context: &Context<'_>,
         asked: FeatureRequest,
         arguments: BTreeMap<String, String>,
-    ) -> FeatureFuture<'a, ToolOutcome>;
+    ) -> Answer<ToolOutcome>;
 
     /// The values that fit what is being typed.
-    fn complete<'a>(
-        &'a self,
-        context: &'a Context<'a>,
+    async fn complete(
+        &self,
+        context: &Context<'_>,
         completion: CompletionRequest,
-        summary: &'a mut Summary,
-    ) -> FeatureFuture<'a, Vec<String>>;
+        summary: &mut Summary,
+    ) -> Answer<Vec<String>>;
 
     /// What the caller's lists hold now, as numbers that differ when they do.
     fn digests(&self, context: &Context<'_>) -> Digests;

@@ -1,15 +1,13 @@
 //! The seam to what is offered at an address, and how that is listed and answered with.
 
 mod api;
-mod lists;
 pub(super) mod pages;
 mod tool_list;
 pub(super) mod tool_result;
 
 pub use api::{
-    ClientInput, CompletionRequest, CompletionTarget, FeatureFuture, FeatureRequest, Features, InputRequest,
-    InputRequired, RequestError, ToolOutcome,
+    Answer, ClientInput, CompletionRequest, CompletionTarget, Digests, FeatureRequest, Features, InputRequest,
+    InputRequired, ListKind, RequestError, ToolOutcome, UNKNOWN,
 };
-pub use lists::{Digests, ListKind, UNKNOWN};
 pub use tool_list::ToolList;
-pub(super) use tool_list::{ToolListCache, ToolListKey};
+pub(super) use tool_list::{ToolListCache, ToolListKey, digest};

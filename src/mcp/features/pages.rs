@@ -1,74 +1,45 @@
 //! Pages of a list with opaque cursors (MCP, server/utilities/pagination).
 
+use std::fmt::{Display, Write};
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use portico_actors::error::{Error, Result};
 use serde_json::Value;
 
-use super::tool_list::ListedTool;
-
 /// Entries of a page.
 const PAGE: usize = 200;
 
-/// An entry of a list: a JSON object.
-pub(in crate::mcp) trait Item {
-    /// Its member `key`, a text that no other entry has.
-    fn name(&self, key: &str) -> &str;
-
-    /// Writes the object.
-    fn write(&self, to: &mut String);
-}
-
-impl Item for Value {
-    fn name(&self, key: &str) -> &str {
-        self[key].as_str().unwrap_or_default()
-    }
-
-    fn write(&self, to: &mut String) {
-        to.push_str(&self.to_string());
-    }
-}
-
-impl Item for ListedTool {
-    fn name(&self, _: &str) -> &str {
-        &self.name
-    }
-
-    fn write(&self, to: &mut String) {
-        to.push_str(&self.json);
-    }
-}
-
-/// One page of `items` as the result's JSON object. A cursor names the last item of the page
-/// before by its `key`, so that it stays good when items come and go elsewhere.
-pub(in crate::mcp) fn page(member: &str, key: &str, items: &[impl Item], cursor: Option<&str>) -> Result<String> {
-    let start = match cursor {
-        None => 0,
-        Some(cursor) => after(items, key, cursor)
-            .ok_or_else(|| Error::invalid("cursor: this cursor is not valid here; begin again without one"))?,
-    };
-    let end = items.len().min(start + PAGE);
-    let shown = items.get(start..end).unwrap_or_default();
-    let mut result = format!("{{\"{member}\":[");
-    for (index, item) in shown.iter().enumerate() {
-        if index > 0 {
-            result.push(',');
+/// One page of `items` as the result's JSON object: each has a name that no other one has, and is written as a JSON
+/// object. A cursor names the last item of the page before, so that it stays good when items come and go elsewhere.
+pub(in crate::mcp) fn page<'i>(
+    member: &str,
+    items: impl IntoIterator<Item = (&'i str, impl Display)>,
+    cursor: Option<&str>,
+) -> Result<String> {
+    let mut items = items.into_iter().peekable();
+    if let Some(cursor) = cursor {
+        let last = BASE64.decode(cursor).ok();
+        if !items.any(|(name, _)| Some(name.as_bytes()) == last.as_deref()) {
+            return Err(Error::invalid("cursor: this cursor is not valid here; begin again without one"));
         }
-        item.write(&mut result);
+    }
+    let (mut result, mut last) = (format!("{{\"{member}\":["), None);
+    for (name, item) in items.by_ref().take(PAGE) {
+        let comma = if last.replace(name).is_some() { "," } else { "" };
+        let _ = write!(result, "{comma}{item}");
     }
     result.push(']');
-    if end < items.len()
-        && let Some(last) = shown.last()
-    {
-        result.push_str(&format!(",\"nextCursor\":\"{}\"", BASE64.encode(last.name(key))));
+    if let (Some(last), Some(_)) = (last, items.peek()) {
+        let _ = write!(result, ",\"nextCursor\":\"{}\"", BASE64.encode(last));
     }
     result.push('}');
     Ok(result)
 }
 
-fn after(items: &[impl Item], key: &str, cursor: &str) -> Option<usize> {
-    let last = BASE64.decode(cursor).ok()?;
-    items.iter().position(|item| item.name(key).as_bytes() == last.as_slice()).map(|index| index + 1)
+/// Items as they are listed, each with its member `key` for its name.
+pub(in crate::mcp) fn named<'i>(items: &'i [Value], key: &str) -> impl Iterator<Item = (&'i str, &'i Value)> {
+    items.iter().map(move |item| (item[key].as_str().unwrap_or_default(), item))
 }
 
 #[cfg(test)]
@@ -83,7 +54,8 @@ mod tests {
         let mut seen = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
-            let page: Value = serde_json::from_str(&page("tools", "name", &items, cursor.as_deref()).unwrap()).unwrap();
+            let page = page("tools", named(&items, "name"), cursor.as_deref()).unwrap();
+            let page: Value = serde_json::from_str(&page).unwrap();
             seen.extend(page["tools"].as_array().unwrap().iter().cloned());
             match page["nextCursor"].as_str() {
                 Some(next) => cursor = Some(next.to_owned()),
@@ -92,7 +64,7 @@ mod tests {
         }
         assert_eq!(seen, items);
         for wrong in ["", "!", "bm9uZQ"] {
-            assert!(page("tools", "name", &items, Some(wrong)).is_err(), "{wrong}");
+            assert!(page("tools", named(&items, "name"), Some(wrong)).is_err(), "{wrong}");
         }
     }
 }

@@ -2,7 +2,7 @@
 //! them far more often than they change; and a change has every listener look again. So the lists
 //! that were written last are kept.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, Weak};
 
@@ -11,14 +11,14 @@ use portico_actors::source::{Access, Profile};
 use serde_json::Value;
 
 use crate::config::Connection;
-use crate::mcp::lock::lock;
+use crate::mcp::model::lock;
 use crate::tools::{Filter, Offer};
 
 /// Lists that are kept at most. One of a small connection is about 20 KiB.
 const KEPT: NonZeroUsize = NonZeroUsize::new(128).unwrap();
 
 /// A tool as it is listed.
-#[derive(Debug)]
+#[derive(Debug, Hash)]
 pub(in crate::mcp) struct ListedTool {
     pub(in crate::mcp) name: String,
     pub(in crate::mcp) json: String,
@@ -34,16 +34,18 @@ pub struct ToolList {
 impl FromIterator<Value> for ToolList {
     /// From objects as `tools/list` shows them, in their order.
     fn from_iter<T: IntoIterator<Item = Value>>(tools: T) -> Self {
-        let mut hasher = DefaultHasher::new();
-        let mut list = |tool: Value| {
-            let listed =
-                ListedTool { name: tool["name"].as_str().unwrap_or_default().to_owned(), json: tool.to_string() };
-            listed.json.hash(&mut hasher);
-            listed
+        let list = |tool: Value| ListedTool {
+            name: tool["name"].as_str().unwrap_or_default().to_owned(),
+            json: tool.to_string(),
         };
-        let tools = tools.into_iter().map(&mut list).collect();
-        Self { tools, digest: hasher.finish() }
+        let tools: Vec<ListedTool> = tools.into_iter().map(list).collect();
+        Self { digest: digest(&tools), tools }
     }
+}
+
+/// A number that differs when what is listed does.
+pub(in crate::mcp) fn digest(listed: &impl Hash) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(listed)
 }
 
 /// The lists that were written last.
@@ -84,7 +86,7 @@ pub(in crate::mcp) struct ToolListKey {
 
 impl ToolListKey {
     /// The key of what `filter` lets through of `offer`, which is of `settings` and `profile`.
-    pub(in crate::mcp) fn of(
+    pub(in crate::mcp) fn new(
         settings: &Arc<Connection>,
         profile: Option<&Arc<Profile>>,
         offer: &Offer<'_>,

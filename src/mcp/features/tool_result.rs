@@ -7,14 +7,18 @@ use portico_actors::error::{Error, bounded};
 
 use crate::encode::Table;
 
+/// Octets that a result is given besides: its envelope adds to it.
+const ROOM: usize = 512;
+
 fn result(text: &str, structured: Option<&str>, is_error: bool) -> String {
-    let text = serde_json::Value::from(text);
-    let mut result = format!("{{\"content\":[{{\"type\":\"text\",\"text\":{text}}}]");
-    if let Some(structured) = structured {
-        result.push_str(",\"structuredContent\":");
-        result.push_str(structured);
+    // A text is always a valid JSON string.
+    let text = serde_json::to_string(text).unwrap_or_default();
+    let (member, structured) = structured.map_or(("", ""), |structured| (",\"structuredContent\":", structured));
+    let mut result = String::with_capacity(text.len() + structured.len() + ROOM);
+    let end = if is_error { ",\"isError\":true}" } else { ",\"isError\":false}" };
+    for piece in ["{\"content\":[{\"type\":\"text\",\"text\":", &text, "}]", member, structured, end] {
+        result.push_str(piece);
     }
-    let _ = write!(result, ",\"isError\":{is_error}}}");
     result
 }
 

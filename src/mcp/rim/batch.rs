@@ -5,14 +5,13 @@ use portico_actors::error::{Kind, Result};
 use serde_json::{Value, json};
 
 use crate::mcp::answer::{answer, find_session};
-use crate::mcp::context::Context;
+use crate::mcp::call::Outcome;
+use crate::mcp::context::{Context, Summary};
 use crate::mcp::envelope::{ResponseStatus, RpcError};
 use crate::mcp::era::Era;
 use crate::mcp::features::Features;
-use crate::mcp::model::{Header, Headers, Id, Message};
-use crate::mcp::outcome::Outcome;
+use crate::mcp::model::{Header, Headers, Id, Message, present};
 use crate::mcp::request_context::ParsedRequest;
-use crate::mcp::summary::Summary;
 
 /// The revision that has batches.
 const VERSION: &str = "2025-03-26";
@@ -25,21 +24,20 @@ const VERSION: &str = "2025-03-26";
 pub fn receive_batch(context: &Context<'_>, headers: &Headers) -> Result<Option<ParsedRequest>> {
     let session = find_session(context, &headers.session)?;
     let statement = match &headers.version {
-        Header::Absent => session.as_ref().map(|session| session.version()),
+        Header::Absent => session.as_ref().map(|session| session.version),
         Header::One(version) => Some(version.as_str()),
         Header::Invalid => None,
     };
-    let taken = statement == Some(VERSION) && session.as_ref().is_none_or(|session| session.version() == VERSION);
+    let taken = statement == Some(VERSION) && session.as_ref().is_none_or(|session| session.version == VERSION);
     Ok(taken.then(|| ParsedRequest::quiet(Era::Session, session)))
 }
 
-/// Answers each message of a batch that `parsed` is about. Responses come in the order of the
+/// Answers each message of a batch. Responses come in the order of the
 /// requests; without any request there is none.
 pub async fn answer_batch(
     context: &Context<'_>,
     features: &dyn Features,
     headers: &Headers,
-    parsed: &ParsedRequest,
     messages: Vec<Result<Message, (Option<Id>, RpcError)>>,
     summary: &mut Summary,
 ) -> Outcome {
@@ -53,7 +51,7 @@ pub async fn answer_batch(
                 Some(RpcError::envelope("initialize must not be part of a batch").body(Some(&id)))
             }
             Ok(message) => {
-                let response = answer(context, features, headers, parsed, message, summary).await.into_body();
+                let response = answer(context, features, headers, message, summary).await.into_body();
                 if context.audit.is_some() {
                     calls.push(account(summary));
                 }
@@ -78,15 +76,14 @@ pub async fn answer_batch(
 
 /// One call of a batch, as the audit trail keeps it.
 fn account(summary: &Summary) -> Value {
-    let mut call = json!({"tool": summary.what, "rows": summary.rows});
-    call["outcome"] = summary.failure.map_or("ok", Kind::word).into();
-    for (name, value) in
-        [("class", summary.class), ("code", summary.code.as_deref()), ("reason", summary.reason.as_deref())]
-    {
-        if let Some(value) = value {
-            call[name] = value.into();
-        }
-    }
+    let mut call = present(json!({
+        "tool": summary.what,
+        "rows": summary.rows,
+        "outcome": summary.failure.map_or("ok", Kind::word),
+        "class": summary.class,
+        "code": summary.code,
+        "reason": summary.reason,
+    }));
     if let (Some(call), Ok(Value::Object(statement))) = (call.as_object_mut(), serde_json::to_value(&summary.statement))
     {
         call.extend(statement);

@@ -7,16 +7,16 @@ use crate::fields::Fields;
 use crate::mcp::call::{MethodCall, MethodResult, Params};
 use crate::mcp::envelope::{RpcError, invalid_params, params_error};
 use crate::mcp::era::SESSION_VERSIONS;
-use crate::mcp::features::RequestError;
+use crate::mcp::features::Answer;
 use crate::mcp::logging::Level;
-use crate::mcp::model::{INSTRUCTIONS, PRODUCT, VERSION};
+use crate::mcp::model::{INSTRUCTIONS, server_info};
 use crate::mcp::sessions::Session;
 
 /// Bytes of a client's capabilities at most: they are kept as long as its session.
 const LONGEST_CAPABILITIES: usize = 4 * 1024;
 
 /// `initialize`.
-pub(in crate::mcp) fn initialize(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
+pub(in crate::mcp) fn initialize(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
     let mut fields = params?;
     let asked = fields.required("protocolVersion").map_err(params_error)?;
     // The version asked for if it is served, else our newest.
@@ -25,7 +25,7 @@ pub(in crate::mcp) fn initialize(call: &MethodCall<'_>, params: Params) -> Resul
     let result = json!({
         "protocolVersion": version,
         "capabilities": call.features.capabilities(),
-        "serverInfo": {"name": PRODUCT, "title": "Portico", "version": VERSION},
+        "serverInfo": server_info(),
         "instructions": INSTRUCTIONS,
     });
     let declared = fields.take("capabilities");
@@ -41,7 +41,7 @@ pub(in crate::mcp) fn initialize(call: &MethodCall<'_>, params: Params) -> Resul
 }
 
 /// `logging/setLevel`. Without a session there is nothing that could keep it.
-pub(in crate::mcp) fn set_level(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
+pub(in crate::mcp) fn set_level(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
     let level = Level::read(params?.take("level").as_deref(), "level")?;
     let level = level.ok_or_else(|| invalid_params("level: this member is missing"))?;
     let session = call.context.request.session().ok_or_else(|| {
@@ -52,7 +52,7 @@ pub(in crate::mcp) fn set_level(call: &MethodCall<'_>, params: Params) -> Result
 }
 
 /// `resources/subscribe`.
-pub(in crate::mcp) fn subscribe(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
+pub(in crate::mcp) fn subscribe(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
     let (session, uri) = watched(call, params)?;
     let version = call.features.version(&uri).ok_or_else(|| RpcError::resource(&uri, false))?;
     if session.subscribe(&uri, version) {
@@ -63,14 +63,14 @@ pub(in crate::mcp) fn subscribe(call: &MethodCall<'_>, params: Params) -> Result
 }
 
 /// `resources/unsubscribe`.
-pub(in crate::mcp) fn unsubscribe(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
+pub(in crate::mcp) fn unsubscribe(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
     let (session, uri) = watched(call, params)?;
     session.unsubscribe(&uri);
     Ok(MethodResult::nothing())
 }
 
 /// Where a resource is watched, and which.
-fn watched<'a>(call: &MethodCall<'a>, params: Params) -> Result<(&'a Session, String), RequestError> {
+fn watched<'a>(call: &MethodCall<'a>, params: Params) -> Answer<(&'a Session, String)> {
     if call.features.capabilities()["resources"]["subscribe"] != true {
         return Err(call.unknown());
     }

@@ -11,7 +11,7 @@ use crate::mcp::call::{MethodCall, MethodResult};
 use crate::mcp::envelope::{ResponseStatus, RpcError};
 use crate::mcp::era::{SESSION_VERSIONS, STATELESS_VERSION};
 use crate::mcp::extensions::tasks::EXTENSION;
-use crate::mcp::model::{Header, Headers, INSTRUCTIONS, Meta, PRODUCT, Params, VERSION};
+use crate::mcp::model::{Header, Headers, INSTRUCTIONS, Meta, Params, server_info};
 
 /// How long a client may keep a list, in milliseconds: as long as a change of the source may take
 /// to be seen here.
@@ -22,35 +22,26 @@ pub(in crate::mcp) const TIME_TO_LIVE_MS: u64 = 30_000;
 pub(in crate::mcp) fn check(method: &str, meta: &Meta, headers: &Headers) -> Result<(), RpcError> {
     let malformed = |message: &str| RpcError::params(message, ResponseStatus::Malformed);
     let version = match &meta.version {
-        Some(Ok(version)) => Some(version),
+        Some(Ok(version)) => version,
         Some(Err(_)) => return Err(malformed("_meta: the protocol version must be a string")),
-        None => None,
-    };
-    if let Some(version) = version {
-        match &headers.version {
-            Header::Absent => return Err(RpcError::header("the header MCP-Protocol-Version is missing")),
-            Header::Invalid => {
-                return Err(RpcError::header("the header MCP-Protocol-Version is malformed or repeated"));
-            }
-            Header::One(header) if header != version => {
-                return Err(RpcError::header(format!(
-                    "the header MCP-Protocol-Version says {header:?}, the body says {version:?}"
-                )));
-            }
-            Header::One(_) => {}
-        }
-    }
-    let Some(version) = version else {
-        // A revision that nobody serves, named as those of the handshake are: by its header alone.
-        if let Some(named) = headers.version.value().filter(|named| *named != STATELESS_VERSION) {
+        None => {
+            // A revision that nobody serves, named as those of the handshake are: by its header alone.
+            let Some(named) = headers.version.value().filter(|named| *named != STATELESS_VERSION) else {
+                return Err(malformed(
+                    "params._meta must name the protocol version: io.modelcontextprotocol/protocolVersion",
+                ));
+            };
             let served: Vec<&str> = SESSION_VERSIONS.into_iter().chain([STATELESS_VERSION]).collect();
-            let served = served.join(", ");
             return Err(malformed(&format!(
-                "the header MCP-Protocol-Version says {named:?}, which is not supported; supported: {served}"
+                "the header MCP-Protocol-Version says {named:?}, which is not supported; supported: {}",
+                served.join(", ")
             )));
         }
-        return Err(malformed("params._meta must name the protocol version: io.modelcontextprotocol/protocolVersion"));
     };
+    let said = required("MCP-Protocol-Version", &headers.version)?;
+    if said != version {
+        return Err(differs("MCP-Protocol-Version", said, version));
+    }
     if !meta.capabilities.as_ref().is_some_and(|capabilities| capabilities.get().starts_with('{')) {
         return Err(malformed("params._meta must have an object io.modelcontextprotocol/clientCapabilities"));
     }
@@ -106,16 +97,24 @@ fn mirrored_number(name: &str, header: &Header, body: &serde_json::Number) -> Re
 
 /// A header that must say the same as the body.
 fn mirrored(name: &str, header: &Header, body: &str) -> Result<(), RpcError> {
-    let value = match header {
-        Header::Absent => return Err(RpcError::header(format!("the header {name} is missing"))),
-        Header::Invalid => return Err(RpcError::header(format!("the header {name} is malformed or repeated"))),
-        Header::One(value) => value,
-    };
-    match decode(value) {
+    match decode(required(name, header)?) {
         None => Err(RpcError::header(format!("the header {name} is not valid base64 of UTF-8"))),
         Some(value) if value == body => Ok(()),
-        Some(value) => Err(RpcError::header(format!("the header {name} says {value:?}, the body says {body:?}"))),
+        Some(value) => Err(differs(name, &value, body)),
     }
+}
+
+/// The value of a header that has to be there.
+fn required<'h>(name: &str, header: &'h Header) -> Result<&'h str, RpcError> {
+    match header {
+        Header::One(value) => Ok(value),
+        Header::Absent => Err(RpcError::header(format!("the header {name} is missing"))),
+        Header::Invalid => Err(RpcError::header(format!("the header {name} is malformed or repeated"))),
+    }
+}
+
+fn differs(name: &str, said: &str, body: &str) -> RpcError {
+    RpcError::header(format!("the header {name} says {said:?}, the body says {body:?}"))
 }
 
 /// `=?base64?…?=` is decoded strictly; anything else is literal.
@@ -143,34 +142,24 @@ pub(in crate::mcp) fn discover(call: &MethodCall<'_>) -> MethodResult {
 
 /// Adds what every result of this revision has, and how long one that is `cacheable` may be kept.
 pub(in crate::mcp) fn complete(result: String, cacheable: bool) -> String {
-    let mut result = with_meta(result, "complete");
-    result.pop();
+    let mut result = with_type(result, "complete");
     if cacheable {
+        result.pop();
         // What is listed depends on the caller and on the connection.
-        result.push_str(&format!(",\"ttlMs\":{TIME_TO_LIVE_MS},\"cacheScope\":\"private\""));
+        result.push_str(&format!(",\"ttlMs\":{TIME_TO_LIVE_MS},\"cacheScope\":\"private\"}}"));
     }
-    result.push('}');
     result
 }
 
-/// The same for a result that wants more from the client.
-pub(in crate::mcp) fn input_required(result: String) -> String {
-    with_meta(result, "input_required")
-}
-
-/// The same for the handle of a task.
-pub(in crate::mcp) fn task(handle: String) -> String {
-    with_meta(handle, "task")
-}
-
-fn with_meta(mut result: String, kind: &str) -> String {
+/// Adds what every result of this revision has, and its type.
+pub(in crate::mcp) fn with_type(mut result: String, result_type: &str) -> String {
     result.pop();
     if result.len() > 1 {
         result.push(',');
     }
-    let server = json!({"name": PRODUCT, "title": "Portico", "version": VERSION});
     result.push_str(&format!(
-        "\"resultType\":\"{kind}\",\"_meta\":{{\"io.modelcontextprotocol/serverInfo\":{server}}}}}"
+        "\"resultType\":\"{result_type}\",\"_meta\":{{\"io.modelcontextprotocol/serverInfo\":{}}}}}",
+        server_info()
     ));
     result
 }

@@ -2,12 +2,9 @@
 //! is in `rim/session.rs`.
 
 mod owner;
-mod pending_requests;
-mod registry;
 mod session;
 mod table;
 
 pub use owner::Owner;
-pub use pending_requests::{PeerResponse, PendingRequest};
-pub use registry::{SessionLimits, Sessions};
-pub use session::{ListeningStream, RunningRequest, Session};
+pub use session::{ListeningStream, PeerResponse, RunningRequest, Session};
+pub use table::{SessionLimits, Sessions};

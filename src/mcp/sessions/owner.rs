@@ -36,7 +36,7 @@ impl Owner {
 
     /// One for tests.
     #[cfg(test)]
-    pub(crate) fn of(subject: &str, connection: u128, scope: Scope) -> Self {
+    pub(crate) fn new(subject: &str, connection: u128, scope: Scope) -> Self {
         Self {
             subject: subject.to_owned(),
             connection: Uuid::from_u128(connection),

@@ -2,20 +2,20 @@
 //! is the table's matter.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use portico_actors::shares::{Most, Room, Shares};
 use serde_json::Value;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::owner::Owner;
-use super::pending_requests::{PeerResponse, PendingRequest, PendingRequests};
-use crate::mcp::lock::lock;
 use crate::mcp::logging::Level;
+use crate::mcp::model::lock;
 use crate::mcp::streams::replay::ReplayBuffer;
 
 /// The revision whose streams begin with an event that gives an id, and can be taken up again.
@@ -31,18 +31,23 @@ pub(super) const RECORDINGS: usize = 4;
 /// Bytes of complete answers that all sessions keep together.
 pub(super) const KEPT_BYTES: usize = 64 * 1024 * 1024;
 
+/// A result, or an error object.
+pub type PeerResponse = Result<Value, Value>;
+
 /// One session.
 #[derive(Debug)]
 pub struct Session {
-    id: String,
-    owner: Owner,
-    version: &'static str,
+    /// What the client sends as `Mcp-Session-Id`.
+    pub id: String,
+    pub(super) owner: Owner,
+    /// The revision that was negotiated.
+    pub version: &'static str,
     /// What the client declared in its handshake, as JSON text: as values it could take many times the room.
     capabilities: Box<str>,
     /// From which severity on the client wants log messages; none until it says so.
     level: Mutex<Option<Level>>,
-    /// Requests of ours that the client has not answered yet.
-    pending: Arc<PendingRequests>,
+    /// Who waits for the client's answers, by the ids of our requests.
+    pending: Mutex<HashMap<String, oneshot::Sender<PeerResponse>>>,
     /// Resources that the client has subscribed to.
     watched: Mutex<BTreeMap<String, u64>>,
     /// Messages for the listening stream.
@@ -51,21 +56,20 @@ pub struct Session {
     used: Mutex<Instant>,
     /// Cancelled when the session is over.
     over: CancellationToken,
-    /// What runs in it, by the request's id.
-    running: Mutex<HashMap<String, (u64, CancellationToken)>>,
+    /// What runs in it, the newest last: a number of its own, the request's id, and what cancels it.
+    running: Mutex<Vec<(u64, String, CancellationToken)>>,
     /// Which of its listening streams is the one that is told; older ones end.
     listening: watch::Sender<u64>,
-    /// Open streams that listen.
-    listeners: AtomicUsize,
-    /// Answers that can be taken up again, with the bytes that are counted for each.
+    /// Answers that can be taken up again.
     recordings: Mutex<VecDeque<Recorded>>,
     /// Names its streams and events.
     numbers: AtomicU64,
-    kept: Arc<AtomicUsize>,
+    /// Counts the bytes of the answers that are kept.
+    kept: Shares<()>,
 }
 
 impl Session {
-    pub(super) fn new(owner: Owner, version: &'static str, capabilities: Value, kept: Arc<AtomicUsize>) -> Self {
+    pub(super) fn new(owner: Owner, version: &'static str, capabilities: Value, kept: Shares<()>) -> Self {
         Self {
             // 122 random bits in 32 hexadecimal digits.
             id: Uuid::new_v4().simple().to_string(),
@@ -73,7 +77,7 @@ impl Session {
             version,
             capabilities: capabilities.to_string().into(),
             level: Mutex::new(None),
-            pending: Arc::default(),
+            pending: Mutex::default(),
             watched: Mutex::default(),
             announced: Mutex::default(),
             announcing: Notify::new(),
@@ -81,7 +85,6 @@ impl Session {
             over: CancellationToken::new(),
             running: Mutex::default(),
             listening: watch::Sender::new(0),
-            listeners: AtomicUsize::new(0),
             recordings: Mutex::default(),
             numbers: AtomicU64::new(1),
             kept,
@@ -96,21 +99,7 @@ impl Session {
     /// It is over: its streams end, and what runs in it is cancelled.
     pub(super) fn finish(&self) {
         self.over.cancel();
-        self.pending.close();
-    }
-
-    pub(super) fn owner(&self) -> &Owner {
-        &self.owner
-    }
-
-    /// What the client sends as `Mcp-Session-Id`.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
-    /// The revision that was negotiated.
-    pub fn version(&self) -> &'static str {
-        self.version
+        lock(&self.pending).clear();
     }
 
     /// What the client declared in its handshake, an object.
@@ -128,29 +117,40 @@ impl Session {
         *lock(&self.level) = Some(level);
     }
 
-    /// Begins a request to the client.
-    pub fn ask(&self) -> PendingRequest {
-        self.pending.ask(format!("portico-{}", self.number()))
+    /// Begins a request to the client: its id, and what its answer comes by, which ends with the session.
+    pub fn ask(&self) -> (String, oneshot::Receiver<PeerResponse>) {
+        let (sender, answer) = oneshot::channel();
+        let id = format!("portico-{}", self.number());
+        let mut pending = lock(&self.pending);
+        pending.retain(|_, waiting| !waiting.is_closed());
+        pending.insert(id.clone(), sender);
+        (id, answer)
     }
 
-    /// The client has answered our request `id`.
+    /// The client has answered our request `id`; where nobody waits for that, it is ignored.
     pub fn answered(&self, id: &str, answer: PeerResponse) {
-        self.pending.answer(id, answer);
+        if let Some(waiting) = lock(&self.pending).remove(id) {
+            let _ = waiting.send(answer);
+        }
+    }
+
+    /// How many wait for the client's answers.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        lock(&self.pending).len()
     }
 
     /// The client wants to hear when the resource `uri` changes, whose `version` it knows. Whether
     /// there is room for it.
     pub fn subscribe(&self, uri: &str, version: u64) -> bool {
         let mut watched = lock(&self.watched);
-        if watched.len() >= WATCHED && !watched.contains_key(uri) {
-            return false;
+        let others = || watched.keys().filter(|known| *known != uri);
+        let bytes: usize = others().map(String::len).sum();
+        let fits = others().count() < WATCHED && bytes + uri.len() <= WATCHED_BYTES;
+        if fits {
+            watched.insert(uri.to_owned(), version);
         }
-        let bytes: usize = watched.keys().filter(|known| *known != uri).map(String::len).sum();
-        if bytes + uri.len() > WATCHED_BYTES {
-            return false;
-        }
-        watched.insert(uri.to_owned(), version);
-        true
+        fits
     }
 
     /// The client no longer wants to hear of the resource `uri`.
@@ -161,20 +161,16 @@ impl Session {
     /// The resources that differ from what the client knows of them, where `version` tells how
     /// often one has changed. From now on it knows them.
     pub fn changed(&self, version: impl Fn(&str) -> Option<u64>) -> Vec<String> {
-        let mut changed = Vec::new();
-        for (uri, known) in lock(&self.watched).iter_mut() {
+        let told = |(uri, known): (&String, &mut u64)| {
             let now = version(uri).unwrap_or(*known);
-            if now != *known {
-                *known = now;
-                changed.push(uri.clone());
-            }
-        }
-        changed
+            (std::mem::replace(known, now) != now).then(|| uri.clone())
+        };
+        lock(&self.watched).iter_mut().filter_map(told).collect()
     }
 
     /// Sends a message on the stream that listens, if there is one.
     pub fn announce(&self, message: Bytes) {
-        if self.listeners.load(Ordering::Relaxed) == 0 {
+        if self.listening.receiver_count() == 0 {
             return;
         }
         let mut announced = lock(&self.announced);
@@ -198,7 +194,7 @@ impl Session {
 
     /// Whether something runs or listens in it.
     pub(super) fn is_in_use(&self) -> bool {
-        self.listeners.load(Ordering::Relaxed) > 0 || !lock(&self.running).is_empty()
+        self.listening.receiver_count() > 0 || !lock(&self.running).is_empty()
     }
 
     /// When it was last used, as far as that is over.
@@ -218,14 +214,16 @@ impl Session {
 
     /// Notes that the request `id`, its JSON text, runs from now on.
     pub fn run(self: &Arc<Self>, id: &str) -> RunningRequest {
-        let (id, number, cancelled) = (normal(id), self.number(), self.over.child_token());
-        lock(&self.running).insert(id.clone(), (number, cancelled.clone()));
-        RunningRequest { session: Arc::clone(self), id, number, cancelled }
+        let (number, cancelled) = (self.number(), self.over.child_token());
+        lock(&self.running).push((number, normal(id), cancelled.clone()));
+        RunningRequest { session: Arc::clone(self), number, cancelled }
     }
 
     /// Cancels the request `id`, its JSON text, if it runs.
     pub fn cancel(&self, id: &str) {
-        if let Some((_, cancelled)) = lock(&self.running).get(&normal(id)) {
+        let id = normal(id);
+        // Of a client that uses an id twice the later one is meant.
+        if let Some((.., cancelled)) = lock(&self.running).iter().rfind(|(_, running, _)| *running == id) {
             cancelled.cancel();
         }
     }
@@ -233,67 +231,46 @@ impl Session {
     /// Opens a stream that is told of changes. The one before it ends: no message is ever sent on
     /// two streams.
     pub fn listen(self: &Arc<Self>) -> ListeningStream {
-        self.listeners.fetch_add(1, Ordering::Relaxed);
-        let mut generation = 0;
-        self.listening.send_modify(|current| {
-            *current += 1;
-            generation = *current;
-        });
-        ListeningStream { session: Arc::clone(self), generation }
+        let mut newest = self.listening.subscribe();
+        self.listening.send_modify(|generation| *generation += 1);
+        let generation = *newest.borrow_and_update();
+        ListeningStream { session: Arc::clone(self), generation, newest }
     }
 
     /// Begins to record an answer to `owner`.
     pub fn record(&self, owner: Owner) -> Arc<ReplayBuffer> {
         let recording = ReplayBuffer::begin(self.number());
+        let room = self.kept.room((), Most { each: KEPT_BYTES, all: KEPT_BYTES });
         let mut recordings = lock(&self.recordings);
-        recordings.push_back(Recorded { recording: Arc::clone(&recording), owner, bytes: 0 });
-        while recordings.len() > RECORDINGS {
-            self.release(recordings.pop_front());
+        recordings.push_back(Recorded { recording: Arc::clone(&recording), owner, room });
+        if recordings.len() > RECORDINGS {
+            recordings.pop_front();
         }
         recording
     }
 
     /// The answer is complete: whether there is room to keep it for who lost its stream.
     pub fn keep(&self, recording: &ReplayBuffer) -> bool {
-        let bytes = recording.bytes();
         let mut recordings = lock(&self.recordings);
-        let Some(kept) = recordings.iter_mut().find(|kept| kept.recording.stream() == recording.stream()) else {
-            return false;
-        };
-        kept.bytes = bytes;
-        let before = self.kept.fetch_add(bytes, Ordering::Relaxed);
+        let kept = recordings.iter_mut().find(|kept| kept.is(recording.stream));
+        let has_room = kept.is_some_and(|kept| kept.room.grow(recording.bytes()).is_ok());
         drop(recordings);
-        if before + bytes > KEPT_BYTES {
+        if !has_room {
             self.forget(recording);
-            return false;
         }
-        true
+        has_room
     }
 
     /// The answer is kept no longer. Who follows it already still gets it whole.
     pub fn forget(&self, recording: &ReplayBuffer) {
-        let mut recordings = lock(&self.recordings);
-        let index = recordings.iter().position(|kept| kept.recording.stream() == recording.stream());
-        let gone = index.and_then(|index| recordings.remove(index));
-        self.release(gone);
+        lock(&self.recordings).retain(|kept| !kept.is(recording.stream));
     }
 
     /// The recording of the answer with this name, if `owner` may see it.
     pub fn recording(&self, stream: u64, owner: &Owner) -> Option<Arc<ReplayBuffer>> {
         let recordings = lock(&self.recordings);
-        let kept = recordings.iter().find(|kept| kept.recording.stream() == stream)?;
+        let kept = recordings.iter().find(|kept| kept.is(stream))?;
         kept.owner.shares_with(owner).then(|| Arc::clone(&kept.recording))
-    }
-
-    fn release(&self, gone: Option<Recorded>) {
-        self.kept.fetch_sub(gone.map_or(0, |gone| gone.bytes), Ordering::Relaxed);
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        let bytes: usize = lock(&self.recordings).iter().map(|kept| kept.bytes).sum();
-        self.kept.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -308,15 +285,20 @@ struct Recorded {
     recording: Arc<ReplayBuffer>,
     /// Whom it was answered to.
     owner: Owner,
-    /// What is counted of it.
-    bytes: usize,
+    /// What is counted of it, once it is complete.
+    room: Room<()>,
+}
+
+impl Recorded {
+    fn is(&self, stream: u64) -> bool {
+        self.recording.stream == stream
+    }
 }
 
 /// A request that runs in a session, until it is dropped.
 #[derive(Debug)]
 pub struct RunningRequest {
     session: Arc<Session>,
-    id: String,
     number: u64,
     cancelled: CancellationToken,
 }
@@ -330,11 +312,7 @@ impl RunningRequest {
 
 impl Drop for RunningRequest {
     fn drop(&mut self) {
-        // A client that uses an id twice cancels the later one; this must not remove that.
-        let mut running = lock(&self.session.running);
-        if running.get(&self.id).is_some_and(|(number, _)| *number == self.number) {
-            running.remove(&self.id);
-        }
+        lock(&self.session.running).retain(|(number, ..)| *number != self.number);
         self.session.touch();
     }
 }
@@ -342,16 +320,13 @@ impl Drop for RunningRequest {
 /// An open stream that listens in a session, until it is dropped.
 #[derive(Debug)]
 pub struct ListeningStream {
-    session: Arc<Session>,
+    /// Where it listens.
+    pub session: Arc<Session>,
     generation: u64,
+    newest: watch::Receiver<u64>,
 }
 
 impl ListeningStream {
-    /// Where it listens.
-    pub fn session(&self) -> &Session {
-        &self.session
-    }
-
     /// The next message for this stream. Dropping it loses nothing.
     pub async fn announced(&self) -> Bytes {
         loop {
@@ -364,18 +339,17 @@ impl ListeningStream {
 
     /// Completes when another stream has taken its place, or the session is over.
     pub async fn over(&self) {
-        let mut current = self.session.listening.subscribe();
+        let mut newest = self.newest.clone();
         tokio::select! {
             () = self.session.over() => {}
             // The sender is a member of the session: this cannot fail.
-            _ = current.wait_for(|current| *current != self.generation) => {}
+            _ = newest.wait_for(|newest| *newest != self.generation) => {}
         }
     }
 }
 
 impl Drop for ListeningStream {
     fn drop(&mut self) {
-        self.session.listeners.fetch_sub(1, Ordering::Relaxed);
         self.session.touch();
     }
 }

@@ -1,18 +1,93 @@
-//! The table of sessions, with what finds in it the session that was not used for longest without a
+//! Every session: begun, found and ended, within bounds. The one that was not used for longest is found without a
 //! walk through all of them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
+use portico_actors::shares::Shares;
+use serde_json::Value;
+
+use super::owner::Owner;
 use super::session::Session;
+use crate::mcp::model::lock;
+
+/// How many sessions there may be, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionLimits {
+    /// A session that is not used for so long is over.
+    pub idle: Duration,
+    /// Sessions of one principal at one time.
+    pub per_principal: usize,
+    /// Sessions of all of them.
+    pub total: usize,
+}
+
+impl Default for SessionLimits {
+    fn default() -> Self {
+        Self { idle: Duration::from_hours(1), per_principal: 64, total: 20_000 }
+    }
+}
+
+/// Every session.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    bounds: SessionLimits,
+    table: Mutex<Table>,
+    kept: Shares<()>,
+}
+
+impl Sessions {
+    /// A table within these bounds.
+    pub fn new(bounds: SessionLimits) -> Self {
+        Self { bounds, ..Self::default() }
+    }
+
+    /// Begins a session. Where there are too many, the one that was not used for longest goes:
+    /// one of the same principal at his own bound, else any.
+    pub fn begin(&self, owner: Owner, version: &'static str, capabilities: Value) -> Arc<Session> {
+        let session = Arc::new(Session::new(owner, version, capabilities, self.kept.clone()));
+        let mut table = lock(&self.table);
+        let subject = &session.owner.subject;
+        if table.count_of(subject) >= self.bounds.per_principal {
+            table.evict_of(subject);
+        } else if table.sessions.len() >= self.bounds.total {
+            table.evict();
+        }
+        table.insert(Arc::clone(&session));
+        session
+    }
+
+    /// The session with this id, if it is `owner`'s and not over. Looking it up uses it.
+    pub fn find(&self, id: &str, owner: &Owner) -> Option<Arc<Session>> {
+        let mut table = lock(&self.table);
+        let session = Arc::clone(table.sessions.get(id).filter(|session| session.owner.admits(owner))?);
+        if session.idle_for() >= self.bounds.idle {
+            table.remove(id);
+            return None;
+        }
+        session.touch();
+        Some(session)
+    }
+
+    /// Ends the session with this id, if it is `owner`'s: its streams end, and what runs in it is
+    /// cancelled.
+    pub fn end(&self, id: &str, owner: &Owner) -> bool {
+        self.find(id, owner).is_some() && lock(&self.table).remove(id)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        lock(&self.table).sessions.len()
+    }
+}
 
 /// Sessions in use that one search passes over at most; then one of them goes.
 const LOOKS: usize = 256;
 
 /// Sessions by id.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+struct Table {
     sessions: HashMap<String, Arc<Session>>,
     /// The ids of each subject's.
     by_subject: HashMap<String, HashSet<String>>,
@@ -23,30 +98,22 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn len(&self) -> usize {
-        self.sessions.len()
-    }
-
-    pub(super) fn get(&self, id: &str) -> Option<&Arc<Session>> {
-        self.sessions.get(id)
-    }
-
     /// How many of the subject's there are.
-    pub(super) fn count_of(&self, subject: &str) -> usize {
+    fn count_of(&self, subject: &str) -> usize {
         self.by_subject.get(subject).map_or(0, HashSet::len)
     }
 
-    pub(super) fn insert(&mut self, session: Arc<Session>) {
-        let id = session.id().to_owned();
-        self.by_subject.entry(session.owner().subject.clone()).or_default().insert(id.clone());
+    fn insert(&mut self, session: Arc<Session>) {
+        let id = session.id.clone();
+        self.by_subject.entry(session.owner.subject.clone()).or_default().insert(id.clone());
         self.note_use(session.used_at(), id.clone());
         self.sessions.insert(id, session);
     }
 
     /// Removes the session and ends it; whether there was one.
-    pub(super) fn remove(&mut self, id: &str) -> bool {
+    fn remove(&mut self, id: &str) -> bool {
         let Some(session) = self.sessions.remove(id) else { return false };
-        let subject = &session.owner().subject;
+        let subject = &session.owner.subject;
         if let Some(own) = self.by_subject.get_mut(subject) {
             own.remove(id);
             if own.is_empty() {
@@ -63,15 +130,15 @@ impl Table {
     }
 
     /// Removes the subject's session that was not used for longest; one in use only if all are.
-    pub(super) fn evict_of(&mut self, subject: &str) {
+    fn evict_of(&mut self, subject: &str) {
         let own = self.by_subject.get(subject).into_iter().flatten().filter_map(|id| self.sessions.get(id));
-        if let Some(id) = own.max_by_key(|session| session.idle_for()).map(|session| session.id().to_owned()) {
+        if let Some(id) = own.max_by_key(|session| session.idle_for()).map(|session| session.id.clone()) {
             self.remove(&id);
         }
     }
 
     /// Removes the session that was not used for longest; one in use only if very many are.
-    pub(super) fn evict(&mut self) {
+    fn evict(&mut self) {
         let mut looks = 0;
         // Each entry is no later than the truth: the first that tells it is the oldest of all.
         while let Some(((noted, _), id)) = self.by_use.pop_first() {
@@ -95,17 +162,111 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
-
+    use futures_util::FutureExt;
     use portico_actors::principal::Scope;
-    use serde_json::Value;
+    use uuid::Uuid;
 
-    use super::super::owner::Owner;
+    use super::super::session::{KEPT_BYTES, RECORDINGS};
     use super::*;
 
+    fn owner(subject: &str) -> Owner {
+        Owner::new(subject, 1, Scope::Write)
+    }
+
+    #[test]
+    fn a_session_opens_for_its_holder_alone() {
+        let sessions = Sessions::default();
+        let session = sessions.begin(owner("a"), "2025-11-25", Value::Null);
+        assert!(session.id.len() >= 32 && session.id.bytes().all(|byte| (0x21..=0x7e).contains(&byte)));
+        assert!(sessions.find(&session.id, &owner("a")).is_some());
+        assert!(sessions.find(&session.id, &owner("b")).is_none());
+        let elsewhere = Owner { connection: Uuid::from_u128(2), ..owner("a") };
+        assert!(sessions.find(&session.id, &elsewhere).is_none() && !sessions.end(&session.id, &elsewhere));
+        let narrower = Owner { scope: Scope::Read, ..owner("a") };
+        assert!(sessions.find(&session.id, &narrower).is_none(), "what the wider one was told is not theirs");
+        assert!(sessions.end(&session.id, &owner("a")) && !sessions.end(&session.id, &owner("a")));
+        assert!(session.over().now_or_never().is_some(), "an ended session is over");
+    }
+
+    #[test]
+    fn what_is_idle_for_too_long_is_over_unless_it_is_in_use() {
+        let sessions = Sessions::new(SessionLimits { idle: Duration::ZERO, ..SessionLimits::default() });
+        let session = sessions.begin(owner("a"), "2025-11-25", Value::Null);
+        assert!(sessions.find(&session.id, &owner("a")).is_none());
+        assert_eq!(sessions.count(), 0);
+        let sessions = Sessions::new(SessionLimits { per_principal: 2, total: 3, ..SessionLimits::default() });
+        let first = sessions.begin(owner("a"), "2025-11-25", Value::Null);
+        let running = first.run("1");
+        let second = sessions.begin(owner("a"), "2025-11-25", Value::Null);
+        let third = sessions.begin(owner("a"), "2025-11-25", Value::Null);
+        assert!(sessions.find(&first.id, &owner("a")).is_some(), "a session that is in use was evicted");
+        assert!(sessions.find(&second.id, &owner("a")).is_none() && second.over().now_or_never().is_some());
+        let _listening = third.listen();
+        drop(running);
+        sessions.begin(owner("b"), "2025-11-25", Value::Null);
+        sessions.begin(owner("c"), "2025-11-25", Value::Null);
+        assert_eq!(sessions.count(), 3, "the bound of all sessions is kept");
+        assert!(sessions.find(&third.id, &owner("a")).is_some());
+    }
+
+    #[test]
+    fn only_the_request_that_is_named_is_cancelled() {
+        let session = Sessions::default().begin(owner("a"), "2025-11-25", Value::Null);
+        let (one, two) = (session.run("1"), session.run("\"a\""));
+        session.cancel("\"1\"");
+        session.cancel("\"\\u0061\"");
+        assert!(one.cancelled().now_or_never().is_none() && two.cancelled().now_or_never().is_some());
+        let again = session.run("1");
+        drop(one);
+        session.cancel("1");
+        assert!(again.cancelled().now_or_never().is_some(), "the later one of two equal ids was lost");
+    }
+
+    #[test]
+    fn the_newest_listening_stream_is_the_one() {
+        let session = Sessions::default().begin(owner("a"), "2025-11-25", Value::Null);
+        let first = session.listen();
+        assert!(first.over().now_or_never().is_none());
+        let second = session.listen();
+        assert!(first.over().now_or_never().is_some() && second.over().now_or_never().is_none());
+    }
+
+    #[test]
+    fn answers_are_kept_within_bounds() {
+        let sessions = Sessions::default();
+        let session = sessions.begin(owner("a"), "2025-11-25", Value::Null);
+        let recordings: Vec<_> = (0..=RECORDINGS).map(|_| session.record(owner("a"))).collect();
+        assert!(session.recording(recordings[0].stream, &owner("a")).is_none());
+        let last = &recordings[RECORDINGS];
+        last.push(vec![b'x'; KEPT_BYTES - 1]);
+        assert!(session.keep(last) && !session.keep(&recordings[0]));
+        recordings[1].push("xx");
+        assert!(!session.keep(&recordings[1]), "the bound of all sessions was passed");
+        assert!(session.recording(recordings[1].stream, &owner("a")).is_none());
+        session.forget(last);
+        recordings[2].push("xx");
+        assert!(session.keep(&recordings[2]));
+        drop((sessions.table, session));
+        assert_eq!(sessions.kept.taken(), 0, "bytes of a session that is gone were counted");
+    }
+
+    #[actix::test]
+    async fn an_answer_reaches_the_one_who_asked_and_nobody_else() {
+        let session = Sessions::default().begin(owner("a"), "2025-11-25", Value::Null);
+        let ((_, one), (id, two)) = (session.ask(), session.ask());
+        session.answered("3", Ok(Value::Null));
+        session.answered(&id, Ok(Value::from(2)));
+        assert_eq!(two.await, Ok(Ok(Value::from(2))));
+        drop(one);
+        let (_, left) = session.ask();
+        assert_eq!(session.waiting(), 1, "what nobody waits for was kept");
+        session.finish();
+        assert!(left.await.is_err());
+    }
+
     fn add(table: &mut Table, subject: &str) -> Arc<Session> {
-        let owner = Owner::of(subject, 1, Scope::Read);
-        let session = Arc::new(Session::new(owner, "2025-11-25", Value::Null, Arc::<AtomicUsize>::default()));
+        let owner = Owner::new(subject, 1, Scope::Read);
+        let session = Arc::new(Session::new(owner, "2025-11-25", Value::Null, Shares::default()));
         table.insert(Arc::clone(&session));
         session
     }
@@ -118,16 +279,19 @@ mod tests {
         sessions[2].touch();
         for (expected, session) in sessions.iter().enumerate().skip(3) {
             table.evict();
-            assert!(table.get(session.id()).is_none(), "{expected} should have gone");
-            assert_eq!(table.len(), 19 - (expected - 3));
+            assert!(!table.sessions.contains_key(&session.id), "{expected} should have gone");
+            assert_eq!(table.sessions.len(), 19 - (expected - 3));
         }
         table.evict();
-        assert!(table.get(sessions[2].id()).is_none(), "the one that was used meanwhile goes before those in use");
+        assert!(
+            !table.sessions.contains_key(&sessions[2].id),
+            "the one that was used meanwhile goes before those in use"
+        );
         drop(running);
         table.evict();
-        assert!(table.get(sessions[0].id()).is_none() && table.len() == 1);
+        assert!(!table.sessions.contains_key(&sessions[0].id) && table.sessions.len() == 1);
         table.evict();
-        assert_eq!((table.len(), table.by_subject.len()), (0, 0), "one in use goes if all are");
+        assert_eq!((table.sessions.len(), table.by_subject.len()), (0, 0), "one in use goes if all are");
     }
 
     #[test]
@@ -135,13 +299,13 @@ mod tests {
         let mut table = Table::default();
         for _ in 0..10 * LOOKS {
             let session = add(&mut table, "a");
-            assert!(table.remove(session.id()) && !table.remove(session.id()));
+            assert!(table.remove(&session.id) && !table.remove(&session.id));
         }
         assert!(table.by_use.len() <= LOOKS + 1 && table.by_subject.is_empty());
         (0..3).for_each(|_| drop(add(&mut table, "a")));
         table.evict_of("b");
         assert_eq!(table.count_of("a"), 3);
         table.evict_of("a");
-        assert_eq!((table.count_of("a"), table.len()), (2, 2));
+        assert_eq!((table.count_of("a"), table.sessions.len()), (2, 2));
     }
 }

@@ -96,19 +96,12 @@ impl ChangeWatcher {
                 }
             };
             let entry = self.directory.get(self.id)?;
-            let mut seen = (self.digest_of)(&entry);
-            for (seen, announced) in seen.iter_mut().zip(self.announced) {
-                if *seen == UNKNOWN {
-                    *seen = announced;
+            let mut changed = Vec::new();
+            for (list, seen) in ListKind::ALL.into_iter().zip((self.digest_of)(&entry)) {
+                if seen != UNKNOWN && std::mem::replace(&mut self.announced[list as usize], seen) != seen {
+                    changed.push(list);
                 }
             }
-            let changed: Vec<ListKind> = ListKind::ALL
-                .into_iter()
-                .zip(seen.iter().zip(self.announced))
-                .filter(|(_, (seen, announced))| **seen != *announced)
-                .map(|(list, _)| list)
-                .collect();
-            self.announced = seen;
             if signalled || !changed.is_empty() {
                 return Some(changed);
             }

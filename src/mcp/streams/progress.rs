@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
+use crate::mcp::envelope;
 use crate::mcp::model::{Id, LONGEST_NAME};
 
 /// What a call tells of itself while it runs.
@@ -42,36 +43,21 @@ impl Progress {
 
     /// One notification. Seconds are what progresses: they grow also while no row comes. `last`
     /// holds the milliseconds told before; the specification wants every value greater.
-    pub(in crate::mcp) fn notification(&self, token: &ProgressToken, last: &mut u128) -> Vec<u8> {
+    pub(in crate::mcp) fn notification(&self, token: &Id, last: &mut u128) -> Vec<u8> {
         let millis = self.started.elapsed().as_millis().max(*last + 1);
         *last = millis;
         let (seconds, rest) = (millis / 1000, millis % 1000);
-        let message = self.message_after(millis);
-        format!(
-            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{},\
-             \"progress\":{seconds}.{rest:03},\"message\":\"{message}\"}}}}",
-            token.0
-        )
-        .into_bytes()
+        let (token, message) = (token.as_json(), self.message_after(millis));
+        let params =
+            format_args!("{{\"progressToken\":{token},\"progress\":{seconds}.{rest:03},\"message\":\"{message}\"}}");
+        envelope::notification("notifications/progress", params)
     }
 }
 
-/// A request's `progressToken`, kept as the JSON text it came in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProgressToken(String);
-
-impl ProgressToken {
-    /// The token `raw` of a request. What is neither a string nor an integer is none: the request is
-    /// answered without progress. So is one whose token is too long to be kept with a task.
-    pub(in crate::mcp) fn read(raw: &RawValue) -> Option<Self> {
-        let fits = raw.get().len() <= LONGEST_NAME && Id::read(raw).is_some();
-        fits.then(|| Self(raw.get().to_owned()))
-    }
-
-    /// The JSON text.
-    pub(in crate::mcp) fn as_json(&self) -> &str {
-        &self.0
-    }
+/// The `progressToken` that `raw` is. What is neither a string nor an integer is none: the request is
+/// answered without progress. So is one whose token is too long to be kept with a task.
+pub(in crate::mcp) fn read_token(raw: &RawValue) -> Option<Id> {
+    Id::read(raw).filter(|token| token.as_json().len() <= LONGEST_NAME)
 }
 
 #[cfg(test)]
@@ -80,9 +66,10 @@ mod tests {
 
     #[test]
     fn tokens_are_strings_or_integers() {
-        let token = |token: &str| ProgressToken::read(&RawValue::from_string(token.to_owned()).unwrap());
-        assert_eq!(token("\"a\""), Some(ProgressToken("\"a\"".to_owned())));
-        assert_eq!(token("7"), Some(ProgressToken("7".to_owned())));
+        let token = |token: &str| read_token(&RawValue::from_string(token.to_owned()).unwrap());
+        for right in ["\"a\"", "7"] {
+            assert_eq!(token(right).unwrap().as_json(), right);
+        }
         assert_eq!(token(&format!("{:?}", "x".repeat(LONGEST_NAME))), None);
         for wrong in ["1.5", "null", "{}", "[1]", "true"] {
             assert_eq!(token(wrong), None, "{wrong}");
@@ -91,7 +78,8 @@ mod tests {
 
     #[test]
     fn every_notification_is_further_than_the_last() {
-        let (progress, token, mut last) = (Progress::default(), ProgressToken("7".to_owned()), 0);
+        let token = read_token(&RawValue::from_string("7".to_owned()).unwrap()).unwrap();
+        let (progress, mut last) = (Progress::default(), 0);
         let mut told = Vec::new();
         for rows in [0, 0, 1, 5] {
             progress.read(rows);

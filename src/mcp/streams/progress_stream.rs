@@ -2,18 +2,15 @@
 //! the messages, and whether they are kept, is not known here.
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
-use futures_util::{FutureExt, Stream};
+use futures_util::{Stream, stream};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
+use crate::mcp::call::Outcome;
 use crate::mcp::envelope::ResponseStatus;
-use crate::mcp::outcome::Outcome;
 use crate::mcp::request_context::{OutboundMessage, OutboundMessages, RequestContext};
 
 /// The least time between two notifications of one call.
@@ -22,20 +19,16 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// A call as a stream of messages: whatever it tells, its progress at most twice a second and once
 /// more when it ends where the caller asked for it, and then its response. Dropping it drops the call.
 pub struct ProgressStream {
-    call: LocalBoxFuture<'static, Outcome>,
+    /// As long as it runs.
+    call: Option<LocalBoxFuture<'static, Outcome>>,
+    /// What it has come to, until that is told.
+    outcome: Option<Outcome>,
     request: Arc<RequestContext>,
     outbound: OutboundMessages,
     ticks: Interval,
     last: u128,
     /// What was sent by the call and not yet passed on.
     waiting: VecDeque<OutboundMessage>,
-    state: StreamState,
-}
-
-enum StreamState {
-    Running,
-    Done(Outcome),
-    Ended,
 }
 
 impl ProgressStream {
@@ -47,86 +40,63 @@ impl ProgressStream {
     ) -> Self {
         let mut ticks = interval_at(Instant::now() + INTERVAL, INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { call, request, outbound, ticks, last: 0, waiting: VecDeque::new(), state: StreamState::Running }
+        Self { call: Some(call), outcome: None, request, outbound, ticks, last: 0, waiting: VecDeque::new() }
     }
 
     /// Runs the call until it is clear whether its answer is one message: then gives the outcome.
     /// Otherwise there is something to tell before, and the rest is for a stream.
     pub async fn outcome(&mut self) -> Option<Outcome> {
-        poll_fn(|cx| self.poll_outcome(cx)).await
-    }
-
-    fn poll_outcome(&mut self, cx: &mut Context<'_>) -> Poll<Option<Outcome>> {
-        self.advance(cx);
-        match std::mem::replace(&mut self.state, StreamState::Ended) {
-            // Only an answer like any other may be the end of a stream: others have their status.
-            StreamState::Done(outcome @ Outcome::Response(ResponseStatus::Answered, _)) if self.has_outbound() => {
-                self.state = StreamState::Done(outcome);
-                Poll::Ready(None)
-            }
-            StreamState::Done(outcome) => Poll::Ready(Some(outcome)),
-            running => {
-                self.state = running;
-                if self.waiting.is_empty() { Poll::Pending } else { Poll::Ready(None) }
-            }
+        self.advance().await;
+        let is_stream = !self.waiting.is_empty() || self.request.token.is_some();
+        // Only an answer like any other may be the end of a stream: others have their status.
+        if is_stream && matches!(self.outcome, None | Some(Outcome::Response(ResponseStatus::Answered, _))) {
+            return None;
         }
+        self.outcome.take()
     }
 
-    fn has_outbound(&self) -> bool {
-        !self.waiting.is_empty() || self.request.token().is_some()
-    }
-
-    /// Gathers what has happened.
-    fn advance(&mut self, cx: &mut Context<'_>) {
-        if matches!(self.state, StreamState::Running)
-            && let Poll::Ready(outcome) = self.call.poll_unpin(cx)
+    /// Runs the call until there is something to tell, or it is done.
+    async fn advance(&mut self) {
+        while self.waiting.is_empty()
+            && let Some(call) = &mut self.call
         {
-            self.state = StreamState::Done(outcome);
-        }
-        // Behind the call: what it sent last comes before its response.
-        while let Poll::Ready(Some(outgoing)) = self.outbound.poll_recv(cx) {
-            self.waiting.push_back(outgoing);
-        }
-        let Some(token) = self.request.token().filter(|_| !self.request.reports_own_progress()) else { return };
-        let due = match &self.state {
-            StreamState::Running => self.ticks.poll_tick(cx).is_ready(),
-            StreamState::Done(_) | StreamState::Ended => false,
-        };
-        if due {
-            let notification = self.request.progress.notification(token, &mut self.last);
-            self.waiting.push_back(OutboundMessage::Message(notification));
-            // The next tick is to wake us too.
-            let _ = self.ticks.poll_tick(cx);
+            let ticked = tokio::select! {
+                biased;
+                outcome = call => {
+                    (self.call, self.outcome) = (None, Some(outcome));
+                    false
+                }
+                Some(message) = self.outbound.recv() => {
+                    self.waiting.push_back(message);
+                    false
+                }
+                _ = self.ticks.tick(), if self.request.token.is_some() => true,
+            };
+            // Behind the call: what it sent last comes before its response.
+            while let Ok(message) = self.outbound.try_recv() {
+                self.waiting.push_back(message);
+            }
+            if let Some(token) = self.request.own_token().filter(|_| ticked) {
+                let notification = self.request.progress.notification(token, &mut self.last);
+                self.waiting.push_back(OutboundMessage::Message(notification));
+            }
         }
     }
-}
 
-impl Stream for ProgressStream {
-    type Item = OutboundMessage;
+    /// The next message. Dropping it loses nothing.
+    pub async fn next(&mut self) -> Option<OutboundMessage> {
+        self.advance().await;
+        if let Some(message) = self.waiting.pop_front() {
+            return Some(message);
+        }
+        let response = OutboundMessage::Message(self.outcome.take()?.into_body()?);
+        let Some(token) = self.request.own_token() else { return Some(response) };
+        self.waiting.push_back(response);
+        Some(OutboundMessage::Message(self.request.progress.notification(token, &mut self.last)))
+    }
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<OutboundMessage>> {
-        let this = &mut *self;
-        this.advance(cx);
-        if let Some(outgoing) = this.waiting.pop_front() {
-            return Poll::Ready(Some(outgoing));
-        }
-        match std::mem::replace(&mut this.state, StreamState::Ended) {
-            StreamState::Running => {
-                this.state = StreamState::Running;
-                Poll::Pending
-            }
-            StreamState::Ended => Poll::Ready(None),
-            StreamState::Done(outcome) => match outcome.into_body() {
-                None => Poll::Ready(None),
-                Some(body) => {
-                    let token = this.request.token().filter(|_| !this.request.reports_own_progress());
-                    let Some(token) = token else { return Poll::Ready(Some(OutboundMessage::Message(body))) };
-                    this.waiting.push_back(OutboundMessage::Message(body));
-                    Poll::Ready(Some(OutboundMessage::Message(
-                        this.request.progress.notification(token, &mut this.last),
-                    )))
-                }
-            },
-        }
+    /// All of them.
+    pub fn into_stream(self) -> impl Stream<Item = OutboundMessage> {
+        stream::unfold(self, async |mut messages| Some((messages.next().await?, messages)))
     }
 }

@@ -2,14 +2,13 @@
 //! it up again (MCP 2025-11-25, transports §Resumability). Knows no session and no call.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{Stream, stream};
 use tokio::sync::watch;
 
-use crate::mcp::lock::lock;
 use crate::mcp::model::ServerEvent;
 
 /// Messages kept of one answer at most, the newest.
@@ -20,9 +19,9 @@ const BYTES: usize = 1024 * 1024;
 /// The answer to one request, while it is made and for a while after.
 #[derive(Debug)]
 pub struct ReplayBuffer {
-    stream: u64,
-    kept: Mutex<Kept>,
-    changed: watch::Sender<()>,
+    /// What names it within its session.
+    pub stream: u64,
+    kept: watch::Sender<Kept>,
     followers: watch::Sender<usize>,
 }
 
@@ -41,17 +40,7 @@ impl ReplayBuffer {
     /// Begins a recording: the number `stream` names it within its session.
     pub fn begin(stream: u64) -> Arc<Self> {
         let kept = Kept { messages: VecDeque::from([Bytes::new()]), ..Kept::default() };
-        Arc::new(Self {
-            stream,
-            kept: Mutex::new(kept),
-            changed: watch::Sender::new(()),
-            followers: watch::Sender::new(0),
-        })
-    }
-
-    /// What names it within its session.
-    pub fn stream(&self) -> u64 {
-        self.stream
+        Arc::new(Self { stream, kept: watch::Sender::new(kept), followers: watch::Sender::new(0) })
     }
 
     /// Reads an event's id: the answer's name and the place in it.
@@ -60,14 +49,10 @@ impl ReplayBuffer {
         Some((stream.parse().ok()?, number.parse().ok()?))
     }
 
-    fn with<T>(&self, then: impl FnOnce(&mut Kept) -> T) -> T {
-        then(&mut lock(&self.kept))
-    }
-
     /// Adds a message. What does not fit any more is forgotten from the front.
     pub fn push(&self, message: impl Into<Bytes>) {
         let message = message.into();
-        self.with(|kept| {
+        self.kept.send_modify(|kept| {
             kept.bytes += message.len();
             kept.messages.push_back(message);
             while kept.messages.len() > 1 && (kept.messages.len() > MESSAGES || kept.bytes > BYTES) {
@@ -76,59 +61,47 @@ impl ReplayBuffer {
                 kept.first += 1;
             }
         });
-        self.changed.send_replace(());
     }
 
     /// Closes the streams that follow now; a client that comes back follows on.
     pub fn pause(&self) {
-        self.with(|kept| kept.paused += 1);
-        self.changed.send_replace(());
+        self.kept.send_modify(|kept| kept.paused += 1);
     }
 
     /// Nothing comes any more.
     pub fn end(&self) {
-        self.with(|kept| kept.ended = true);
-        self.changed.send_replace(());
+        self.kept.send_modify(|kept| kept.ended = true);
     }
 
     /// Bytes of the messages kept.
     pub fn bytes(&self) -> usize {
-        self.with(|kept| kept.bytes)
+        self.kept.borrow().bytes
     }
 
     /// The messages behind the one with the number `after`, or all of them, as they come, to the
     /// end of the answer.
     pub fn follow(self: &Arc<Self>, after: Option<u64>) -> impl Stream<Item = ServerEvent> + use<> {
         let follower = Follower::new(Arc::clone(self));
-        let changed = self.changed.subscribe();
+        let kept = self.kept.subscribe();
         let next = after.map_or(0, |after| after.saturating_add(1));
         // A stream that was opened by the first look is closed by a later pause, also by one that
         // came before anything was sent.
-        let paused = if after.is_some() { self.with(|kept| kept.paused) } else { 0 };
-        stream::unfold(Some((follower, changed, next, paused)), async |open| {
-            let (follower, mut changed, next, paused) = open?;
+        let paused = if after.is_some() { kept.borrow().paused } else { 0 };
+        stream::unfold((follower, kept, next), move |(follower, mut kept, next)| async move {
             loop {
-                changed.mark_unchanged();
-                let (kept, ended) = follower.0.at(next);
-                if let Some((number, message)) = kept {
+                let (message, is_over) = {
+                    let now = kept.borrow_and_update();
+                    (now.message(next), now.ended || now.paused > paused)
+                };
+                if let Some((number, message)) = message {
                     let id = Some(format!("{}-{number}", follower.0.stream));
-                    return Some((ServerEvent { id, message }, Some((follower, changed, number + 1, paused))));
+                    return Some((ServerEvent { id, message }, (follower, kept, number + 1)));
                 }
-                if ended || follower.0.with(|kept| kept.paused) > paused {
+                if is_over {
                     return None;
                 }
-                changed.changed().await.ok()?;
+                kept.changed().await.ok()?;
             }
-        })
-    }
-
-    /// The first kept message that is not before `next`, if there is one, and whether none comes
-    /// any more.
-    fn at(&self, next: u64) -> (Option<(u64, Bytes)>, bool) {
-        self.with(|kept| {
-            let number = next.max(kept.first);
-            let message = usize::try_from(number - kept.first).ok().and_then(|index| kept.messages.get(index));
-            (message.map(|message| (number, message.clone())), kept.ended)
         })
     }
 
@@ -142,6 +115,15 @@ impl ReplayBuffer {
                 return;
             }
         }
+    }
+}
+
+impl Kept {
+    /// The first message that is not before `next`, if there is one, with its number.
+    fn message(&self, next: u64) -> Option<(u64, Bytes)> {
+        let number = next.max(self.first);
+        let index = usize::try_from(number - self.first).ok()?;
+        self.messages.get(index).map(|message| (number, message.clone()))
     }
 }
 

@@ -3,7 +3,9 @@
 
 use std::collections::VecDeque;
 
+use bytes::Bytes;
 use futures_util::{Stream, stream};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -26,11 +28,8 @@ const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 pub struct Subscription {
     id: Id,
     lists: Vec<ListKind>,
-    /// Resources to be watched.
-    resources: Vec<String>,
-    /// The ids of tasks that were asked for.
-    asked_tasks: Option<Vec<String>>,
-    /// Those of them that are there.
+    /// Resources to be watched, each with how often it had changed when the client was told last.
+    resources: Vec<(String, u64)>,
     tasks: TaskSubscription,
 }
 
@@ -42,8 +41,13 @@ const FOLLOWED: usize = 100;
 
 impl Subscription {
     /// Reads the parameters of `subscriptions/listen`. What is not served is left out of what is
-    /// acknowledged.
-    pub(in crate::mcp) fn read(id: &Id, mut params: Fields, offered: &Value) -> Result<Self, RpcError> {
+    /// acknowledged; `tasks` gives those of the ids that are there.
+    pub(in crate::mcp) fn read(
+        id: &Id,
+        mut params: Fields,
+        offered: &Value,
+        tasks: impl FnOnce(Option<Vec<String>>) -> Result<TaskSubscription, RpcError>,
+    ) -> Result<Self, RpcError> {
         // It is kept as long as the stream, and sent with each of its messages.
         if id.as_json().len() > LONGEST_NAME {
             return Err(invalid_params(format!(
@@ -61,36 +65,20 @@ impl Subscription {
                 lists.push(list);
             }
         }
-        let mut resources = Vec::new();
-        if let Some(given) = asked.take("resourceSubscriptions").filter(|_| offered["resources"]["subscribe"] == true) {
-            let form = |_| invalid_params("resourceSubscriptions: give a list of URIs");
-            resources = serde_json::from_str::<Vec<String>>(given.get()).map_err(form)?;
-            if resources.len() > WATCHED || given.get().len() > WATCHED_BYTES {
-                return Err(invalid_params(format!(
-                    "resourceSubscriptions: {WATCHED} resources at most, and {WATCHED_BYTES} bytes; listen for fewer"
-                )));
-            }
+        let given = asked.take("resourceSubscriptions").filter(|_| offered["resources"]["subscribe"] == true);
+        let bytes = given.as_ref().map_or(0, |given| given.get().len());
+        let resources = texts(given, "resourceSubscriptions: give a list of URIs")?.unwrap_or_default();
+        if resources.len() > WATCHED || bytes > WATCHED_BYTES {
+            return Err(invalid_params(format!(
+                "resourceSubscriptions: {WATCHED} resources at most, and {WATCHED_BYTES} bytes; listen for fewer"
+            )));
         }
-        let mut asked_tasks = None;
-        if let Some(given) = asked.take("taskIds") {
-            let form = |_| invalid_params("taskIds: give a list of the ids of tasks");
-            let ids = serde_json::from_str::<Vec<String>>(given.get()).map_err(form)?;
-            if ids.len() > FOLLOWED {
-                return Err(invalid_params(format!("taskIds: {FOLLOWED} tasks at most")));
-            }
-            asked_tasks = Some(ids);
+        let ids = texts(asked.take("taskIds"), "taskIds: give a list of the ids of tasks")?;
+        if ids.as_ref().is_some_and(|ids| ids.len() > FOLLOWED) {
+            return Err(invalid_params(format!("taskIds: {FOLLOWED} tasks at most")));
         }
-        Ok(Self { id: id.clone(), lists, resources, asked_tasks, tasks: TaskSubscription::default() })
-    }
-
-    /// The ids of tasks that were asked for, if any were.
-    pub(in crate::mcp) fn take_tasks(&mut self) -> Option<Vec<String>> {
-        self.asked_tasks.take()
-    }
-
-    /// Tells of these tasks too.
-    pub(in crate::mcp) fn follow(&mut self, tasks: TaskSubscription) {
-        self.tasks = tasks;
+        let resources = resources.into_iter().map(|uri| (uri, 0)).collect();
+        Ok(Self { id: id.clone(), lists, resources, tasks: tasks(ids)? })
     }
 
     fn meta(&self) -> String {
@@ -100,141 +88,67 @@ impl Subscription {
     fn acknowledgement(&self) -> Vec<u8> {
         let mut honoured: Value = self.lists.iter().map(|list| (list.subscription(), true)).collect();
         if !self.resources.is_empty() {
-            honoured["resourceSubscriptions"] = Value::from(self.resources.clone());
+            honoured["resourceSubscriptions"] = self.resources.iter().map(|(uri, _)| uri.as_str()).collect();
         }
         if !self.tasks.ids().is_empty() {
             honoured["taskIds"] = Value::from(self.tasks.ids());
         }
-        format!(
-            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":{{\
-             \"_meta\":{},\"notifications\":{honoured}}}}}",
-            self.meta()
-        )
-        .into_bytes()
-    }
-
-    fn notification(&self, list: ListKind) -> Vec<u8> {
-        let (method, meta) = (list.notification(), self.meta());
-        format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{{\"_meta\":{meta}}}}}").into_bytes()
-    }
-
-    fn updated(&self, uri: &str) -> Vec<u8> {
-        let (uri, meta) = (Value::from(uri), self.meta());
-        format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{UPDATED}\",\"params\":{{\"uri\":{uri},\"_meta\":{meta}}}}}")
-            .into_bytes()
+        let params = format_args!("{{\"_meta\":{},\"notifications\":{honoured}}}", self.meta());
+        envelope::notification("notifications/subscriptions/acknowledged", params)
     }
 
     /// Tells how a task is; `details` is the text of a JSON object.
     fn task(&self, mut details: String) -> Vec<u8> {
         details.pop();
-        let meta = self.meta();
-        format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{TASK}\",\"params\":{details},\"_meta\":{meta}}}}}").into_bytes()
-    }
-
-    /// The graceful end.
-    fn result(&self) -> Vec<u8> {
-        envelope::success(&self.id, &format!("{{\"resultType\":\"complete\",\"_meta\":{}}}", self.meta()))
+        envelope::notification(TASK, format_args!("{details},\"_meta\":{}}}", self.meta()))
     }
 
     /// The stream: what was honoured, then each change, and the request's result when `closing`
     /// is cancelled.
     pub fn events(mut self, changes: ChangeWatcher, closing: CancellationToken) -> impl Stream<Item = ServerEvent> {
-        let known: Vec<(String, u64)> = std::mem::take(&mut self.resources)
-            .into_iter()
-            .filter_map(|uri| changes.version(&uri).map(|version| (uri, version)))
-            .collect();
-        self.resources = known.iter().map(|(uri, _)| uri.clone()).collect();
-        let waiting = VecDeque::from([self.acknowledgement()]);
-        let open = SubscriptionStream { subscription: self, changes, known, closing, waiting, ended: false };
-        stream::unfold(open, SubscriptionStream::next)
+        self.resources.retain_mut(|(uri, known)| changes.version(uri).inspect(|version| *known = *version).is_some());
+        let acknowledgement = ServerEvent::message(self.acknowledgement());
+        Listening::open(self, changes, closing, Some(acknowledgement))
     }
 }
 
-struct SubscriptionStream {
-    subscription: Subscription,
+fn texts(given: Option<Box<RawValue>>, form: &str) -> Result<Option<Vec<String>>, RpcError> {
+    given.map(|given| serde_json::from_str(given.get())).transpose().map_err(|_| invalid_params(form))
+}
+
+/// Who listens on a stream.
+trait Listener {
+    /// The next event that is not about a change; `None` when the stream is over. Dropping it loses nothing.
+    async fn told(&mut self) -> Option<ServerEvent>;
+
+    /// What is told of these lists, and of the resources that `changes` has other versions of.
+    fn changed(&mut self, lists: Vec<ListKind>, changes: &ChangeWatcher) -> Vec<ServerEvent>;
+
+    /// The last event.
+    fn end(&self) -> Option<ServerEvent> {
+        None
+    }
+}
+
+/// A stream that tells a listener of changes.
+struct Listening<L> {
+    listener: L,
     changes: ChangeWatcher,
-    /// Each watched resource, with how often it had changed when the client was told last.
-    known: Vec<(String, u64)>,
     closing: CancellationToken,
-    /// At most one message a list: the next changes are awaited only when it is empty.
-    waiting: VecDeque<Vec<u8>>,
+    /// What is told before anything else: the next changes are awaited only when it is empty.
+    waiting: VecDeque<ServerEvent>,
     ended: bool,
 }
 
-impl SubscriptionStream {
-    async fn next(mut self) -> Option<(ServerEvent, Self)> {
-        loop {
-            if let Some(message) = self.waiting.pop_front() {
-                return Some((ServerEvent::message(message), self));
-            }
-            if self.ended {
-                return None;
-            }
-            tokio::select! {
-                biased;
-                () = self.closing.cancelled() => {
-                    self.ended = true;
-                    self.waiting.push_back(self.subscription.result());
-                }
-                details = self.subscription.tasks.next() => {
-                    self.waiting.push_back(self.subscription.task(details));
-                }
-                changed = self.changes.next() => {
-                    let subscription = &self.subscription;
-                    // The connection was removed: nothing will change any more.
-                    let Some(changed) = changed else {
-                        self.ended = true;
-                        self.waiting.push_back(subscription.result());
-                        continue;
-                    };
-                    let honoured = changed.into_iter().filter(|list| subscription.lists.contains(list));
-                    self.waiting.extend(honoured.map(|list| subscription.notification(list)));
-                    for (uri, known) in &mut self.known {
-                        let now = self.changes.version(uri).unwrap_or(*known);
-                        if std::mem::replace(known, now) != now {
-                            self.waiting.push_back(subscription.updated(uri));
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// The listening stream of the 2025 revisions: each change, until `closing` is cancelled, or the
-/// session is over, or a newer stream of the session takes its place. `last` is the id of the last
-/// event that the client has seen: what has changed since is told at once.
-pub fn announcements(
-    listening: Option<ListeningStream>,
-    mut changes: ChangeWatcher,
-    closing: CancellationToken,
-    last: Option<&str>,
-) -> impl Stream<Item = ServerEvent> + use<> {
-    if let Some(seen) = last.and_then(read_id) {
-        changes.resume(seen);
-    }
-    let told = changes.announced();
-    let mut stream_state = SessionStream { listening, changes, closing, waiting: VecDeque::new(), told };
-    if let Some(id) = stream_state.id() {
-        stream_state.waiting.push_back(ServerEvent { id: Some(id), ..ServerEvent::default() });
-    }
-    stream::unfold(stream_state, SessionStream::next)
-}
-
-struct SessionStream {
-    listening: Option<ListeningStream>,
-    changes: ChangeWatcher,
-    closing: CancellationToken,
-    waiting: VecDeque<ServerEvent>,
-    /// What the client knows once it has seen everything in `waiting`.
-    told: Digests,
-}
-
-impl SessionStream {
-    /// An id for the next event, where events have one.
-    fn id(&self) -> Option<String> {
-        let session = self.listening.as_ref()?.session();
-        session.resumes().then(|| id(session, self.told))
+impl<L: Listener> Listening<L> {
+    fn open(
+        listener: L,
+        changes: ChangeWatcher,
+        closing: CancellationToken,
+        first: Option<ServerEvent>,
+    ) -> impl Stream<Item = ServerEvent> {
+        let listening = Self { listener, changes, closing, waiting: first.into_iter().collect(), ended: false };
+        stream::unfold(listening, Self::next)
     }
 
     async fn next(mut self) -> Option<(ServerEvent, Self)> {
@@ -242,43 +156,105 @@ impl SessionStream {
             if let Some(event) = self.waiting.pop_front() {
                 return Some((event, self));
             }
-            let over = async {
-                match &self.listening {
-                    Some(listening) => listening.over().await,
-                    None => std::future::pending().await,
-                }
-            };
-            let announced = async {
-                match &self.listening {
-                    Some(listening) => listening.announced().await,
-                    None => std::future::pending().await,
-                }
-            };
-            let changed = tokio::select! {
+            if self.ended {
+                return None;
+            }
+            let goes_on = tokio::select! {
                 biased;
-                () = self.closing.cancelled() => return None,
-                () = over => return None,
-                message = announced => {
-                    let event = ServerEvent { id: self.id(), message };
-                    return Some((event, self));
-                }
-                changed = self.changes.next() => changed?,
+                () = self.closing.cancelled() => None,
+                event = self.listener.told() => event.map(|event| vec![event]),
+                // Of a connection that was removed nothing will change any more.
+                lists = self.changes.next() => lists.map(|lists| self.listener.changed(lists, &self.changes)),
             };
-            let now = self.changes.announced();
-            for list in changed {
-                // A client that loses the stream between two of them has not seen the second.
-                self.told[list as usize] = now[list as usize];
-                let message = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{}\"}}", list.notification());
-                self.waiting.push_back(ServerEvent { id: self.id(), message: message.into() });
-            }
-            if let Some(listening) = &self.listening {
-                for uri in listening.session().changed(|uri| self.changes.version(uri)) {
-                    let params = json!({"uri": uri});
-                    let message = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{UPDATED}\",\"params\":{params}}}");
-                    self.waiting.push_back(ServerEvent { id: self.id(), message: message.into() });
-                }
-            }
+            self.ended = goes_on.is_none();
+            self.waiting.extend(goes_on.unwrap_or_else(|| self.listener.end().into_iter().collect()));
         }
+    }
+}
+
+impl Listener for Subscription {
+    async fn told(&mut self) -> Option<ServerEvent> {
+        let details = self.tasks.next().await;
+        Some(ServerEvent::message(self.task(details)))
+    }
+
+    fn changed(&mut self, lists: Vec<ListKind>, changes: &ChangeWatcher) -> Vec<ServerEvent> {
+        let meta = self.meta();
+        let lists = lists.into_iter().filter(|list| self.lists.contains(list));
+        let lists =
+            lists.map(|list| envelope::notification(&list.notification(), format_args!("{{\"_meta\":{meta}}}")));
+        let resources = self.resources.iter_mut().filter_map(|(uri, known)| {
+            let now = changes.version(uri).unwrap_or(*known);
+            let params = || format!("{{\"uri\":{},\"_meta\":{meta}}}", Value::from(uri.as_str()));
+            (std::mem::replace(known, now) != now).then(|| envelope::notification(UPDATED, params()))
+        });
+        lists.chain(resources).map(ServerEvent::message).collect()
+    }
+
+    /// The graceful end.
+    fn end(&self) -> Option<ServerEvent> {
+        let result = format!("{{\"resultType\":\"complete\",\"_meta\":{}}}", self.meta());
+        Some(ServerEvent::message(envelope::success(&self.id, &result)))
+    }
+}
+
+/// The listening stream of the 2025 revisions: each change, until `closing` is cancelled, or the
+/// session is over, or a newer stream of the session takes its place. `last` is the id of the last
+/// event that the client has seen: what has changed since is told at once.
+pub fn announcements(
+    stream: Option<ListeningStream>,
+    mut changes: ChangeWatcher,
+    closing: CancellationToken,
+    last: Option<&str>,
+) -> impl Stream<Item = ServerEvent> + use<> {
+    if let Some(seen) = last.and_then(read_id) {
+        changes.resume(seen);
+    }
+    let listener = SessionListener { stream, told: changes.announced() };
+    // One without an id would say nothing.
+    let first = Some(listener.event(Bytes::new())).filter(|event| event.id.is_some());
+    Listening::open(listener, changes, closing, first)
+}
+
+struct SessionListener {
+    /// None of a client without a session.
+    stream: Option<ListeningStream>,
+    /// What the client knows once it has seen everything that was told.
+    told: Digests,
+}
+
+impl SessionListener {
+    /// A message as an event, with an id where events have one.
+    fn event(&self, message: Bytes) -> ServerEvent {
+        let session = self.stream.as_ref().map(|stream| &stream.session).filter(|session| session.resumes());
+        ServerEvent { id: session.map(|session| id(session, self.told)), message }
+    }
+}
+
+impl Listener for SessionListener {
+    async fn told(&mut self) -> Option<ServerEvent> {
+        let Some(stream) = &self.stream else { return std::future::pending().await };
+        tokio::select! {
+            biased;
+            () = stream.over() => None,
+            message = stream.announced() => Some(self.event(message)),
+        }
+    }
+
+    fn changed(&mut self, lists: Vec<ListKind>, changes: &ChangeWatcher) -> Vec<ServerEvent> {
+        let now = changes.announced();
+        let mut events = Vec::new();
+        for list in lists {
+            // A client that loses the stream between two of them has not seen the second.
+            self.told[list as usize] = now[list as usize];
+            let message = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{}\"}}", list.notification());
+            events.push(self.event(message.into()));
+        }
+        let session = self.stream.as_ref().map(|stream| &stream.session);
+        for uri in session.map(|session| session.changed(|uri| changes.version(uri))).unwrap_or_default() {
+            events.push(self.event(envelope::notification(UPDATED, json!({"uri": uri})).into()));
+        }
+        events
     }
 }
 
@@ -311,7 +287,7 @@ mod tests {
     #[test]
     fn the_id_of_an_event_holds_what_the_client_knows() {
         let session = crate::mcp::sessions::Sessions::default().begin(
-            crate::mcp::sessions::Owner::of("a", 0, portico_actors::principal::Scope::Read),
+            crate::mcp::sessions::Owner::new("a", 0, portico_actors::principal::Scope::Read),
             "2025-11-25",
             Value::Null,
         );
@@ -328,7 +304,10 @@ mod tests {
     fn what_is_not_served_is_not_acknowledged() {
         let id = envelope::read(br#"{"jsonrpc":"2.0","id":"s","method":"m"}"#).unwrap().id().unwrap().clone();
         let offered = json!({"tools": {"listChanged": true}, "prompts": {}, "resources": {"listChanged": true}});
-        let read = |params: &str| Subscription::read(&id, Fields::parse(params, "params").unwrap(), &offered);
+        let read = |params: &str| {
+            let params = Fields::parse(params, "params").unwrap();
+            Subscription::read(&id, params, &offered, |_| Ok(TaskSubscription::default()))
+        };
         let subscription =
             read(r#"{"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["a:b"],"new":1}}"#).unwrap();
         let acknowledged: Value = serde_json::from_slice(&subscription.acknowledgement()).unwrap();

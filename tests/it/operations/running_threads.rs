@@ -9,9 +9,7 @@ use std::time::Duration;
 
 use portico::config::{Log, LogFormat};
 use portico::mcp::connection::ConnectionFeatures;
-use portico::mcp::features::{
-    CompletionRequest, Digests, FeatureFuture, FeatureRequest, Features, ToolList, ToolOutcome,
-};
+use portico::mcp::features::{Answer, CompletionRequest, Digests, FeatureRequest, Features, ToolList, ToolOutcome};
 use portico::mcp::{Context, Summary};
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
@@ -30,6 +28,7 @@ const SOON: Duration = Duration::from_secs(2);
 #[derive(Default)]
 struct Faulty(ConnectionFeatures);
 
+#[async_trait::async_trait(?Send)]
 impl Features for Faulty {
     fn capabilities(&self) -> Value {
         self.0.capabilities()
@@ -39,58 +38,48 @@ impl Features for Faulty {
         self.0.tools(context)
     }
 
-    fn call<'a>(
-        &'a self,
-        context: &'a Context<'a>,
-        asked: FeatureRequest,
-        summary: &'a mut Summary,
-    ) -> FeatureFuture<'a, ToolOutcome> {
+    async fn call(&self, context: &Context<'_>, asked: FeatureRequest, summary: &mut Summary) -> Answer<ToolOutcome> {
         match asked.name.as_str() {
             "panic" => panic!("a fault\nof the test's own"),
             // Nothing else happens on this thread until somebody writes.
             "stall" => drop(std::io::stdin().read(&mut [0])),
             _ => {}
         }
-        self.0.call(context, asked, summary)
+        self.0.call(context, asked, summary).await
     }
 
-    fn resources<'a>(&'a self, context: &'a Context<'a>, summary: &'a mut Summary) -> FeatureFuture<'a, Vec<Value>> {
-        self.0.resources(context, summary)
+    async fn resources(&self, context: &Context<'_>, summary: &mut Summary) -> Answer<Vec<Value>> {
+        self.0.resources(context, summary).await
     }
 
     fn templates(&self, context: &Context<'_>) -> Vec<Value> {
         self.0.templates(context)
     }
 
-    fn read<'a>(
-        &'a self,
-        context: &'a Context<'a>,
-        asked: FeatureRequest,
-        summary: &'a mut Summary,
-    ) -> FeatureFuture<'a, ToolOutcome> {
-        self.0.read(context, asked, summary)
+    async fn read(&self, context: &Context<'_>, asked: FeatureRequest, summary: &mut Summary) -> Answer<ToolOutcome> {
+        self.0.read(context, asked, summary).await
     }
 
     fn prompts(&self, context: &Context<'_>) -> Vec<Value> {
         self.0.prompts(context)
     }
 
-    fn prompt<'a>(
-        &'a self,
-        context: &'a Context<'a>,
+    async fn prompt(
+        &self,
+        context: &Context<'_>,
         asked: FeatureRequest,
         arguments: BTreeMap<String, String>,
-    ) -> FeatureFuture<'a, ToolOutcome> {
-        self.0.prompt(context, asked, arguments)
+    ) -> Answer<ToolOutcome> {
+        self.0.prompt(context, asked, arguments).await
     }
 
-    fn complete<'a>(
-        &'a self,
-        context: &'a Context<'a>,
+    async fn complete(
+        &self,
+        context: &Context<'_>,
         completion: CompletionRequest,
-        summary: &'a mut Summary,
-    ) -> FeatureFuture<'a, Vec<String>> {
-        self.0.complete(context, completion, summary)
+        summary: &mut Summary,
+    ) -> Answer<Vec<String>> {
+        self.0.complete(context, completion, summary).await
     }
 
     fn digests(&self, context: &Context<'_>) -> Digests {

@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::subscription::TaskSubscription;
-use super::support::EXTENSION;
-use super::task::Task;
+use super::table::EXTENSION;
+use super::task::{Task, TaskSubscription};
 use crate::fields::Fields;
 use crate::mcp::call::{MethodCall, MethodResult, Params};
 use crate::mcp::context::Context;
 use crate::mcp::envelope::{RpcError, invalid_params, params_error};
-use crate::mcp::features::RequestError;
-use crate::mcp::streams::subscription::Subscription;
+use crate::mcp::features::Answer;
 
 /// The parameter that names a task.
 pub(in crate::mcp) const TASK_ID: &str = "taskId";
@@ -23,13 +21,13 @@ fn declared(context: &Context<'_>) -> Result<(), RpcError> {
 }
 
 /// `tasks/get`.
-pub(in crate::mcp) fn get(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
+pub(in crate::mcp) fn get(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
     let (id, _) = named(call, params)?;
     Ok(MethodResult::Complete(found(call, &id)?.details()))
 }
 
 /// `tasks/update`.
-pub(in crate::mcp) fn update(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
+pub(in crate::mcp) fn update(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
     let (id, mut fields) = named(call, params)?;
     let given = fields.take("inputResponses");
     let answers = given
@@ -41,14 +39,14 @@ pub(in crate::mcp) fn update(call: &MethodCall<'_>, params: Params) -> Result<Me
 }
 
 /// `tasks/cancel`.
-pub(in crate::mcp) fn cancel(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
+pub(in crate::mcp) fn cancel(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
     let (id, _) = named(call, params)?;
     found(call, &id)?.cancel();
     Ok(MethodResult::nothing())
 }
 
 /// The id of the task that a request names, and its other parameters.
-fn named(call: &MethodCall<'_>, params: Params) -> Result<(String, Fields), RequestError> {
+fn named(call: &MethodCall<'_>, params: Params) -> Answer<(String, Fields)> {
     if !call.context.tasks.are_on() {
         return Err(call.unknown());
     }
@@ -68,17 +66,15 @@ fn find(context: &Context<'_>, id: &str) -> Option<Arc<Task>> {
     context.tasks.find(id, &context.owner())
 }
 
-/// Adds the tasks that `subscription` asks for, those that are there.
-pub(in crate::mcp) fn follow(context: &Context<'_>, mut subscription: Subscription) -> Result<Subscription, RpcError> {
-    if let Some(asked) = subscription.take_tasks().filter(|_| context.tasks.are_on()) {
-        declared(context)?;
-        let mut found: Vec<Arc<Task>> = Vec::new();
-        for task in asked.iter().filter_map(|id| find(context, id)) {
-            if !found.iter().any(|known| Arc::ptr_eq(known, &task)) {
-                found.push(task);
-            }
+/// The tasks of these ids, those that are there. Only a client that knows tasks may ask for any.
+pub(in crate::mcp) fn listen(context: &Context<'_>, ids: Option<Vec<String>>) -> Result<TaskSubscription, RpcError> {
+    let Some(ids) = ids.filter(|_| context.tasks.are_on()) else { return Ok(TaskSubscription::default()) };
+    declared(context)?;
+    let mut found: Vec<Arc<Task>> = Vec::new();
+    for task in ids.iter().filter_map(|id| find(context, id)) {
+        if !found.iter().any(|known| Arc::ptr_eq(known, &task)) {
+            found.push(task);
         }
-        subscription.follow(TaskSubscription::new(found));
     }
-    Ok(subscription)
+    Ok(TaskSubscription::new(found))
 }

@@ -3,15 +3,12 @@
 
 mod methods;
 mod promotion;
-mod subscription;
-mod support;
 mod table;
 mod task;
 
-pub(in crate::mcp) use methods::{TASK_ID, cancel, follow, get, update};
+pub(in crate::mcp) use methods::{TASK_ID, cancel, get, listen, update};
 pub(in crate::mcp) use promotion::prepare;
 pub use promotion::promote;
-pub(in crate::mcp) use subscription::TaskSubscription;
-pub use support::{EXTENSION, TaskPromotion, TaskSupport};
-pub use table::Tasks;
-pub use task::Task;
+pub use table::{EXTENSION, Tasks};
+pub(in crate::mcp) use task::TaskSubscription;
+pub use task::{Task, TaskPromotion};

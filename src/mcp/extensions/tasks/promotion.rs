@@ -5,60 +5,36 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
-use portico_actors::error::{Error, Kind};
 use tokio::time::{Sleep, sleep};
 
-use super::support::{EXTENSION, TaskPromotion, TaskSupport};
-use super::table::Tasks;
-use super::task::Task;
-use crate::mcp::call::MethodCall;
-use crate::mcp::envelope::{self, ResponseStatus, RpcError};
-use crate::mcp::features::{FeatureRequest, RequestError};
+use super::table::{EXTENSION, Tasks};
+use super::task::{Task, TaskPromotion};
+use crate::mcp::call::Outcome;
+use crate::mcp::context::Context;
+use crate::mcp::envelope::{self, ResponseStatus};
 use crate::mcp::model::Id;
-use crate::mcp::outcome::Outcome;
 use crate::mcp::request_context::RequestContext;
 use crate::mcp::rim::stateless;
 use crate::mcp::sessions::Owner;
 
-/// Decides for the call that `asked` is about, before it runs.
-///
-/// # Errors
-/// The client has to know tasks, or has too many.
-pub(in crate::mcp) fn prepare(call: &MethodCall<'_>, asked: &FeatureRequest) -> Result<(), RequestError> {
-    let context = call.context;
-    let (request, tasks) = (context.request, context.tasks);
-    if !tasks.are_on() {
-        return Ok(());
+/// Decides before a call runs: it becomes a task when it takes long, if its client knows tasks.
+pub(in crate::mcp) fn prepare(context: &Context<'_>) {
+    if context.tasks.are_on() && context.request.client_extends(EXTENSION) {
+        context.request.promote(TaskPromotion::After(context.tasks.bounds.after));
     }
-    let support = call.features.task_support(asked);
-    if !request.client_extends(EXTENSION) {
-        return match support {
-            TaskSupport::Required => Err(RpcError::extension(EXTENSION).into()),
-            _ => Ok(()),
-        };
-    }
-    match support {
-        TaskSupport::Never => {}
-        TaskSupport::WhenSlow => request.promote(TaskPromotion::After(tasks.bounds().after)),
-        TaskSupport::AtOnce | TaskSupport::Required => {
-            match tasks.begin(context.owner(), Arc::clone(&request.progress)) {
-                Some(task) => request.promote(TaskPromotion::Begun(task)),
-                None if support == TaskSupport::AtOnce => {}
-                None => return Err(RequestError::Tool(no_room())),
-            }
-        }
-    }
-    Ok(())
 }
 
-fn no_room() -> Error {
-    Error::new(Kind::Busy, "there are as many tasks as may be, and this tool runs as one")
-        .retry_after(Duration::from_secs(15))
-        .hint("cancel one, or wait until the results of earlier ones are no longer kept")
+impl Context<'_> {
+    /// Makes the call a task unless it is done at once; whether there was room for one more.
+    pub fn begin_task(&self) -> bool {
+        let task = self.tasks.begin(self.owner(), Arc::clone(&self.request.progress));
+        let has_room = task.is_some();
+        self.request.promote(task.map_or(TaskPromotion::Never, TaskPromotion::Begun));
+        has_room
+    }
 }
 
 /// Why a task was stopped before its end.
@@ -88,13 +64,13 @@ pub async fn promote(
         },
     };
     std::mem::forget(unannounced);
-    let handle = envelope::success(&id, &stateless::task(task.handle()));
+    let handle = envelope::success(&id, &stateless::with_type(task.handle(), "task"));
     tokio::task::spawn_local(async move {
         let work = tokio::task::spawn_local(work(tasks.clone(), Arc::clone(&task), call, gone));
         if work.await.is_err() {
             task.fail(envelope::internal_error("the call has broken off"));
         }
-        sleep(tasks.bounds().keep).await;
+        sleep(tasks.bounds.keep).await;
         tasks.remove(&task);
     });
     Outcome::Response(ResponseStatus::Answered, handle)

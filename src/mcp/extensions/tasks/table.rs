@@ -5,9 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use super::task::Task;
 use crate::config::TaskLimits;
-use crate::mcp::lock::lock;
+use crate::mcp::model::lock;
 use crate::mcp::sessions::Owner;
 use crate::mcp::streams::progress::Progress;
+
+/// The extension's identifier, under `extensions` of both sides' capabilities.
+pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 /// Tasks of all callers on all connections. Each running one holds a place for its record in the
 /// audit trail, whose queue is longer.
@@ -17,37 +20,30 @@ const SHARE: usize = 4;
 
 /// Every task. Clones share one table.
 #[derive(Clone, Debug, Default)]
-pub struct Tasks(Arc<Shared>);
-
-#[derive(Debug, Default)]
-struct Shared {
-    bounds: TaskLimits,
-    table: Mutex<HashMap<String, Arc<Task>>>,
+pub struct Tasks {
+    /// When a call becomes a task, and what is kept of it.
+    pub bounds: TaskLimits,
+    table: Arc<Mutex<HashMap<String, Arc<Task>>>>,
 }
 
 impl Tasks {
     /// A table within these bounds.
     pub fn new(bounds: TaskLimits) -> Self {
-        Self(Arc::new(Shared { bounds, table: Mutex::default() }))
+        Self { bounds, table: Arc::default() }
     }
 
     /// Whether there are tasks at all.
     pub fn are_on(&self) -> bool {
-        self.0.bounds.per_principal > 0
-    }
-
-    /// When a call becomes a task, and what is kept of it.
-    pub fn bounds(&self) -> &TaskLimits {
-        &self.0.bounds
+        self.bounds.per_principal > 0
     }
 
     /// Begins a task of `owner`, whose call tells of itself in `progress`; `None` where there is no
     /// room for one more.
     pub fn begin(&self, owner: Owner, progress: Arc<Progress>) -> Option<Arc<Task>> {
-        let bounds = &self.0.bounds;
-        let mut table = lock(&self.0.table);
-        let own = || table.values().filter(|task| task.owner().subject == owner.subject);
-        let here = table.values().filter(|task| task.owner().connection == owner.connection).count();
+        let bounds = &self.bounds;
+        let mut table = lock(&self.table);
+        let own = || table.values().filter(|task| task.owner.subject == owner.subject);
+        let here = table.values().filter(|task| task.owner.connection == owner.connection).count();
         let bytes: usize = own().map(|task| task.bytes()).sum();
         if own().count() >= bounds.per_principal
             || here >= bounds.per_connection
@@ -57,28 +53,28 @@ impl Tasks {
             return None;
         }
         let task = Arc::new(Task::new(owner, progress, bounds.keep));
-        table.insert(task.id().to_owned(), Arc::clone(&task));
+        table.insert(task.id.clone(), Arc::clone(&task));
         Some(task)
     }
 
     /// The task with this id, if it is `owner`'s: nobody else can tell that there is one.
     pub fn find(&self, id: &str, owner: &Owner) -> Option<Arc<Task>> {
-        lock(&self.0.table).get(id).filter(|task| task.owner().shares_with(owner)).map(Arc::clone)
+        lock(&self.table).get(id).filter(|task| task.owner.shares_with(owner)).map(Arc::clone)
     }
 
     /// Whether there is room for so many bytes of one more result.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
-        let kept: usize = lock(&self.0.table).values().map(|task| task.bytes()).sum();
-        kept + bytes <= self.0.bounds.kept_bytes
+        let kept: usize = lock(&self.table).values().map(|task| task.bytes()).sum();
+        kept + bytes <= self.bounds.kept_bytes
     }
 
     pub(super) fn remove(&self, task: &Task) {
-        lock(&self.0.table).remove(task.id());
+        lock(&self.table).remove(&task.id);
     }
 
     /// How many run, or wait for their client.
     pub fn running(&self) -> usize {
-        lock(&self.0.table).values().filter(|task| !task.is_over()).count()
+        lock(&self.table).values().filter(|task| !task.is_over()).count()
     }
 }
 
@@ -89,22 +85,22 @@ mod tests {
     use super::*;
 
     fn owner(subject: &str, connection: u128) -> Owner {
-        Owner::of(subject, connection, Scope::Write)
+        Owner::new(subject, connection, Scope::Write)
     }
 
     #[test]
     fn a_task_is_found_by_its_holder_alone() {
         let tasks = Tasks::default();
         let task = tasks.begin(owner("a", 1), Arc::default()).unwrap();
-        assert!(task.id().len() >= 32, "an id that could be guessed");
-        assert!(tasks.find(task.id(), &owner("a", 1)).is_some());
+        assert!(task.id.len() >= 32, "an id that could be guessed");
+        assert!(tasks.find(&task.id, &owner("a", 1)).is_some());
         let narrower = Owner { scope: Scope::Read, ..owner("a", 1) };
         let reconfigured = Owner { configuration: (0, 1), ..owner("a", 1) };
         for other in [owner("b", 1), owner("a", 2), narrower, reconfigured] {
-            assert!(tasks.find(task.id(), &other).is_none());
+            assert!(tasks.find(&task.id, &other).is_none());
         }
         tasks.remove(&task);
-        assert!(tasks.find(task.id(), &owner("a", 1)).is_none());
+        assert!(tasks.find(&task.id, &owner("a", 1)).is_none());
     }
 
     #[test]

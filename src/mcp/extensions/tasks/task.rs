@@ -1,10 +1,12 @@
-//! One task: its status, what it asks its client, and how it is described. Which tasks there are is
-//! the table's matter; what it does is not known here.
+//! One task: its status, what it asks its client, how it is described, and who listens for it until it has ended (the
+//! extension, §Task Status Notifications). Which tasks there are is the table's matter; what it does is not known here.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use futures_util::FutureExt;
+use futures_util::future::select_all;
 use portico_actors::auth::clock::Timestamp;
 use portico_actors::error::{Error, Kind, Result};
 use serde_json::value::RawValue;
@@ -14,7 +16,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::mcp::lock::lock;
+use crate::mcp::model::present;
 use crate::mcp::sessions::Owner;
 use crate::mcp::streams::progress::Progress;
 
@@ -55,14 +57,15 @@ struct TaskState {
 /// One task.
 #[derive(Debug)]
 pub struct Task {
-    id: String,
-    owner: Owner,
+    /// What the client names it by.
+    pub id: String,
+    pub(super) owner: Owner,
     created: SystemTime,
     started: Instant,
     keep: Duration,
     progress: Arc<Progress>,
-    state: Mutex<TaskState>,
-    changed: watch::Sender<()>,
+    /// Told of whenever the status or an open question changes.
+    state: watch::Sender<TaskState>,
     cancelled: CancellationToken,
 }
 
@@ -77,37 +80,28 @@ impl Task {
             started: Instant::now(),
             keep,
             progress,
-            state: Mutex::new(TaskState { end: None, updated: created, ran: None, pending: BTreeMap::new(), asked: 0 }),
-            changed: watch::Sender::new(()),
+            state: watch::Sender::new(TaskState {
+                end: None,
+                updated: created,
+                ran: None,
+                pending: BTreeMap::new(),
+                asked: 0,
+            }),
             cancelled: CancellationToken::new(),
         }
     }
 
-    /// What the client names it by.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
-    pub(super) fn owner(&self) -> &Owner {
-        &self.owner
-    }
-
     /// Whether it has ended, in whichever way.
     pub fn is_over(&self) -> bool {
-        lock(&self.state).end.is_some()
+        self.state.borrow().end.is_some()
     }
 
     /// Bytes of what is kept of its end.
     pub(super) fn bytes(&self) -> usize {
-        match &lock(&self.state).end {
+        match &self.state.borrow().end {
             Some(TaskEnd::Completed(text) | TaskEnd::Failed(text, _)) => text.get().len(),
             Some(TaskEnd::Cancelled(_)) | None => 0,
         }
-    }
-
-    /// Told whenever the status or an open question changes.
-    pub(super) fn watch(&self) -> watch::Receiver<()> {
-        self.changed.subscribe()
     }
 
     /// Asks for its end. What runs is stopped soon after; what is over stays as it is.
@@ -121,16 +115,15 @@ impl Task {
     }
 
     fn end(&self, end: TaskEnd) {
-        let mut state = lock(&self.state);
-        if state.end.is_none() {
-            state.end = Some(end);
-            state.ran = Some(self.started.elapsed());
-            self.touch(&mut state);
-            // Whoever waits for an answer is told that none comes.
-            state.pending.clear();
-        }
-        drop(state);
-        self.changed.send_replace(());
+        self.state.send_modify(|state| {
+            if state.end.is_none() {
+                state.end = Some(end);
+                state.ran = Some(self.started.elapsed());
+                self.touch(state);
+                // Whoever waits for an answer is told that none comes.
+                state.pending.clear();
+            }
+        });
     }
 
     fn touch(&self, state: &mut TaskState) {
@@ -162,28 +155,23 @@ impl Task {
     /// [`Kind::Abandoned`] where the task ends before.
     pub(in crate::mcp) async fn ask(&self, method: &str, params: Value, patience: Duration) -> Result<Value> {
         let (sender, answer) = oneshot::channel();
-        let key = {
-            let mut state = lock(&self.state);
+        let (request, mut key) = (json!({"method": method, "params": params}), String::new());
+        self.state.send_modify(|state| {
             state.asked += 1;
-            let key = format!("input-{}", state.asked);
-            let request = json!({"method": method, "params": params});
+            key = format!("input-{}", state.asked);
             state.pending.insert(key.clone(), PendingInput { request, answer: sender });
-            self.touch(&mut state);
-            key
-        };
-        self.changed.send_replace(());
-        let answered = tokio::time::timeout(patience, answer).await;
-        if answered.is_err() {
-            let mut state = lock(&self.state);
-            state.pending.remove(&key);
-            self.touch(&mut state);
-            drop(state);
-            self.changed.send_replace(());
-        }
-        match answered {
+            self.touch(state);
+        });
+        match tokio::time::timeout(patience, answer).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(_)) => Err(Error::new(Kind::Abandoned, "the task is over")),
-            Err(_) => Err(Error::new(Kind::TimedOut, format!("the client did not answer {method}"))),
+            Err(_) => {
+                self.state.send_modify(|state| {
+                    state.pending.remove(&key);
+                    self.touch(state);
+                });
+                Err(Error::new(Kind::TimedOut, format!("the client did not answer {method}")))
+            }
         }
     }
 
@@ -192,23 +180,22 @@ impl Task {
     /// # Errors
     /// The key of an answer that is no object; then none is handed on.
     pub(super) fn answer(&self, mut answers: Map<String, Value>) -> Result<(), String> {
-        let mut state = lock(&self.state);
-        answers.retain(|key, _| state.pending.contains_key(key));
-        if let Some((key, _)) = answers.iter().find(|(_, answer)| !answer.is_object()) {
-            return Err(key.clone());
-        }
-        if answers.is_empty() {
-            return Ok(());
-        }
-        for (key, answer) in answers {
-            if let Some(input) = state.pending.remove(&key) {
-                let _ = input.answer.send(answer);
+        let mut refused = None;
+        self.state.send_if_modified(|state| {
+            answers.retain(|key, _| state.pending.contains_key(key));
+            refused = answers.iter().find(|(_, answer)| !answer.is_object()).map(|(key, _)| key.clone());
+            if refused.is_some() || answers.is_empty() {
+                return false;
             }
-        }
-        self.touch(&mut state);
-        drop(state);
-        self.changed.send_replace(());
-        Ok(())
+            for (key, answer) in std::mem::take(&mut answers) {
+                if let Some(input) = state.pending.remove(&key) {
+                    let _ = input.answer.send(answer);
+                }
+            }
+            self.touch(state);
+            true
+        });
+        refused.map_or(Ok(()), Err)
     }
 
     /// The members of a `Task`, as JSON text without its closing brace.
@@ -223,17 +210,15 @@ impl Task {
         };
         // While it runs it is kept for as long as if it ended now: this only ever grows.
         let lives = state.ran.unwrap_or_else(|| self.started.elapsed()) + self.keep;
-        let mut members = json!({
+        let members = present(json!({
             "taskId": self.id,
             "status": status,
             "createdAt": Timestamp::from(self.created),
             "lastUpdatedAt": Timestamp::from(state.updated),
             "ttlMs": u64::try_from(lives.as_millis()).unwrap_or(u64::MAX).max(1),
             "pollIntervalMs": POLL_INTERVAL_MS,
-        });
-        if let Some(words) = words {
-            members["statusMessage"] = Value::from(words);
-        }
+            "statusMessage": words,
+        }));
         let mut members = members.to_string();
         members.pop();
         members
@@ -241,12 +226,12 @@ impl Task {
 
     /// A `Task`: what the call itself is answered with, a JSON object as text.
     pub(super) fn handle(&self) -> String {
-        self.members(&lock(&self.state)) + "}"
+        self.members(&self.state.borrow()) + "}"
     }
 
     /// A `DetailedTask`: how it is now, with its end or its open questions, a JSON object as text.
     pub(in crate::mcp) fn details(&self) -> String {
-        let state = lock(&self.state);
+        let state = self.state.borrow();
         let mut details = self.members(&state);
         match &state.end {
             Some(TaskEnd::Completed(result)) => {
@@ -268,11 +253,60 @@ impl Task {
         details.push('}');
         details
     }
+}
 
-    /// Whether there is more to tell of it than that it runs.
-    pub(super) fn is_remarkable(&self) -> bool {
-        let state = lock(&self.state);
-        state.end.is_some() || !state.pending.is_empty()
+/// What has been decided for a call.
+#[derive(Clone, Debug, Default)]
+pub enum TaskPromotion {
+    /// It is answered when it is done.
+    #[default]
+    Never,
+    /// It becomes a task when it has run for so long.
+    After(Duration),
+    /// It is a task already.
+    Begun(Arc<Task>),
+}
+
+/// Tasks, each with what tells of its changes.
+#[derive(Debug, Default)]
+pub(in crate::mcp) struct TaskSubscription(Vec<(Arc<Task>, watch::Receiver<TaskState>)>);
+
+impl TaskSubscription {
+    /// What has happened already is told first: the client may have missed it.
+    pub(in crate::mcp) fn new(tasks: Vec<Arc<Task>>) -> Self {
+        let watched = tasks.into_iter().map(|task| {
+            let mut changed = task.state.subscribe();
+            // There is more to tell of it than that it runs.
+            let is_remarkable = changed.borrow().end.is_some() || !changed.borrow().pending.is_empty();
+            if is_remarkable {
+                changed.mark_changed();
+            }
+            (task, changed)
+        });
+        Self(watched.collect())
+    }
+
+    /// Their ids.
+    pub(in crate::mcp) fn ids(&self) -> Vec<&str> {
+        self.0.iter().map(|(task, _)| task.id.as_str()).collect()
+    }
+
+    /// How the next task is whose status changes. Waits for ever when none is left; dropping it
+    /// loses nothing.
+    pub(in crate::mcp) async fn next(&mut self) -> String {
+        if self.0.is_empty() {
+            std::future::pending::<()>().await;
+        }
+        // The sender is a member of the task that is held beside it: this cannot fail.
+        let (_, index, _) = select_all(self.0.iter_mut().map(|(_, changed)| changed.changed().boxed_local())).await;
+        let task = Arc::clone(&self.0[index].0);
+        // Looked at first: what is over stays as it is.
+        let over = task.is_over();
+        let details = task.details();
+        if over {
+            self.0.remove(index);
+        }
+        details
     }
 }
 
@@ -283,7 +317,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_mins(1);
 
     fn task() -> Task {
-        let owner = Owner::of("a", 0, portico_actors::principal::Scope::Read);
+        let owner = Owner::new("a", 0, portico_actors::principal::Scope::Read);
         Task::new(owner, Arc::default(), Duration::from_secs(10))
     }
 
@@ -314,7 +348,7 @@ mod tests {
             futures_util::join!(ask("first"), ask("second"))
         };
         let client = async {
-            let mut changed = task.watch();
+            let mut changed = task.state.subscribe();
             let asked = loop {
                 let asked = details(&task);
                 if asked["inputRequests"].as_object().is_some_and(|asked| asked.len() == 2) {
