@@ -8,14 +8,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::support::app::{CONNECTION, TestApp, connection, pace};
-use crate::support::fixture::sqlite;
+use crate::support::app::{CONNECTION, PACE, TestApp, awaited, eventually};
+use crate::support::configuration::Configuration;
 use crate::support::mcp::ENDLESS;
 
 /// Spellings of each run, in all of its parts.
@@ -201,7 +200,7 @@ impl Sender {
 fn occupy(app: &TestApp) -> JoinHandle<()> {
     let request = app.post("/api/query").json(&json!({"query": ENDLESS, "timeout": 300}));
     tokio::spawn(async move {
-        let mut pace = pace();
+        let mut pace = tokio::time::interval(PACE);
         while request.try_clone().unwrap().send().await.is_ok_and(|answer| answer.status() == 429) {
             pace.tick().await;
         }
@@ -223,6 +222,13 @@ fn records(path: &std::path::Path) -> (HashMap<String, Value>, u64) {
     (found, suppressed)
 }
 
+/// A service that works on so many calls at once, and records them.
+async fn service(max_calls: u8) -> TestApp {
+    let service = Configuration::new().server(&format!("max_calls = {max_calls}"));
+    let service = service.sqlite("shop", "access = \"read-write\"");
+    service.with("[audit]\nfile = \"audit.jsonl\"").start().await
+}
+
 /// Fails with the shortest of `wrong`.
 fn judge(mut wrong: Vec<String>, seed: u64) {
     wrong.sort_by_key(String::len);
@@ -233,12 +239,7 @@ fn judge(mut wrong: Vec<String>, seed: u64) {
 async fn no_spelling_of_a_path_goes_around_what_its_route_has() {
     let (chance, seed) = Chance::of_this_run();
     println!("PORTICO_SEED={seed}");
-    let folder = TempDir::new().unwrap();
-    let url = sqlite(&folder, "shop.db");
-    let tables =
-        format!("[audit]\nfile = \"audit.jsonl\"\n{}", connection(CONNECTION, "shop", &url, "access = \"read-write\""));
-    let app = TestApp::start_with(folder, "max_calls = 2", &tables).await;
-    app.ready().await;
+    let app = service(2).await;
     let host = app.url.trim_start_matches("http://").to_owned();
     let basic = STANDARD.encode(format!("{}:{}", app.writer.name, app.writer.secret));
     let mut sender = Sender { address: host.clone(), host, basic, chance, sent: 0 };
@@ -294,7 +295,6 @@ async fn no_spelling_of_a_path_goes_around_what_its_route_has() {
     // the writer tell how many it only counted.
     let path = app.config.with_file_name("audit.jsonl");
     let last = sender.send(&bases[0], "/api/query", "").await;
-    let mut pace = pace();
     let (found, suppressed) = records(&path);
     assert!(found.contains_key(&last.id));
     let unrecorded = recorded.into_iter().filter(|(id, ..)| !found.contains_key(id));
@@ -307,16 +307,7 @@ async fn no_spelling_of_a_path_goes_around_what_its_route_has() {
 
     // While as many calls run as the service takes.
     let endless = [occupy(&app), occupy(&app)];
-    timeout(PATIENCE, async {
-        loop {
-            pace.tick().await;
-            if sender.send(&bases[0], "/api/query", "").await.status == 429 {
-                return;
-            }
-        }
-    })
-    .await
-    .unwrap();
+    eventually("a refusal", async || sender.send(&bases[0], "/api/query", "").await.status == 429).await;
     let mut wrong = Vec::new();
     for _ in 0..CASES / 4 {
         let number = sender.chance.below(bases.len());
@@ -337,11 +328,7 @@ async fn no_spelling_of_a_path_goes_around_what_its_route_has() {
 
 #[actix_web::test]
 async fn an_odd_path_is_refused_before_anything_else_and_recorded() {
-    let folder = TempDir::new().unwrap();
-    let shop = connection(CONNECTION, "shop", &sqlite(&folder, "shop.db"), "access = \"read-write\"");
-    let tables = format!("[audit]\nfile = \"audit.jsonl\"\n{shop}");
-    let app = TestApp::start_with(folder, "max_calls = 1", &tables).await;
-    app.ready().await;
+    let app = service(1).await;
     let host = app.url.trim_start_matches("http://").to_owned();
     let basic = STANDARD.encode(format!("{}:{}", app.writer.name, app.writer.secret));
     let mut sender = Sender { address: host.clone(), host: host.clone(), basic, chance: Chance(0), sent: 0 };
@@ -384,18 +371,10 @@ async fn an_odd_path_is_refused_before_anything_else_and_recorded() {
     }
     let endless = occupy(&app);
     let path = app.config.with_file_name("audit.jsonl");
-    let mut pace = pace();
-    let busy = timeout(PATIENCE, async {
-        loop {
-            pace.tick().await;
-            let answer = sender.send(base, "/api/query", "").await;
-            if answer.status == 429 {
-                return answer;
-            }
-        }
+    let busy = awaited("a refusal", async || {
+        Some(sender.send(base, "/api/query", "").await).filter(|answer| answer.status == 429)
     })
-    .await
-    .unwrap();
+    .await;
     refused.push((busy.id, "/api/query".to_owned(), "busy"));
     endless.abort();
     // An address that nothing is at.

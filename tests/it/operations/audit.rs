@@ -1,30 +1,25 @@
 //! The audit trail, as a service and its command line leave it.
 
-use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 use futures_util::FutureExt;
 use portico::audit::{Audit, AuditEvent, Record, Settings};
 use portico_actors::event::Event;
-use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, TestApp, connection, eventually, pace, read};
-use crate::support::fixture::sqlite;
+use crate::support::app::{CONNECTION, TestApp, eventually, read};
+use crate::support::configuration::Configuration;
 use crate::support::mcp::{ENDLESS, modern, select};
-use crate::support::process::output;
+use crate::support::process::portico;
 use crate::support::stream::Events;
 
 /// A service with one SQLite connection and the trail that `audit` configures.
 pub(super) async fn service(folder: TempDir, audit: &str) -> TestApp {
-    let url = sqlite(&folder, "shop.db");
-    let tables = format!("[audit]\n{audit}\n{}", connection(CONNECTION, "shop", &url, "access = \"read-write\""));
-    let app = TestApp::start(folder, &tables).await;
-    app.ready().await;
-    app
+    let service = Configuration::in_folder(folder).sqlite("shop", "access = \"read-write\"");
+    service.with(&format!("[audit]\n{audit}")).start().await
 }
 
 pub(super) fn trail(app: &TestApp) -> PathBuf {
@@ -40,14 +35,10 @@ pub(super) fn records(path: &Path) -> Vec<Value> {
 async fn calls(app: &TestApp, count: usize) -> Vec<Value> {
     let path = trail(app);
     let calls = || records(&path).into_iter().filter(|record| record["event"] != "start").collect::<Vec<_>>();
-    eventually(|| calls().len() >= count).await;
+    eventually("the records of the calls", async || calls().len() >= count).await;
     let calls = calls();
     assert_eq!(calls.len(), count, "{calls:#?}");
     calls
-}
-
-fn portico(arguments: &[&str], folder: &Path) -> Output {
-    crate::support::process::portico(folder, arguments)
 }
 
 /// What the command printed, a JSON value a line.
@@ -230,15 +221,14 @@ pub(super) fn full_disk() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-pub(super) fn told(app: &TestApp, wanted: fn(&Event) -> bool) -> bool {
-    app.events.lock().unwrap().iter().any(wanted)
-}
-
 #[actix_web::test]
 async fn a_full_disk_refuses_calls_until_it_has_room_and_nothing_is_lost() {
     let (folder, path) = full_disk();
     let app = service(folder, "file = \"audit.jsonl\"\non_failure = \"refuse\"").await;
-    eventually(|| told(&app, |event| matches!(event, Event::AuditFailed { refuses: true, .. }))).await;
+    eventually("the trail's failure", async || {
+        app.told(|event| matches!(event, Event::AuditFailed { refuses: true, .. }))
+    })
+    .await;
     let (status, refused) = app.query(json!({"query": "SELECT 1"})).await;
     assert_eq!((status, &refused["error"]["code"]), (503, &json!(1700)), "{refused}");
     let (status, refused) = app.mcp(&app.writer, "tools/list", json!({})).await;
@@ -257,7 +247,7 @@ async fn a_full_disk_refuses_calls_until_it_has_room_and_nothing_is_lost() {
     assert_eq!((status, &answer["status"]), (503, &json!("unavailable")), "{answer}");
     assert!(answer["reason"].as_str().unwrap().contains("audit trail"), "{answer}");
     std::fs::remove_file(&path).unwrap();
-    eventually(|| told(&app, |event| matches!(event, Event::AuditResumed { lost: 0 }))).await;
+    eventually("the trail to go on", async || app.told(|event| matches!(event, Event::AuditResumed { lost: 0 }))).await;
     let (status, answer) = ready().await;
     assert_eq!((status, answer.get("reason")), (200, None), "{answer}");
     assert_eq!(app.rows("SELECT 1").await, json!([[1]]));
@@ -269,18 +259,21 @@ async fn a_full_disk_refuses_calls_until_it_has_room_and_nothing_is_lost() {
 async fn a_full_disk_lets_calls_go_on_where_that_is_configured_and_counts_what_is_lost() {
     let (folder, path) = full_disk();
     let app = service(folder, "file = \"audit.jsonl\"\non_failure = \"continue\"").await;
-    eventually(|| told(&app, |event| matches!(event, Event::AuditFailed { refuses: false, .. }))).await;
+    eventually("the trail's failure", async || {
+        app.told(|event| matches!(event, Event::AuditFailed { refuses: false, .. }))
+    })
+    .await;
     assert_eq!(app.http.get(format!("{}/readyz", app.url)).send().await.unwrap().status(), 200, "calls go on");
     assert_eq!(app.rows("SELECT 1").await, json!([[1]]));
     std::fs::remove_file(&path).unwrap();
-    let resumed = || told(&app, |event| matches!(event, Event::AuditResumed { .. }));
-    let mut pace = pace();
-    while !resumed() {
-        pace.tick().await;
+    let resumed = || app.told(|event| matches!(event, Event::AuditResumed { .. }));
+    eventually("the trail to go on", async || {
         assert_eq!(app.rows("SELECT 2").await, json!([[2]]));
-    }
+        resumed()
+    })
+    .await;
     let has = |event: &str| records(&path).iter().any(|record| record["event"] == event);
-    eventually(|| has("lost") && has("call")).await;
+    eventually("the records of what was lost and of the call", async || has("lost") && has("call")).await;
     let records = records(&path);
     let lost = records.iter().find(|record| record["event"] == "lost").unwrap();
     assert!(lost["count"].as_u64().unwrap() >= 1, "{lost}");
@@ -297,11 +290,11 @@ async fn the_store_keeps_the_newest_records_and_callers_stay_known() {
         let statement = |(_, text): (i64, String)| serde_json::from_str::<Value>(&text).unwrap()["statement"].clone();
         statements.map(statement).collect::<Vec<_>>()
     };
-    eventually(|| kept() == ["SELECT 3", "SELECT 4", "SELECT 5"]).await;
+    eventually("the newest records", async || kept() == ["SELECT 3", "SELECT 4", "SELECT 5"]).await;
     let folder = app.config.parent().unwrap();
-    let found = lines_of(&portico(&["audit", "search", "--json", "--limit", "2"], folder));
+    let found = lines_of(&portico(folder, &["audit", "search", "--json", "--limit", "2"]));
     assert_eq!(found.iter().map(|record| &record["statement"]).collect::<Vec<_>>(), ["SELECT 3", "SELECT 4"]);
-    let newest = lines_of(&portico(&["audit", "tail", "-n", "1", "--json"], folder));
+    let newest = lines_of(&portico(folder, &["audit", "tail", "-n", "1", "--json"]));
     assert_eq!(newest[0]["statement"], "SELECT 5");
 }
 
@@ -310,7 +303,7 @@ async fn changes_on_the_command_line_are_recorded_and_found() {
     let app = service(TempDir::new().unwrap(), "file = \"audit.jsonl\"").await;
     let folder = app.config.parent().unwrap();
     let run = |arguments: &[&str]| {
-        let output = portico(arguments, folder);
+        let output = portico(folder, arguments);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     };
@@ -325,7 +318,7 @@ async fn changes_on_the_command_line_are_recorded_and_found() {
     run(&["service-account", "remove", "nightly"]);
     run(&["user", "remove", "ann@example.org"]);
     app.rows("SELECT 1").await;
-    let found = lines_of(&portico(&["audit", "search", "--event", "change", "--json"], folder));
+    let found = lines_of(&portico(folder, &["audit", "search", "--event", "change", "--json"]));
     let actions: Vec<&str> = found.iter().map(|record| record["action"].as_str().unwrap()).collect();
     assert_eq!(
         actions,
@@ -358,7 +351,7 @@ async fn changes_on_the_command_line_are_recorded_and_found() {
     assert_eq!(run(&["audit", "search", "--outcome", "failed"]), "");
     assert_eq!(run(&["audit", "search", "--since", "1h", "--json"]).lines().count(), 10);
     assert_eq!(run(&["audit", "search", "--until", "2020-01-01"]), "");
-    let wrong = portico(&["audit", "search", "--since", "yesterday"], folder);
+    let wrong = portico(folder, &["audit", "search", "--since", "yesterday"]);
     assert!(!wrong.status.success() && String::from_utf8_lossy(&wrong.stderr).contains("12h"));
     // A word that no record can have finds nothing, and would be taken for an answer.
     for (filter, word, offered) in [
@@ -367,12 +360,12 @@ async fn changes_on_the_command_line_are_recorded_and_found() {
         ("--outcome", "", "failed"),
         ("--who", "ann", "--"),
     ] {
-        let wrong = portico(&["audit", "search", filter, word], folder);
+        let wrong = portico(folder, &["audit", "search", filter, word]);
         let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
         assert!(!wrong.status.success() && said.contains(offered), "{filter} {word}: {said}");
     }
     for outcome in ["ok", "failed", "refused", "not-found", "timed-out"] {
-        assert!(portico(&["audit", "search", "--outcome", outcome], folder).status.success(), "{outcome}");
+        assert!(portico(folder, &["audit", "search", "--outcome", outcome]).status.success(), "{outcome}");
     }
     let one = run(&["audit", "search", "--action", "user add", "--json"]);
     assert_eq!(one.lines().count(), 1);
@@ -380,12 +373,9 @@ async fn changes_on_the_command_line_are_recorded_and_found() {
 
 #[actix_web::test]
 async fn a_trail_that_cannot_be_opened_stops_the_start_and_the_change() {
-    let folder = TempDir::new().unwrap();
-    let url = sqlite(&folder, "shop.db");
-    let config = format!("[audit]\nfile = \"missing/audit.jsonl\"\n{}", connection(CONNECTION, "shop", &url, ""));
-    std::fs::write(folder.path().join("config.toml"), config).unwrap();
+    let folder = Configuration::new().sqlite("shop", "").with("[audit]\nfile = \"missing/audit.jsonl\"").write();
     for arguments in [&["serve"][..], &["user", "add", "ann@example.org"]] {
-        let output = portico(arguments, folder.path());
+        let output = portico(folder.path(), arguments);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && said.contains("missing/audit.jsonl"), "{arguments:?}: {said}");
     }
@@ -394,40 +384,18 @@ async fn a_trail_that_cannot_be_opened_stops_the_start_and_the_change() {
 
 #[actix_web::test]
 async fn a_signal_has_the_file_opened_anew_and_the_end_leaves_nothing_unwritten() {
-    let folder = TempDir::new().unwrap();
-    let url = sqlite(&folder, "shop.db");
-    let head = "[server]\nlisten = \"127.0.0.1:0\"\n[audit]\nfile = \"audit.jsonl\"\n";
-    let config = format!("{head}{}", connection(CONNECTION, "shop", &url, ""));
-    std::fs::write(folder.path().join("config.toml"), config).unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_portico"))
-        .arg("serve")
-        .current_dir(folder.path())
-        .env("RUST_LOG", "info")
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut log = BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    while !line.contains("listening on") {
-        line.clear();
-        assert!(log.read_line(&mut line).unwrap() > 0, "the service ended");
-    }
-    let address = line.split("listening on ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
-    let call = async || {
-        let http = reqwest::Client::builder().no_proxy().build().unwrap();
-        let request = http.request(Method::GET, format!("http://{address}/api/tables"));
-        assert_eq!(read(request.send().await.unwrap()).await.0, 401);
-    };
-    let (path, moved) = (folder.path().join("audit.jsonl"), folder.path().join("moved"));
+    let service = Configuration::new().sqlite("shop", "").with("[audit]\nfile = \"audit.jsonl\"");
+    let mut service = service.serve().await;
+    let (url, http) = (format!("{}/api/tables", service.url), service.http.clone());
+    let call = async || assert_eq!(read(http.get(&url).send().await.unwrap()).await.0, 401);
+    let (path, moved) = (service.folder.path().join("audit.jsonl"), service.folder.path().join("moved"));
     call().await;
-    eventually(|| records(&path).len() == 2).await;
+    eventually("the records of both calls", async || records(&path).len() == 2).await;
     std::fs::rename(&path, &moved).unwrap();
-    assert!(Command::new("kill").args(["-USR1", &child.id().to_string()]).status().unwrap().success());
+    service.signal("USR1");
     call().await;
-    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
-    let mut rest = String::new();
-    assert!(output(child).status.success());
-    log.read_to_string(&mut rest).unwrap();
+    service.signal("TERM");
+    assert!(service.ended().await.success());
     let events = |path: &Path| records(path).iter().map(|record| record["event"].clone()).collect::<Vec<_>>();
     assert_eq!(
         (events(&moved), events(&path)),

@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::operations::audit::{full_disk, records, service, told, trail};
+use crate::operations::audit::{full_disk, records, service, trail};
 use crate::support::app::{CONNECTION, Caller, eventually, read};
 use crate::support::person::Person;
 
@@ -134,13 +134,16 @@ async fn a_failed_sign_in_is_a_failure_and_who_it_claims_to_be_is_no_principal()
 async fn a_change_that_cannot_be_recorded_is_not_made() {
     let (folder, path) = full_disk();
     let app = service(folder, "file = \"audit.jsonl\"\n[oauth]\ndynamic_registration = true").await;
-    eventually(|| told(&app, |event| matches!(event, Event::AuditFailed { refuses: true, .. }))).await;
+    eventually("the trail's failure", async || {
+        app.told(|event| matches!(event, Event::AuditFailed { refuses: true, .. }))
+    })
+    .await;
     let register = async || {
         let body = json!({"redirect_uris": ["http://localhost/x"]});
         read(app.http.post(format!("{}/oauth/register", app.url)).json(&body).send().await.unwrap()).await.0
     };
     assert_eq!((register().await, app.store().clients().unwrap().len()), (503, 0));
     std::fs::remove_file(&path).unwrap();
-    eventually(|| told(&app, |event| matches!(event, Event::AuditResumed { .. }))).await;
+    eventually("the trail to go on", async || app.told(|event| matches!(event, Event::AuditResumed { .. }))).await;
     assert_eq!((register().await, app.store().clients().unwrap().len()), (201, 1));
 }

@@ -15,10 +15,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::operations::audit::{records, service, trail};
-use crate::support::app::{CONNECTION, connection, eventually, within};
-use crate::support::fixture::sqlite;
+use crate::support::app::{CONNECTION, eventually, within};
+use crate::support::configuration::Configuration;
 use crate::support::mcp::{BOTH, select};
-use crate::support::process::Service;
 use crate::support::tls::{Authority, TLS};
 
 /// A request, and the status that it is answered with where that is another one's matter.
@@ -202,14 +201,14 @@ fn is_recorded(trail: &Path, id: &str) -> bool {
 
 #[actix_web::test]
 async fn whoever_has_read_the_last_byte_finds_the_record() {
-    let folder = TempDir::new().unwrap();
+    let keys = format!(
+        "access = \"read-write\"\n[[connections.procedures]]\nname = \"long\"\ndescription = \"d\"\n\
+         sql = \"\"\"{LONG}\"\"\""
+    );
+    let service = Configuration::new().server(&format!("compression = true\n{TLS}")).sqlite("shop", &keys);
     let authority = Authority::new("own");
-    authority.sign(folder.path(), "server");
-    let shop = connection(CONNECTION, "shop", &sqlite(&folder, "shop.db"), "access = \"read-write\"");
-    let procedure =
-        format!("[[connections.procedures]]\nname = \"long\"\ndescription = \"d\"\nsql = \"\"\"{LONG}\"\"\"");
-    let tables = format!("[oauth]\ndynamic_registration = true\n[audit]\nfile = \"audit.jsonl\"\n{shop}{procedure}");
-    let service = Service::start(folder, &format!("compression = true\n{TLS}"), &tables).await;
+    authority.sign(service.path(), "server");
+    let service = service.with("[oauth]\ndynamic_registration = true\n[audit]\nfile = \"audit.jsonl\"").serve().await;
     let trail = service.folder.path().join("audit.jsonl");
     let account = NewServiceAccount { name: "one".to_owned(), rights: Rights::only([CONNECTION], Scope::Write) };
     let mut store = Store::open(service.folder.path().join("portico.db")).unwrap();
@@ -270,6 +269,6 @@ async fn strangers_who_send_slowly_take_nobodys_place() {
     let left = || records(&trail(&app)).iter().filter(|record| record["requestId"] == "slow").count();
     for (before, socket) in slow.into_iter().enumerate() {
         drop(socket);
-        eventually(|| left() == before + 1).await;
+        eventually("the record of who left", async || left() == before + 1).await;
     }
 }

@@ -1,20 +1,16 @@
 //! The program itself, as people and units run it.
 
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, Caller, TestApp, connection, read};
+use crate::support::app::{Caller, OTHER, TestApp, client, read};
+use crate::support::configuration::{Configuration, configure, connection, shop};
 use crate::support::fixture;
-use crate::support::process::{self, configure};
-
-fn portico(arguments: &[&str], folder: &Path) -> Output {
-    process::portico(folder, arguments)
-}
+use crate::support::process::{Running, output, portico, program};
 
 fn json_of(output: &Output) -> Value {
     let text = String::from_utf8_lossy(&output.stdout);
@@ -23,7 +19,7 @@ fn json_of(output: &Output) -> Value {
 
 /// The JSON that a command prints, which succeeds.
 pub(crate) fn run(arguments: &[&str], folder: &Path) -> Value {
-    let output = portico(&[arguments, &["--json"]].concat(), folder);
+    let output = portico(folder, &[arguments, &["--json"]].concat());
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     json_of(&output)
 }
@@ -38,29 +34,24 @@ impl TestApp {
 }
 
 /// A demo on a free port, and its page as JSON.
-fn demo(folder: &Path) -> (Child, Value) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_portico"))
-        .args(["demo", "--listen", "127.0.0.1:0", "--data-dir", "data", "--json"])
-        .current_dir(folder)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    (child, serde_json::from_str(&line).unwrap())
+async fn demo(folder: &Path) -> (Running, Value) {
+    let mut command = program();
+    command.args(["demo", "--listen", "127.0.0.1:0", "--data-dir", "data", "--json"]).current_dir(folder);
+    let mut demo = Running::begin(command.stdout(Stdio::piped()).stderr(Stdio::null()));
+    let line = demo.line("{").await;
+    (demo, serde_json::from_str(&line).unwrap())
 }
 
 /// What Ctrl-C sends; the exit must be clean.
-fn interrupt(child: Child) {
-    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(process::output(child).status.success());
+async fn interrupt(mut running: Running) {
+    running.signal("INT");
+    assert!(running.ended().await.success());
 }
 
 #[actix_web::test]
 async fn the_demo_runs_keeps_its_data_and_stops_cleanly() {
     let folder = TempDir::new().unwrap();
-    let (child, page) = demo(folder.path());
+    let (child, page) = demo(folder.path()).await;
     let path = folder.path().join("data/credentials.json");
     let written: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     assert_eq!(written, page);
@@ -71,7 +62,7 @@ async fn the_demo_runs_keeps_its_data_and_stops_cleanly() {
         ["baseUrl", "mcpUrl", "authUrl", "connectionId", "connectionName", "user", "pat", "clientId", "clientSecret"]
     );
     let text = |member: &str| written[member].as_str().unwrap().to_owned();
-    let http = reqwest::Client::builder().no_proxy().read_timeout(std::time::Duration::from_secs(120)).build().unwrap();
+    let http = client();
     let query = async |sql: &str| {
         let request = http.post(format!("{}/api/query", text("baseUrl"))).basic_auth(text("user"), Some(text("pat")));
         let (status, document) = read(request.json(&json!({"query": sql})).send().await.unwrap()).await;
@@ -94,15 +85,15 @@ async fn the_demo_runs_keeps_its_data_and_stops_cleanly() {
         15,
         "twelve tools and three procedures"
     );
-    interrupt(child);
-    let (child, again) = demo(folder.path());
+    interrupt(child).await;
+    let (child, again) = demo(folder.path()).await;
     assert_eq!((&again["pat"], &again["clientSecret"]), (&page["pat"], &page["clientSecret"]), "credentials are kept");
     let request = http
         .post(format!("{}/api/query", again["baseUrl"].as_str().unwrap()))
         .basic_auth(text("user"), Some(text("pat")));
     let kept = request.json(&json!({"query": "SELECT name FROM categories WHERE id = 9999"})).send().await.unwrap();
     assert_eq!(read(kept).await.1["results"][0]["rows"], json!([["kept"]]), "data are kept");
-    interrupt(child);
+    interrupt(child).await;
 }
 
 #[actix_web::test]
@@ -155,60 +146,54 @@ async fn identities_are_managed_beside_the_running_service() {
     run(&["service-account", "remove", "reports"]).await;
     assert_eq!(token(&rotated["clientSecret"]).await, 401);
     run(&["user", "remove", "ann@example.org"]).await;
-    let users = portico(&["user", "list"], folder);
+    let users = portico(folder, &["user", "list"]);
     assert!(!String::from_utf8_lossy(&users.stdout).contains("ann@example.org"));
-    let unknown = portico(&["user", "add", "bob@example.org", "--connection", "shp"], folder);
+    let unknown = portico(folder, &["user", "add", "bob@example.org", "--connection", "shp"]);
     assert!(!unknown.status.success());
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("did you mean shop?"));
 }
 
 #[actix_web::test]
 async fn check_tells_every_problem_and_tries_each_connection() {
-    let folder = TempDir::new().unwrap();
-    let url = fixture::sqlite(&folder, "shop.db");
-    let table = |id: u128, name: &str, url: &str| {
-        format!("[[connections]]\nid = \"{}\"\nname = \"{name}\"\nurl = \"{url}\"\n", uuid::Uuid::from_u128(id))
-    };
-    let config = folder.path().join("config.toml");
-    std::fs::write(&config, table(1, "shop", &url)).unwrap();
-    let good = portico(&["check", "--json"], folder.path());
+    let folder = Configuration::new().sqlite("shop", "").write();
+    let good = portico(folder.path(), &["check", "--json"]);
     assert!(good.status.success());
     assert_eq!(json_of(&good)["connections"][0]["status"], "up");
     let lists =
         "[connections.exposed]\ntables = [\"ord%\", \"order_\"]\n[connections.hidden]\ntables = [\"main.customers\"]\n";
-    std::fs::write(&config, table(1, "shop", &url) + lists).unwrap();
-    let told = portico(&["check", "--json"], folder.path());
+    configure(folder.path(), None, "", &shop(lists));
+    let told = portico(folder.path(), &["check", "--json"]);
     let expected = json!([
         {"list": "exposed.tables", "entry": "ord%", "matches": ["main.orders"]},
         {"list": "exposed.tables", "entry": "order_", "matches": []},
         {"list": "hidden.tables", "entry": "main.customers", "matches": ["main.customers"]},
     ]);
     assert_eq!(json_of(&told)["connections"][0]["exposure"], expected);
-    let told = portico(&["check"], folder.path());
+    let told = portico(folder.path(), &["check"]);
     let words = String::from_utf8_lossy(&told.stdout).into_owned();
     assert!(words.contains("warning: exposed.tables: \"order_\" matches nothing; _ is no wildcard"), "{words}");
-    let away = table(1, "shop", &url) + &table(2, "away", "postgres://nobody@127.0.0.1:1/nothing");
-    std::fs::write(&config, away).unwrap();
-    let down = portico(&["check", "--json"], folder.path());
+    let away = connection(OTHER, "away", "postgres://nobody@127.0.0.1:1/nothing", "");
+    configure(folder.path(), None, "", &(shop("") + &away));
+    let down = portico(folder.path(), &["check", "--json"]);
     assert_eq!(down.status.code(), Some(1));
     assert_eq!((&json_of(&down)["ok"], &json_of(&down)["connections"][1]["status"]), (&json!(false), &json!("down")));
-    std::fs::write(&config, "[server]\nlisten = 5\n[stor]\n").unwrap();
-    let bad = portico(&["check", "--json"], folder.path());
+    std::fs::write(folder.path().join("config.toml"), "[server]\nlisten = 5\n[stor]\n").unwrap();
+    let bad = portico(folder.path(), &["check", "--json"]);
     assert_eq!(bad.status.code(), Some(1));
     let keys: Vec<Value> = json_of(&bad)["problems"].as_array().unwrap().iter().map(|it| it["key"].clone()).collect();
     assert_eq!(keys, ["connections", "server.listen", "stor"]);
-    let text = portico(&["serve"], folder.path());
+    let text = portico(folder.path(), &["serve"]);
     assert!(String::from_utf8_lossy(&text.stderr).contains("line 3: stor"), "serve says the same");
 }
 
 /// Runs a command with a line on its standard input.
 fn portico_with(input: &str, arguments: &[&str], folder: &Path) -> Output {
     use std::io::Write as _;
-    let mut command = Command::new(env!("CARGO_BIN_EXE_portico"));
+    let mut command = program();
     let piped = command.args(arguments).current_dir(folder).stdin(Stdio::piped());
     let mut child = piped.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    process::output(child)
+    output(child)
 }
 
 #[actix_web::test]
@@ -230,7 +215,7 @@ async fn passwords_and_clients_are_looked_after_by_commands() {
     assert_eq!(person.get("/account").await.status, 303, "the session has ended");
     assert_eq!(person.sign_in("new@example.com", "correct horse battery").await.status, 401);
     assert_eq!(person.sign_in("new@example.com", "another horse battery").await.status, 303);
-    let disabled = portico(&["user", "disable", "new@example.com", "--config", config, "--json"], folder);
+    let disabled = portico(folder, &["user", "disable", "new@example.com", "--config", config, "--json"]);
     assert!(json_of(&disabled)["disabledAt"].is_string());
     assert_eq!(person.get("/account").await.status, 303);
 
@@ -245,56 +230,42 @@ async fn passwords_and_clients_are_looked_after_by_commands() {
         config,
         "--json",
     ];
-    let client = json_of(&portico(&add, folder));
+    let client = json_of(&portico(folder, &add));
     assert!(client["clientSecret"].as_str().unwrap().starts_with("ptc_cs_"), "{client}");
-    let listed = json_of(&portico(&["client", "list", "--config", config, "--json"], folder));
+    let listed = json_of(&portico(folder, &["client", "list", "--config", config, "--json"]));
     assert_eq!((&listed[0]["clientId"], &listed[0]["kind"]), (&client["clientId"], &json!("registered")));
     assert!(listed[0].get("clientSecret").is_none());
-    assert!(portico(&["client", "remove", "Reports", "--config", config], folder).status.success());
-    let again = portico(&["client", "remove", "Reports", "--config", config], folder);
+    assert!(portico(folder, &["client", "remove", "Reports", "--config", config]).status.success());
+    let again = portico(folder, &["client", "remove", "Reports", "--config", config]);
     assert!(String::from_utf8_lossy(&again.stderr).contains("there is no client"));
 }
 
 #[actix_web::test]
 async fn the_log_is_json_lines_where_it_is_configured_so() {
-    let folder = TempDir::new().unwrap();
-    let url = fixture::sqlite(&folder, "shop.db");
-    let text = format!(
-        "[server]\nlisten = \"127.0.0.1:0\"\n[log]\nformat = \"json\"\nlevel = \"info\"\n[[connections]]\n\
-         id = \"{}\"\nname = \"shop\"\nurl = \"{url}\"\n",
-        uuid::Uuid::nil()
-    );
-    std::fs::write(folder.path().join("config.toml"), text).unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_portico"))
-        .arg("serve")
-        .current_dir(folder.path())
-        .env_remove("RUST_LOG")
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let mut lines = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).expect("each line is an object"));
-    let mut until = |met: &dyn Fn(&Value) -> bool| lines.find(|line| met(line)).expect("the service goes on");
-    let listening = until(&|line| line["message"].as_str().is_some_and(|message| message.starts_with("listening on ")));
+    let service = Configuration::new().sqlite("shop", "").with("[log]\nformat = \"json\"\nlevel = \"info\"");
+    let mut command = program();
+    command.env_remove("RUST_LOG");
+    let mut service = service.serve_by(command).await;
+    let object = |line: &String| serde_json::from_str::<Value>(line).expect("each line is an object");
+    let listening = service.seen().iter().map(object).find(|line| line["message"].to_string().contains("listening on"));
+    let listening = listening.unwrap();
     assert_eq!((&listening["level"], &listening["target"]), (&json!("info"), &json!("portico::cli::serve")));
-    let address = listening["message"].as_str().unwrap().split(' ').nth(2).unwrap().to_owned();
     let id = uuid::Uuid::from_u128(77).to_string();
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-    let http = reqwest::Client::builder().no_proxy().read_timeout(std::time::Duration::from_secs(120)).build().unwrap();
-    let request = http.post(format!("http://{address}/api/query")).header("x-request-id", &id);
+    let request = service.http.post(format!("{}/api/query", service.url)).header("x-request-id", &id);
     assert_eq!(request.header("traceparent", trace).send().await.unwrap().status(), 401);
-    let call = until(&|line| line["target"] == "portico::call");
+    let call = object(&service.line("\"portico::call\"").await);
     assert_eq!((&call["request"], &call["trace"]), (&json!(id), &json!("4bf92f3577b34da6a3ce929d0e0e4736")));
     assert_eq!((&call["what"], &call["outcome"]), (&json!("/api/query"), &json!("unauthenticated")));
     assert_eq!((&call["rows"], call["ms"].is_u64()), (&json!(0), true));
-    interrupt(child);
+    service.signal("INT");
+    assert!(service.rest().await.iter().all(|line| object(line).is_object()));
+    assert!(service.ended().await.success());
 }
 
 #[test]
 fn a_reader_that_has_left_ends_no_command_in_an_alarm() {
-    let folder = TempDir::new().unwrap();
-    let shop = fixture::sqlite(&folder, "shop.db");
-    configure(folder.path(), "", &connection(CONNECTION, "shop", &shop, ""));
+    let folder = Configuration::new().sqlite("shop", "").write();
     run(&["user", "add", "ann@example.org"], folder.path());
     for arguments in [
         &["user", "list", "--json"][..],
@@ -307,9 +278,9 @@ fn a_reader_that_has_left_ends_no_command_in_an_alarm() {
     ] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_portico"));
+        let mut command = program();
         let command = command.args(arguments).current_dir(folder.path()).stdout(writer).stderr(Stdio::piped());
-        let output = process::output(command.spawn().unwrap());
+        let output = output(command.spawn().unwrap());
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success() && !told.contains("panicked"), "{arguments:?}: {told}");
     }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::app::{TestApp, pace, read};
+use crate::support::app::{TestApp, eventually, read};
 use crate::support::fixture;
 use crate::support::postgres::connect;
 
@@ -190,10 +190,8 @@ async fn what_changes_while_a_statement_waits_for_its_table_is_told() {
     admin.batch_execute("BEGIN; ALTER TABLE t ALTER n DROP NOT NULL; INSERT INTO t VALUES (1, NULL)").await.unwrap();
     let changed = async {
         let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 't'::regclass";
-        let mut pace = pace();
-        while admin.query_one(waits, &[]).await.unwrap().get::<_, i64>(0) == 0 {
-            pace.tick().await;
-        }
+        eventually("a statement that waits", async || admin.query_one(waits, &[]).await.unwrap().get::<_, i64>(0) != 0)
+            .await;
         admin.query("SELECT pg_sleep(0.2)", &[]).await.unwrap();
         admin.batch_execute("COMMIT").await.unwrap();
     };

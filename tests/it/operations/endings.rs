@@ -7,11 +7,11 @@ use portico_actors::auth::store::Store;
 use portico_actors::source::postgres::Address;
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::mcp::listen::listen;
 use crate::operations::command_line::run;
-use crate::support::app::{CONNECTION, Caller, STORE, Shared, TestApp, callers, connection, pace, read, within};
+use crate::support::app::{CONNECTION, Caller, Shared, TestApp, callers, eventually, read, within};
+use crate::support::configuration::Configuration;
 use crate::support::fixture;
 use crate::support::mcp::{Client, modern, select};
 use crate::support::person::{Person, client, opens, redemption, refresh, token};
@@ -24,12 +24,9 @@ const SOON: Duration = Duration::from_secs(10);
 
 /// One more service on the store at `url`, before the database at `shop`.
 async fn replica(url: &str, shop: &str, callers: &(Caller, Caller, Caller)) -> TestApp {
-    let shared = Shared { url: url.to_owned(), callers: Some(callers.clone()) };
-    let tables = connection(CONNECTION, "shop", shop, "access = \"read-write\"");
-    let folder = TempDir::new().unwrap();
-    let app = STORE.scope(shared, TestApp::start_as(folder, Some("https://data.example.org"), &tables)).await;
-    app.ready().await;
-    app
+    let service = Configuration::new().on(Shared { url: url.to_owned(), callers: Some(callers.clone()) });
+    let service = service.server("public_url = \"https://data.example.org\"");
+    service.connection("shop", shop, "access = \"read-write\"").start().await
 }
 
 /// How many statements with that mark run at the source.
@@ -40,10 +37,8 @@ async fn naps(observer: &tokio_postgres::Client, mark: &str) -> i64 {
 }
 
 async fn until_naps(observer: &tokio_postgres::Client, mark: &str, count: i64) {
-    let mut pace = pace();
-    while naps(observer, mark).await != count {
-        pace.tick().await;
-    }
+    eventually(&format!("{count} statements with {mark} at the server"), async || naps(observer, mark).await == count)
+        .await;
 }
 
 #[actix_web::test]
@@ -90,9 +85,8 @@ async fn a_running_statement_ends_with_its_credential_in_every_process() {
 #[actix_web::test]
 async fn an_answer_that_is_being_written_and_a_task_end_with_their_credential() {
     let url = fixture::postgres().await;
-    let tables = connection(CONNECTION, "shop", &url, "access = \"read-write\"");
-    let app = TestApp::start_with(TempDir::new().unwrap(), "[server.tasks]\nafter = 0", &tables).await;
-    app.ready().await;
+    let service = Configuration::new().server("[server.tasks]\nafter = 0");
+    let app = service.connection("shop", &url, "access = \"read-write\"").start().await;
     let observer = connect(&url).await;
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1::bigint UNION ALL SELECT i + 1 FROM n) SELECT i AS written FROM n";
     let lines = json!({"query": endless, "timeout": 300});

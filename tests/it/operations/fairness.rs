@@ -13,20 +13,21 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 use tokio_postgres::Client;
 
-use crate::support::app::{CONNECTION, DEADLINE, TestApp, connection, eventually, pace, read, within};
+use crate::support::app::{CONNECTION, DEADLINE, eventually, read, within};
+use crate::support::configuration::{BOTH_DOORS, Configuration, connection};
 use crate::support::fixture;
 use crate::support::postgres::{TestPostgres, connect};
-use crate::support::process::Service;
+use crate::support::service::Service;
 use crate::support::tls::{Authority, TLS};
 
 /// Waits until so many statements of `app`'s connection wait at the source for a lock that a test holds.
 async fn until_waiting(admin: &Client, wanted: i64) {
     let waiting =
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    let mut pace = pace();
-    while admin.query_one(waiting, &[]).await.unwrap().get::<_, i64>(0) != wanted {
-        pace.tick().await;
-    }
+    eventually(&format!("{wanted} statements that wait for a lock"), async || {
+        admin.query_one(waiting, &[]).await.unwrap().get::<_, i64>(0) == wanted
+    })
+    .await;
 }
 
 #[actix_web::test]
@@ -35,9 +36,8 @@ async fn one_principal_leaves_room_for_others_over_all_its_tokens_and_endpoints(
     let mut admin = connect(&url).await;
     admin.batch_execute("CREATE TABLE t (a int); INSERT INTO t VALUES (1)").await.unwrap();
     for (keys, share) in [("pool = 3", 2), ("pool = 3\npool_per_principal = 1", 1)] {
-        let tables = connection(CONNECTION, "shop", &url, keys);
-        let app = TestApp::start_with(TempDir::new().unwrap(), "metrics = \"open\"", &tables).await;
-        app.ready().await;
+        let service = Configuration::new().server("metrics = \"open\"");
+        let app = service.connection("shop", &url, keys).start().await;
         let held = admin.transaction().await.unwrap();
         held.batch_execute("LOCK t IN ACCESS EXCLUSIVE MODE").await.unwrap();
         let watcher = connect(&url).await;
@@ -56,15 +56,12 @@ async fn one_principal_leaves_room_for_others_over_all_its_tokens_and_endpoints(
         let others = async {
             until_waiting(&watcher, share).await;
             // Every one of them has come to the connection, and no more of them run.
-            let mut pace = pace();
             let wanted = format!(" {}", 4 - share);
-            loop {
+            eventually("the others to wait", async || {
                 let text = app.http.get(format!("{}/metrics", app.url)).send().await.unwrap().text().await.unwrap();
-                if text.lines().any(|line| line.contains("_calls_waiting{") && line.ends_with(&wanted)) {
-                    break;
-                }
-                pace.tick().await;
-            }
+                text.lines().any(|line| line.contains("_calls_waiting{") && line.ends_with(&wanted))
+            })
+            .await;
             let request = app.http.post(format!("{}/api/query", app.url)).json(&json!({"query": "SELECT 1"}));
             let request = request.basic_auth(&app.reader.name, Some(&app.reader.secret));
             let (status, document) = read(request.send().await.unwrap()).await;
@@ -91,8 +88,7 @@ async fn a_reader_that_does_not_read_gives_its_place_back_and_learns_why() {
     let keys = "pool = 1\nreader_timeout = 1\nqueue_timeout = 60";
     // The kernel would not wait for the reader much longer.
     let server = "write_timeout = 600";
-    let app = TestApp::start_with(TempDir::new().unwrap(), server, &connection(CONNECTION, "shop", &url, keys)).await;
-    app.ready().await;
+    let app = Configuration::new().server(server).connection("shop", &url, keys).start().await;
     let credential = BASE64.encode(format!("{}:{}", app.writer.name, app.writer.secret));
     let query = json!({"query": "SELECT repeat('x', 1000) FROM generate_series(1, 100000000)", "timeout": 300});
     let text = query.to_string();
@@ -119,16 +115,15 @@ async fn a_reader_that_does_not_read_gives_its_place_back_and_learns_why() {
     let (_, told) = rest.rsplit_once("\"error\":").expect("the document tells of its end");
     assert!(told.contains("1500") && told.contains("nothing of the answer was read for 1 s"), "{told}");
     let timed_out = |event: &Event| matches!(event, Event::CallEnded(call) if call.failure == Some(Kind::TimedOut));
-    eventually(|| app.events.lock().unwrap().iter().any(timed_out)).await;
+    eventually("the timeout of the call", async || app.told(timed_out)).await;
 }
 
 /// A service that speaks HTTP/2 on a port and HTTP/1 on a Unix socket, with a client of each and where it asks.
 pub(crate) async fn both_doors(server: &str, table: &str) -> (Service, [(reqwest::Client, String); 2]) {
-    let folder = TempDir::new().unwrap();
+    let service = Configuration::new().server(BOTH_DOORS).server(server).server(TLS).with(table);
     let authority = Authority::new("own");
-    authority.sign(folder.path(), "server");
-    let listen = "listen = [\"127.0.0.1:0\", \"unix:portico.sock\"]";
-    let service = Service::start(folder, &format!("{listen}\n{server}\n{TLS}"), table).await;
+    authority.sign(service.path(), "server");
+    let service = service.serve().await;
     let unix = reqwest::Client::builder().no_proxy().read_timeout(2 * DEADLINE);
     let unix = unix.unix_socket(service.folder.path().join("portico.sock")).build().unwrap();
     let secured = format!("https://localhost:{}", service.port());
@@ -179,10 +174,8 @@ async fn a_client_that_takes_nothing_loses_its_connection() {
         let mut late = ask(&service, &clients[door], endless).send().await.unwrap();
         assert!(late.chunk().await.unwrap().is_some(), "the answer has begun");
         // Its place among the running calls is another's.
-        let mut pace = pace();
-        while ask(&service, &clients[1 - door], "SELECT 1").send().await.unwrap().status() == 429 {
-            pace.tick().await;
-        }
+        let other = || ask(&service, &clients[1 - door], "SELECT 1").send();
+        eventually("its place", async || other().await.unwrap().status() != 429).await;
         let end = async { while late.chunk().await.is_ok_and(|piece| piece.is_some()) {} };
         within("the end of its connection", end).await;
     }
@@ -210,8 +203,7 @@ async fn one_http2_connection_has_no_more_requests_than_anybody_needs() {
 async fn a_reader_that_is_slow_is_served() {
     let url = fixture::postgres().await;
     let keys = "pool = 1\nreader_timeout = 1";
-    let app = TestApp::start(TempDir::new().unwrap(), &connection(CONNECTION, "shop", &url, keys)).await;
-    app.ready().await;
+    let app = Configuration::new().connection("shop", &url, keys).start().await;
     // The source is silent for longer than the reader may be.
     let query = "SELECT g, CASE WHEN g = 20000 THEN pg_sleep(3)::text END FROM generate_series(1, 20001) g";
     let (status, document) = app.query(json!({"query": query})).await;

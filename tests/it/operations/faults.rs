@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use portico_actors::event::Event;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, OTHER, TestApp, connection, eventually, pace, read};
+use crate::support::app::{PACE, TestApp, eventually, read};
 use crate::support::cluster::Cluster;
+use crate::support::configuration::Configuration;
 use crate::support::fixture;
 use crate::support::postgres::connect;
 use crate::support::proxy::ChaosProxy;
@@ -19,12 +19,7 @@ const READ_WRITE: &str = "access = \"read-write\"\nconnect_timeout = 2";
 
 /// A service with `shop` at `url`, and `beside`, which nothing happens to.
 async fn started(url: &str) -> TestApp {
-    let folder = TempDir::new().unwrap();
-    let beside = fixture::sqlite(&folder, "beside.db");
-    let connections = connection(CONNECTION, "shop", url, READ_WRITE) + &connection(OTHER, "beside", &beside, "");
-    let app = TestApp::start(folder, &connections).await;
-    app.ready().await;
-    app
+    Configuration::new().connection("shop", url, READ_WRITE).sqlite("beside", "").start().await
 }
 
 async fn ask(app: &TestApp, query: &str) -> (u16, Option<u64>, Value) {
@@ -43,8 +38,8 @@ async fn nobody_else_notices(app: &TestApp) {
 
 /// Callers are told at once, with the delay of the next attempt.
 async fn is_down(app: &TestApp) {
-    let listed = || app.events.lock().unwrap().iter().any(|event| matches!(event, Event::ConnectionDown { .. }));
-    eventually(listed).await;
+    let listed = || app.told(|event| matches!(event, Event::ConnectionDown { .. }));
+    eventually("the loss of the connection", async || listed()).await;
     let (status, delay, answer) = ask(app, "SELECT 1").await;
     assert_eq!((status, &answer["error"]["code"]), (503, &json!(1700)), "{answer}");
     assert!((1..=30).contains(&delay.unwrap()), "{delay:?}");
@@ -52,15 +47,12 @@ async fn is_down(app: &TestApp) {
 }
 
 async fn until_up(app: &TestApp) {
-    let mut pace = pace();
-    loop {
-        pace.tick().await;
-        match ask(app, "SELECT 1").await {
-            (200, ..) => return,
-            (503, Some(1..=30), _) => {}
-            other => panic!("{other:?}"),
-        }
-    }
+    eventually("an answer of the connection", async || match ask(app, "SELECT 1").await {
+        (200, ..) => true,
+        (503, Some(1..=30), _) => false,
+        other => panic!("{other:?}"),
+    })
+    .await;
 }
 
 #[actix_web::test]
@@ -163,7 +155,7 @@ async fn a_statement_too_large_for_the_source_fails_alone() {
 /// One caller: counts up, and reads what there is.
 async fn work(app: &TestApp, caller: usize, over: &AtomicBool) -> (BTreeSet<usize>, BTreeSet<usize>) {
     let (mut done, mut unknown) = (BTreeSet::new(), BTreeSet::new());
-    let mut pace = pace();
+    let mut pace = tokio::time::interval(PACE);
     for number in 0.. {
         pace.tick().await;
         if over.load(Ordering::SeqCst) {

@@ -11,10 +11,11 @@ use tokio::net::TcpSocket;
 
 use crate::operations::fairness::{ask, both_doors};
 use crate::operations::limits::{connect, head};
-use crate::support::app::{CONNECTION, Caller, TestApp, connection, pace, read, within};
+use crate::support::app::{CONNECTION, Caller, TestApp, awaited, eventually, read, within};
+use crate::support::configuration::connection;
 use crate::support::fixture;
 use crate::support::mcp::BOTH;
-use crate::support::process::Service;
+use crate::support::service::Service;
 
 const FEW: &str = "max_calls = 4\nbody_timeout = 300\nmetrics = \"open\"";
 /// Never ends by itself.
@@ -92,10 +93,8 @@ async fn one_principal_has_its_share_of_the_places_whatever_its_credentials_and_
     let app = fixture::with_server("max_calls = 4\nmetrics = \"open\"", "queue = 100\nqueue_timeout = 300").await;
     let mut running: Vec<_> = (0..3).map(|_| tokio::spawn(app.read(ENDLESS).send())).collect();
     let metrics = async || app.http.get(format!("{}/metrics", app.url)).send().await.unwrap().text().await.unwrap();
-    let mut pace = pace();
-    while !metrics().await.contains("\nportico_http_requests_running 3\n") {
-        pace.tick().await;
-    }
+    eventually("three running requests", async || metrics().await.contains("\nportico_http_requests_running 3\n"))
+        .await;
     let refused = app.read("SELECT 1").send().await.unwrap();
     assert_eq!(refused.headers()["retry-after"], "1");
     let (status, document) = read(refused).await;
@@ -104,9 +103,8 @@ async fn one_principal_has_its_share_of_the_places_whatever_its_credentials_and_
     let (status, mine) = app.query(json!({"query": "SELECT 1"})).await;
     assert_eq!((status, mine.get("error")), (200, None::<&Value>), "another one's place is left");
     running.drain(..).for_each(|call| call.abort());
-    while !metrics().await.contains("\nportico_http_requests_running 0\n") {
-        pace.tick().await;
-    }
+    eventually("the end of the requests", async || metrics().await.contains("\nportico_http_requests_running 0\n"))
+        .await;
     assert_eq!(app.read("SELECT 1").send().await.unwrap().status(), 200);
 }
 
@@ -124,27 +122,27 @@ async fn bodies_are_counted_in_bytes() {
         held.write_all(format!("{}\r\n{most}", head(&app, large.len())).as_bytes()).await.unwrap();
         held
     };
-    let (mut held, mut pace) = (hold().await, pace());
+    let mut held = hold().await;
     // As soon as the first has come so far, a second one of the same principal is beyond its half.
-    loop {
+    let refused = awaited("a body too many", async || {
         let answer = send(&app.writer).await.unwrap();
         if answer.status() == 429 {
-            let (_, document) = read(answer).await;
-            assert!(document["error"]["message"].as_str().unwrap().contains("bytes"), "{document}");
-            break;
+            return Some(answer);
         }
         assert_eq!(answer.status(), 200);
         // Where the second one was there before all of the first, that is the one too many.
         if held.try_read(&mut [0]).is_ok() {
             held = hold().await;
         }
-        pace.tick().await;
-    }
+        None
+    })
+    .await;
+    let (_, document) = read(refused).await;
+    assert!(document["error"]["message"].as_str().unwrap().contains("bytes"), "{document}");
     assert_eq!(send(&app.reader).await.unwrap().status(), 200, "another one's half is left");
     held.write_all(b"}").await.unwrap();
-    while send(&app.writer).await.unwrap().status() != 200 {
-        pace.tick().await;
-    }
+    eventually("the room of the bodies that were left", async || send(&app.writer).await.unwrap().status() == 200)
+        .await;
 }
 
 #[actix_web::test]
@@ -240,8 +238,5 @@ async fn one_address_has_no_more_connections_than_its_share() {
     assert!(!from([127, 0, 0, 2]).await.1, "one too many");
     assert!(from([127, 0, 0, 3]).await.1, "another address");
     drop(open);
-    let mut pace = pace();
-    while !from([127, 0, 0, 2]).await.1 {
-        pace.tick().await;
-    }
+    eventually("a place for a connection", async || from([127, 0, 0, 2]).await.1).await;
 }

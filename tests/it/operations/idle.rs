@@ -5,19 +5,17 @@ use tempfile::TempDir;
 use tokio_postgres::Client;
 use uuid::Uuid;
 
-use crate::support::app::{CONNECTION, OTHER, TestApp, connection, pace, read};
+use crate::support::app::{CONNECTION, OTHER, TestApp, awaited, eventually, read};
+use crate::support::configuration::{Configuration, connection, shop};
 use crate::support::fixture;
 use crate::support::mcp::modern;
 use crate::support::postgres::connect;
-use crate::support::process::Service;
 use crate::support::stream::Events;
 
 const LAZY: &str = "access = \"read-write\"\nstart = \"lazy\"\nidle_timeout = 1";
 
 async fn start(connections: &str) -> TestApp {
-    let app = TestApp::start_with(TempDir::new().unwrap(), "metrics = \"open\"", connections).await;
-    app.ready().await;
-    app
+    Configuration::new().server("metrics = \"open\"").with(connections).start().await
 }
 
 /// How the first connection stands, in the words of each place that tells it.
@@ -40,10 +38,7 @@ const WAITING: &str = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'
 
 /// Waits until no session of ours is left.
 async fn gone(observer: &Client) {
-    let mut pace = pace();
-    while sessions(observer).await > 0 {
-        pace.tick().await;
-    }
+    eventually("the end of the sessions", async || sessions(observer).await == 0).await;
 }
 
 #[actix_web::test]
@@ -62,17 +57,15 @@ async fn sessions_come_with_the_first_call_and_go_after_the_last() {
         observer.batch_execute("SELECT pg_advisory_lock(9)").await.unwrap();
         let waiting = app.post("/api/query").json(&json!({"query": "SELECT pg_advisory_xact_lock_shared(9)"}));
         let waiting = tokio::spawn(waiting.send());
-        let mut pace = pace();
-        while observer.query_one(WAITING, &[]).await.unwrap().get::<_, i64>(0) == 0 {
-            pace.tick().await;
-        }
+        eventually("a statement that waits", async || {
+            observer.query_one(WAITING, &[]).await.unwrap().get::<_, i64>(0) != 0
+        })
+        .await;
         assert!(sessions(&observer).await > 0 && status(&app).await == vec![json!("up"); 2]);
         observer.batch_execute("SELECT pg_advisory_unlock(9)").await.unwrap();
         assert_eq!(waiting.await.unwrap().unwrap().status(), 200);
         gone(&observer).await;
-        while status(&app).await != vec![json!("idle"); 2] {
-            pace.tick().await;
-        }
+        eventually("idle connections", async || status(&app).await == vec![json!("idle"); 2]).await;
     }
 }
 
@@ -151,14 +144,10 @@ async fn what_is_idle_has_one_series() {
         assert!(used.iter().any(|told| told == line), "{line}: {used:#?}");
     }
     app.rows("SELECT id FROM brief.main.orders").await;
-    let mut pace = pace();
-    let after = loop {
-        pace.tick().await;
-        let told = series("brief").await;
-        if told.contains(&idle("brief")) {
-            break told;
-        }
-    };
+    let after = awaited("an idle connection", async || {
+        Some(series("brief").await).filter(|told| told.contains(&idle("brief")))
+    })
+    .await;
     assert!(!after.iter().any(|told| told.starts_with("portico_calls_running")), "nothing runs there: {after:#?}");
     assert!(after.iter().any(|told| told.starts_with("portico_rows_total")), "what was counted stays: {after:#?}");
 }
@@ -169,11 +158,10 @@ async fn hundreds_that_wait_hold_nothing_and_a_reload_tells_them_apart() {
     fn table(number: u128) -> String {
         connection(Uuid::from_u128(number), &format!("c{number}"), &format!("sqlite:c{number}.db"), "")
     }
-    let folder = TempDir::new().unwrap();
-    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
     let tables = |numbers: std::ops::Range<u128>| numbers.map(table).collect::<String>();
     let configured = |connections: &str| format!("{connections}[defaults]\nstart = \"lazy\"\n");
-    let service = Service::start(folder, "metrics = \"open\"", &configured(&(shop.clone() + &tables(1..500)))).await;
+    let service = Configuration::new().server("metrics = \"open\"").sqlite("shop", "");
+    let service = service.with(&configured(&tables(1..500))).serve().await;
     let metrics = service.get("/metrics").send().await.unwrap().text().await.unwrap();
     let open = metrics.lines().find_map(|line| line.strip_prefix("process_open_fds ")).unwrap();
     assert!(open.parse::<f64>().unwrap() < 200.0, "{open} descriptors");
@@ -184,7 +172,7 @@ async fn hundreds_that_wait_hold_nothing_and_a_reload_tells_them_apart() {
     assert_eq!((ready["status"].as_str(), states.len(), idle), (Some("ready"), 500, 499));
     // One is removed, one is changed, one is new; nobody is woken by it.
     let changed = connection(Uuid::from_u128(2), "c2", "sqlite:c2.db", "pool = 3");
-    service.configure("metrics = \"open\"", &configured(&(shop + &changed + &tables(3..501))));
+    service.configure("metrics = \"open\"", &configured(&(shop("") + &changed + &tables(3..501))));
     let (done, said) = service.reload().await;
     let report = &said["report"];
     assert!(done, "{said}");

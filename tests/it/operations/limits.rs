@@ -6,11 +6,11 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use portico_actors::error::Kind;
 use portico_actors::event::Event;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::support::app::{CONNECTION, TestApp, connection, eventually, pace, read};
+use crate::support::app::{TestApp, eventually, read};
+use crate::support::configuration::Configuration;
 use crate::support::fixture;
 use crate::support::postgres::connect as database;
 
@@ -89,8 +89,7 @@ async fn what_is_too_large_says_so_and_how_large_it_may_be() {
 async fn an_answer_that_nobody_reads_is_let_go_and_its_statement_ends() {
     let url = fixture::postgres().await;
     let server = "write_timeout = 1";
-    let app = TestApp::start_with(TempDir::new().unwrap(), server, &connection(CONNECTION, "shop", &url, "")).await;
-    app.ready().await;
+    let app = Configuration::new().server(server).connection("shop", &url, "").start().await;
     let address = app.url.strip_prefix("http://localhost").map(|port| format!("127.0.0.1{port}")).unwrap();
     let socket = TcpSocket::new_v4().unwrap();
     // So little that the kernels' buffers are soon full.
@@ -100,14 +99,12 @@ async fn an_answer_that_nobody_reads_is_let_go_and_its_statement_ends() {
     let text = query.to_string();
     socket.write_all(format!("{}\r\n{text}", head(&app, text.len())).as_bytes()).await.unwrap();
     let abandoned = |event: &Event| matches!(event, Event::CallEnded(call) if call.failure == Some(Kind::Abandoned));
-    eventually(|| app.events.lock().unwrap().iter().any(abandoned)).await;
+    eventually("the abandoned call", async || app.told(abandoned)).await;
     let watcher = database(&url).await;
     let running = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%stalled\\_marker%' \
                    AND pid <> pg_backend_pid()";
-    let mut pace = pace();
-    while watcher.query_one(running, &[]).await.unwrap().get::<_, i64>(0) != 0 {
-        pace.tick().await;
-    }
+    let gone = async || watcher.query_one(running, &[]).await.unwrap().get::<_, i64>(0) == 0;
+    eventually("the end of the statement at the server", gone).await;
     drop(socket);
 }
 
@@ -125,11 +122,8 @@ async fn no_more_is_worked_on_than_the_service_takes() {
     let app = fixture::with_server("max_calls = 2\nmetrics = \"open\"", "").await;
     let held = [hold(&app).await, hold(&app).await];
     let metrics = async || app.http.get(format!("{}/metrics", app.url)).send().await.unwrap().text().await.unwrap();
-    let mut pace = pace();
     // A call of our own would be counted too.
-    while !metrics().await.contains("\nportico_http_requests_running 2\n") {
-        pace.tick().await;
-    }
+    eventually("two running requests", async || metrics().await.contains("\nportico_http_requests_running 2\n")).await;
     let response = app.post("/api/query").json(&json!({"query": "SELECT 1"})).send().await.unwrap();
     assert_eq!((response.status().as_u16(), &response.headers()["retry-after"]), (429, &"1".parse().unwrap()));
     assert_eq!(read(response).await.1["error"]["code"], 1600);
@@ -138,12 +132,7 @@ async fn no_more_is_worked_on_than_the_service_takes() {
     let healthy = app.http.get(format!("{}/healthz", app.url)).send().await.unwrap();
     assert_eq!(healthy.status(), 200, "who looks after the service is answered");
     drop(held);
-    loop {
-        pace.tick().await;
-        if app.query(json!({"query": "SELECT 1"})).await.0 == 200 {
-            break;
-        }
-    }
+    eventually("a free place", async || app.query(json!({"query": "SELECT 1"})).await.0 == 200).await;
 }
 
 #[actix_web::test]
@@ -155,35 +144,33 @@ async fn one_caller_s_many_calls_do_not_keep_another_s_waiting() {
     let held = tokio::spawn(app.post("/api/query").json(&sleep).send());
     let running = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%fair\\_marker%' \
                    AND pid <> pg_backend_pid()";
-    let mut pace = pace();
-    while marker.query_one(running, &[]).await.unwrap().get::<_, i64>(0) != 1 {
-        pace.tick().await;
-    }
+    eventually("the statement at the server", async || {
+        marker.query_one(running, &[]).await.unwrap().get::<_, i64>(0) == 1
+    })
+    .await;
     // The writer fills the queue; of one call more, one of the writer's is refused at once.
     let many: Vec<_> = (0..5).map(|_| tokio::spawn(app.post("/api/query").json(&sleep).send())).collect();
     let busy = |event: &Event| matches!(event, Event::CallEnded(call) if call.failure == Some(Kind::Busy));
     let refused = || app.events.lock().unwrap().iter().filter(|event| busy(event)).count();
-    eventually(|| refused() == 1).await;
+    eventually("a refusal", async || refused() == 1).await;
     // The reader's first call finds a place all the same, at the cost of the writer.
     let request = app.http.post(format!("{}/api/query", app.url)).json(&json!({"query": "SELECT 1", "timeout": 300}));
     let reader = tokio::spawn(request.basic_auth(&app.reader.name, Some(&app.reader.secret)).send());
-    eventually(|| refused() == 2).await;
+    eventually("another refusal", async || refused() == 2).await;
     assert!(!reader.is_finished());
     // Of those who wait, the writer came first; then it is the reader's turn.
     held.abort();
     let mut finished = 0;
-    let mut many = many;
-    while !reader.is_finished() {
-        pace.tick().await;
+    eventually("the reader's answer", async || {
         if marker.query_one(running, &[]).await.unwrap().get::<_, i64>(0) == 1 {
             let mine = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE state = 'active' \
                         AND query LIKE '%fair\\_marker%' AND pid <> pg_backend_pid()";
             finished += marker.query(mine, &[]).await.unwrap().len();
         }
-    }
+        reader.is_finished()
+    })
+    .await;
     assert_eq!(reader.await.unwrap().unwrap().status(), 200);
     assert!(finished <= 4, "the reader waited for everybody");
-    for call in many.drain(..) {
-        call.abort();
-    }
+    many.iter().for_each(tokio::task::JoinHandle::abort);
 }

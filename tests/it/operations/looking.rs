@@ -5,9 +5,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, connection, pace};
-use crate::support::fixture;
-use crate::support::process::{Service, configure, portico};
+use crate::support::app::eventually;
+use crate::support::configuration::Configuration;
+use crate::support::process::portico;
 
 fn names(folder: &Path) -> Vec<String> {
     let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -20,9 +20,7 @@ fn names(folder: &Path) -> Vec<String> {
 #[test]
 fn commands_that_look_make_nothing() {
     for audit in ["", "[audit]\nfile = \"audit.jsonl\"\n", "[audit]\nstore = true\n"] {
-        let folder = TempDir::new().unwrap();
-        let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-        configure(folder.path(), "", &format!("{table}{audit}"));
+        let folder = Configuration::new().sqlite("shop", "").with(audit).write();
         let before = names(folder.path());
         for command in [
             "user list",
@@ -55,10 +53,8 @@ fn commands_that_look_make_nothing() {
 
 #[test]
 fn programs_are_told_of_failures_in_json() {
-    let (folder, empty) = (TempDir::new().unwrap(), TempDir::new().unwrap());
-    let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    configure(folder.path(), "", &table);
-    let broken = TempDir::new().unwrap();
+    let folder = Configuration::new().sqlite("shop", "").write();
+    let (empty, broken) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     std::fs::write(broken.path().join("config.toml"), "nonsense = 1\n").unwrap();
     for (folder, command, code) in [
         (&folder, "user list", 1),
@@ -90,11 +86,9 @@ fn programs_are_told_of_failures_in_json() {
 
 #[actix_web::test]
 async fn a_store_that_is_taken_away_is_an_outage_and_no_empty_one() {
-    let folder = TempDir::new().unwrap();
     let more = "[oauth]\ndynamic_registration = true\n[limits]\nregistrations_per_address = 1000\n\
                 [audit]\nstore = true\non_failure = \"continue\"\n";
-    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "") + more;
-    let service = Service::start(folder, "", &shop).await;
+    let service = Configuration::new().sqlite("shop", "").with(more).serve().await;
     let register = async || {
         let body = json!({"redirect_uris": ["http://localhost/x"]});
         let request = service.http.post(format!("{}/oauth/register", service.url)).json(&body);
@@ -115,10 +109,7 @@ async fn a_store_that_is_taken_away_is_an_outage_and_no_empty_one() {
     for file in files {
         drop(std::fs::rename(away.join(file), folder.join(file)));
     }
-    let mut pace = pace();
-    while register().await != 201 {
-        pace.tick().await;
-    }
+    eventually("a client to be registered", async || register().await == 201).await;
     let clients = service.run(&["client", "list", "--json"]);
     let clients: Value = serde_json::from_slice(&clients.stdout).unwrap();
     assert!(clients.as_array().unwrap().len() >= 2, "the one from before and the one from after: {clients}");

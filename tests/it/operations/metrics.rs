@@ -10,7 +10,8 @@ use portico_actors::principal::Rights;
 use secrecy::ExposeSecret;
 use serde_json::json;
 
-use crate::support::app::{CONNECTION, Caller, TestApp, connection, pace, read};
+use crate::support::app::{Caller, TestApp, awaited, eventually, read};
+use crate::support::configuration::Configuration;
 use crate::support::fixture;
 use crate::support::mcp::modern;
 use crate::support::stream::Events;
@@ -110,14 +111,10 @@ async fn calls_are_counted_by_connection_operation_and_outcome() {
     let wrong = [("grant_type", "client_credentials"), ("client_id", "x"), ("client_secret", "y")];
     assert_eq!(app.http.post(format!("{}/oauth/token", app.url)).form(&wrong).send().await.unwrap().status(), 401);
     // The event of a streamed answer is told after its last byte.
-    let mut pace = pace();
-    let samples = loop {
-        pace.tick().await;
-        let samples = samples(&app).await;
-        if samples.contains_key("portico_calls_total{connection=\"shop\",operation=\"query\",outcome=\"ok\"}") {
-            break samples;
-        }
-    };
+    let query = "portico_calls_total{connection=\"shop\",operation=\"query\",outcome=\"ok\"}";
+    let samples =
+        awaited("the event of the query", async || Some(samples(&app).await).filter(|all| all.contains_key(query)))
+            .await;
     let calls = |connection: &str, operation: &str, outcome: &str| {
         let labels = format!("connection=\"{connection}\",operation=\"{operation}\",outcome=\"{outcome}\"");
         samples.get(&format!("portico_calls_total{{{labels}}}")).copied()
@@ -158,10 +155,7 @@ async fn calls_are_counted_by_connection_operation_and_outcome() {
 #[actix_web::test]
 async fn sessions_at_the_source_and_open_streams_are_told() {
     let url = fixture::postgres().await;
-    let folder = tempfile::TempDir::new().unwrap();
-    let connections = connection(CONNECTION, "shop", &url, "pool = 3");
-    let app = TestApp::start_with(folder, "metrics = \"open\"", &connections).await;
-    app.ready().await;
+    let app = Configuration::new().server("metrics = \"open\"").connection("shop", &url, "pool = 3").start().await;
     app.rows("SELECT 1").await;
     let found = samples(&app).await;
     assert_eq!(found["portico_sessions_limit{connection=\"shop\"}"], 3.0);
@@ -169,10 +163,7 @@ async fn sessions_at_the_source_and_open_streams_are_told() {
     assert_eq!(found["portico_http_streams_open"], 0.0);
     let asked = modern(&app, &app.writer, &json!(1), "subscriptions/listen", json!({"notifications": {}}));
     let listening = Events::of(asked.send().await.unwrap());
-    let mut pace = pace();
-    while samples(&app).await["portico_http_streams_open"] != 1.0 {
-        pace.tick().await;
-    }
+    eventually("one open stream", async || samples(&app).await["portico_http_streams_open"] == 1.0).await;
     drop(listening);
 }
 
@@ -185,19 +176,14 @@ fn named(text: &str) -> BTreeSet<String> {
 #[actix_web::test]
 async fn dashboard_alerts_and_manual_name_metrics_that_there_are() {
     let url = fixture::postgres().await;
-    let folder = tempfile::TempDir::new().unwrap();
-    let app =
-        TestApp::start_with(folder, "metrics = \"open\"", &connection(CONNECTION, "shop", &url, "pool = 1")).await;
-    app.ready().await;
+    let app = Configuration::new().server("metrics = \"open\"").connection("shop", &url, "pool = 1").start().await;
     app.rows("SELECT 1").await;
-    let mut pace = pace();
-    let known = loop {
-        pace.tick().await;
-        let samples = samples(&app).await;
-        if samples.keys().any(|series| series.starts_with("portico_rows_total")) {
-            break named(&samples.keys().cloned().collect::<Vec<_>>().join("\n"));
-        }
-    };
+    let samples = awaited("the event of the query", async || {
+        let counted = |all: &BTreeMap<String, f64>| all.keys().any(|series| series.starts_with("portico_rows_total"));
+        Some(samples(&app).await).filter(counted)
+    })
+    .await;
+    let known = named(&samples.keys().cloned().collect::<Vec<_>>().join("\n"));
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     for file in ["packaging/grafana/portico.json", "packaging/prometheus/alerts.yml", "docs/operating.md"] {
         let text = std::fs::read_to_string(root.join(file)).unwrap();

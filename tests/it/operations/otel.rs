@@ -15,7 +15,8 @@ use prost::Message;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, TestApp, connection, read};
+use crate::support::app::{TestApp, read};
+use crate::support::configuration::Configuration;
 use crate::support::fixture;
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -106,9 +107,8 @@ fn caller(flags: &str) -> String {
 async fn otel_a_call_is_a_span_in_its_caller_s_trace_with_one_for_its_source() {
     let receiver = Receiver::start();
     let url = fixture::postgres().await;
-    let tables = receiver.table() + &connection(CONNECTION, "shop", &url, "trace_comments = true");
-    let app = TestApp::start(TempDir::new().unwrap(), &tables).await;
-    app.ready().await;
+    let service = Configuration::new().with(&receiver.table());
+    let app = service.connection("shop", &url, "trace_comments = true").start().await;
     let request = app.post("/api/query").header("traceparent", caller("01"));
     let (status, body) = read(request.json(&json!({"query": ASK})).send().await.unwrap()).await;
     assert_eq!(status, 200, "{body}");
@@ -213,10 +213,6 @@ async fn otel_a_receiver_that_refuses_fails_no_call() {
 
 /// A service on SQLite, with this table in its configuration.
 async fn sqlite(table: &str) -> TestApp {
-    let folder = TempDir::new().unwrap();
-    let url = fixture::sqlite(&folder, "shop.db");
-    let tables = format!("{table}{}", connection(CONNECTION, "shop", &url, "access = \"read-write\""));
-    let app = TestApp::start_with(folder, "metrics = \"open\"", &tables).await;
-    app.ready().await;
-    app
+    let service = Configuration::new().server("metrics = \"open\"").with(table);
+    service.sqlite("shop", "access = \"read-write\"").start().await
 }

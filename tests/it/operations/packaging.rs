@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use portico::config::{Config, Listen};
 
-use crate::support::app::{CONNECTION, connection};
+use crate::support::configuration::shop;
 
 /// Octets of a connection of a client at most: a head, and what TLS and a stream have.
 const CLIENT: u64 = 64 * 1024;
@@ -44,7 +44,7 @@ fn configured(more: &str) -> Config {
 #[test]
 fn the_unit_has_room_for_what_the_configuration_lets_in() {
     let unit = unit();
-    let server = configured(&connection(CONNECTION, "shop", "sqlite:shop.db", "")).server;
+    let server = configured(&shop("")).server;
     let bounds = &server.bounds;
     let budgets = bounds.max_bodies + bounds.max_answers + bounds.max_decoding + server.tasks.kept_bytes;
     let clients = number(&unit["LimitNOFILE"]);
@@ -66,7 +66,7 @@ fn relative_paths_lead_to_where_the_unit_may_write() {
     assert_eq!(unit["ProtectSystem"], "strict");
     let places = [("StateDirectory", "/var/lib"), ("RuntimeDirectory", "/run")];
     let writable: Vec<PathBuf> = places.map(|(name, above)| Path::new(above).join(&unit[name])).to_vec();
-    let more = connection(CONNECTION, "shop", "sqlite:shop.db", "") + "[audit]\nfile = \"audit.jsonl\"\n";
+    let more = shop("") + "[audit]\nfile = \"audit.jsonl\"\n";
     let plain = configured(&more);
     let text = packaged("deb/config.toml");
     // With a store that is no file, and a socket beside the port.

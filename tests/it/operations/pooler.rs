@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use crate::support::app::{TestApp, pace};
+use crate::support::app::{TestApp, eventually};
 use crate::support::fixture;
 use crate::support::mcp::modern;
 use crate::support::pgbouncer::PgBouncer;
@@ -219,11 +219,11 @@ async fn notices_reach_the_caller_whose_statement_it_is() {
 }
 
 async fn until_asleep(admin: &Client, count: i64) {
-    let mut pace = pace();
     let question = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '%pooled_nap%'";
-    while admin.query_one(question, &[]).await.unwrap().get::<_, i64>(0) != count {
-        pace.tick().await;
-    }
+    eventually(&format!("{count} naps at the server"), async || {
+        admin.query_one(question, &[]).await.unwrap().get::<_, i64>(0) == count
+    })
+    .await;
 }
 
 #[actix_web::test]
@@ -270,10 +270,7 @@ async fn texts_are_read_alike_in_every_transaction() {
     let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
         WHERE datname = current_database() AND pid <> pg_backend_pid()";
     admin.batch_execute(cut).await.unwrap();
-    let mut pace = pace();
-    while app.query(json!({"query": "SELECT 1"})).await.0 != 200 {
-        pace.tick().await;
-    }
+    eventually("an answer by new sessions", async || app.query(json!({"query": "SELECT 1"})).await.0 == 200).await;
     app.rows("INSERT INTO texts VALUES ('a\\b') RETURNING a").await;
     assert_eq!(app.rows("SELECT a, length(a) FROM texts").await, json!([["a\\b", 3]]));
 }

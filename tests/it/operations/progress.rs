@@ -13,10 +13,11 @@ use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio::time::{Instant, timeout};
 
 use crate::operations::fairness::{ask, both_doors};
-use crate::support::app::{CONNECTION, connection, pace, read, within};
+use crate::support::app::{CONNECTION, PACE, eventually, read, within};
+use crate::support::configuration::{BOTH_DOORS, Configuration, connection};
 use crate::support::fixture;
 use crate::support::postgres::connect;
-use crate::support::process::Service;
+use crate::support::service::Service;
 use crate::support::tls::{Authority, TLS};
 
 trait Socket: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -41,11 +42,11 @@ struct Doors {
 
 impl Doors {
     async fn open(server: &str, table: &str) -> Self {
-        let listen = "listen = [\"127.0.0.1:0\", \"unix:portico.sock\"]";
-        let plain = Service::start(TempDir::new().unwrap(), &format!("{listen}\n{server}"), table).await;
-        let (folder, authority) = (TempDir::new().unwrap(), Authority::new("own"));
-        authority.sign(folder.path(), "server");
-        let secured = Service::start(folder, &format!("{server}\n{TLS}"), table).await;
+        let plain = Configuration::new().server(BOTH_DOORS).server(server).with(table).serve().await;
+        let secured = Configuration::new().server(server).server(TLS).with(table);
+        let authority = Authority::new("own");
+        authority.sign(secured.path(), "server");
+        let secured = secured.serve().await;
         Self { plain, secured, authority }
     }
 
@@ -110,7 +111,7 @@ async fn rest(socket: Box<dyn Socket>, drip: &[u8]) -> String {
         }
     };
     let dripping = Box::pin(async {
-        let mut pace = pace();
+        let mut pace = tokio::time::interval(PACE);
         for octet in drip.iter().cycle().take(if drip.is_empty() { 0 } else { usize::MAX }) {
             pace.tick().await;
             if to.write_all(&[*octet]).await.is_err() {
@@ -229,10 +230,7 @@ async fn sessions(watcher: &tokio_postgres::Client, marker: &str) -> i64 {
 
 /// Waits until the session of `marker` is free, which is not before its time and not long after.
 async fn until_free(watcher: &tokio_postgres::Client, marker: &str, begun: Instant) {
-    let mut pace = pace();
-    while sessions(watcher, marker).await != 0 {
-        pace.tick().await;
-    }
+    eventually("the end of the statement", async || sessions(watcher, marker).await == 0).await;
     let took = begun.elapsed();
     assert!(took < PATIENCE + FREE, "{marker}: {took:?}");
 }
@@ -258,10 +256,10 @@ async fn an_answer_that_nobody_takes_ends_and_its_session_is_free_on_every_trans
         assert_eq!(sessions(&watcher, &marker).await, 1);
         until_free(&watcher, &marker, begun).await;
         // Nobody is there any more who would take what the client sends.
-        let mut pace = pace();
-        while within("a write", async { socket.write_all(b"\n").await.and(socket.flush().await) }).await.is_ok() {
-            pace.tick().await;
-        }
+        eventually("the connection to be closed", async || {
+            within("a write", async { socket.write_all(b"\n").await.and(socket.flush().await) }).await.is_err()
+        })
+        .await;
     }
 }
 
@@ -325,14 +323,9 @@ async fn an_idle_connection_has_one_descriptor() {
             read_to(&mut socket, ALIVE, 1).await;
             held.push(socket);
         }
-        let mut pace = pace();
-        while service.sockets() != before + MANY {
-            pace.tick().await;
-        }
+        eventually("the service to have all sockets", async || service.sockets() == before + MANY).await;
         drop(held);
-        while service.sockets() != before {
-            pace.tick().await;
-        }
+        eventually("the service to have no socket of ours", async || service.sockets() == before).await;
     }
 }
 

@@ -6,32 +6,23 @@ use std::process::Command;
 
 use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
 use serde_json::json;
-use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, DEADLINE, connection, pace, read};
+use crate::support::app::{DEADLINE, awaited, eventually, read};
+use crate::support::configuration::Configuration;
 use crate::support::fixture;
-use crate::support::process::Service;
 use crate::support::proxy::ChaosProxy;
 
 #[actix_web::test]
 async fn where_no_descriptors_are_left_readiness_and_log_say_so() {
-    let folder = TempDir::new().unwrap();
-    let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    let mut service = Service::start(folder, "", &table).await;
+    let mut service = Configuration::new().sqlite("shop", "").serve().await;
     let ready = async || read(service.get("/readyz").send().await.unwrap()).await;
     assert_eq!(ready().await.0, 200);
     // As many as are open, and none beside them. The process may raise it again up to what it may have.
     let most = getrlimit(Resource::Nofile).maximum;
     let least = Rlimit { current: Some(service.census().descriptors as u64), maximum: most };
     let was = prlimit(Some(service.id()), Resource::Nofile, least).unwrap();
-    let mut pace = pace();
-    let told = loop {
-        pace.tick().await;
-        let (status, told) = ready().await;
-        if status == 503 {
-            break told;
-        }
-    };
+    let (_, told) =
+        awaited("the want of descriptors", async || Some(ready().await).filter(|(status, _)| *status == 503)).await;
     assert_eq!(
         (&told["status"], &told["reason"]),
         (&json!("unavailable"), &json!("there are no file descriptors left"))
@@ -55,10 +46,10 @@ async fn where_no_descriptors_are_left_readiness_and_log_say_so() {
 async fn where_clients_have_all_that_they_may_sources_still_reconnect() {
     let url = fixture::postgres().await;
     let proxy = ChaosProxy::start(&url, true).await;
-    let table = connection(CONNECTION, "shop", &proxy.url(&url), "connect_timeout = 2");
     let mut command = Command::new("prlimit");
     command.args(["--nofile=300:300", env!("CARGO_BIN_EXE_portico")]);
-    let mut service = Service::start_by(TempDir::new().unwrap(), "", &table, command).await;
+    let service = Configuration::new().connection("shop", &proxy.url(&url), "connect_timeout = 2");
+    let mut service = service.serve_by(command).await;
     let said = service.seen().iter().any(|line| line.contains("raise LimitNOFILE= for more"));
     if !said {
         service.line("raise LimitNOFILE= for more").await;
@@ -73,15 +64,10 @@ async fn where_clients_have_all_that_they_may_sources_still_reconnect() {
         })
         .collect();
     proxy.break_up();
-    let mut pace = pace();
     // Every session is lost, and on the connection that is there already somebody is told so.
-    while service.query("SELECT 1").await.0 != 503 {
-        pace.tick().await;
-    }
+    eventually("the loss of the sessions", async || service.query("SELECT 1").await.0 == 503).await;
     proxy.restore();
-    while service.query("SELECT 1").await.0 != 200 {
-        pace.tick().await;
-    }
+    eventually("the connection to be back", async || service.query("SELECT 1").await.0 == 200).await;
     let (status, told) = read(service.get("/readyz").send().await.unwrap()).await;
     assert_eq!(status, 200, "{told}");
     assert!(service.census().descriptors < 300);

@@ -9,9 +9,9 @@ use portico_actors::principal::{Rights, Scope};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, OTHER, callers, connection, pace};
-use crate::support::fixture;
-use crate::support::process::{Service, configure, portico};
+use crate::support::app::{OTHER, awaited, callers};
+use crate::support::configuration::{Configuration, configure};
+use crate::support::process::portico;
 
 /// Whether it exits well, and the findings that are not.
 fn doctor(folder: &Path) -> (bool, Vec<(String, String, String)>) {
@@ -36,9 +36,7 @@ fn chmod(path: &Path, mode: u32) {
 
 #[actix_web::test]
 async fn the_doctor_finds_nothing_wrong_with_a_service_that_is_well() {
-    let folder = TempDir::new().unwrap();
-    let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    let mut service = Service::start(folder, "", &table).await;
+    let mut service = Configuration::new().sqlite("shop", "").serve().await;
     let folder = service.folder.path();
     let (well, findings) = doctor(folder);
     // How many descriptors the machine of a test allows is not the test's to say.
@@ -55,21 +53,16 @@ async fn the_doctor_finds_nothing_wrong_with_a_service_that_is_well() {
 
 #[actix_web::test]
 async fn health_and_the_doctor_say_why_no_call_would_be_taken() {
-    let folder = TempDir::new().unwrap();
-    std::os::unix::fs::symlink("/dev/full", folder.path().join("audit.jsonl")).unwrap();
-    let table =
-        connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "") + "[audit]\nfile = \"audit.jsonl\"\n";
-    let service = Service::start(folder, "", &table).await;
+    let service = Configuration::new().sqlite("shop", "").with("[audit]\nfile = \"audit.jsonl\"");
+    std::os::unix::fs::symlink("/dev/full", service.path().join("audit.jsonl")).unwrap();
+    let service = service.serve().await;
     let folder = service.folder.path();
     // The trail tells of the start, and finds that it cannot.
-    let mut pace = pace();
-    let answer = loop {
-        pace.tick().await;
-        let health = portico(folder, &["health", "--json"]);
-        if !health.status.success() {
-            break serde_json::from_slice::<Value>(&health.stdout).unwrap();
-        }
-    };
+    let health = awaited("the service to tell of it", async || {
+        Some(portico(folder, &["health", "--json"])).filter(|health| !health.status.success())
+    })
+    .await;
+    let answer: Value = serde_json::from_slice(&health.stdout).unwrap();
     assert!(answer["ok"] == false && answer["message"].as_str().unwrap().contains("audit trail"), "{answer}");
     let (well, findings) = doctor(folder);
     let service_s = findings.iter().find(|(_, subject, _)| subject == "service");
@@ -78,9 +71,7 @@ async fn health_and_the_doctor_say_why_no_call_would_be_taken() {
 
 #[actix_web::test]
 async fn health_waits_for_no_process_that_does_not_answer() {
-    let folder = TempDir::new().unwrap();
-    let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    let service = Service::start(folder, "", &table).await;
+    let service = Configuration::new().sqlite("shop", "").serve().await;
     service.signal("STOP");
     let health = portico(service.folder.path(), &["health", "--json"]);
     let answer: Value = serde_json::from_slice(&health.stdout).unwrap();
@@ -91,16 +82,13 @@ async fn health_waits_for_no_process_that_does_not_answer() {
 
 #[actix_web::test]
 async fn the_doctor_says_what_is_wrong_and_what_to_do() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let server = format!("listen = \"{}\"\npublic_url = \"http://data.example.org\"", taken.local_addr().unwrap());
-    let text = format!(
-        "[server]\n{server}\n[store]\nurl = \"sqlite:portico.db\"\n{}",
-        connection(CONNECTION, "shop", "postgres://app:hunter2@127.0.0.1:1/none", "connect_timeout = 1")
-    );
+    let service = Configuration::new().server(&server);
+    let url = "postgres://app:hunter2@127.0.0.1:1/none";
+    let folder = service.connection("shop", url, "connect_timeout = 1").write();
+    let path = folder.path();
     let config = path.join("config.toml");
-    std::fs::write(&config, text).unwrap();
     chmod(&config, 0o644);
     let (well, findings) = doctor(path);
     let found = |subject: &str, part: &str| {
@@ -137,7 +125,7 @@ async fn the_doctor_says_what_is_wrong_and_what_to_do() {
         let (_, findings) = doctor(path);
         assert!(findings.iter().any(|(.., message)| message.contains("its folder to user 65534")), "{findings:?}");
     }
-    configure(path, "listen = \"nowhere\"", "");
+    configure(path, None, "listen = \"nowhere\"", "");
     let (well, findings) = doctor(path);
     let placed = findings.iter().any(|(.., message)| message.starts_with("line 3: server.listen: "));
     assert!(!well && placed, "{findings:?}");
@@ -145,9 +133,8 @@ async fn the_doctor_says_what_is_wrong_and_what_to_do() {
 
 #[test]
 fn the_doctor_lists_what_an_older_program_made_without_a_note_of_its_origin() {
-    let folder = TempDir::new().unwrap();
+    let folder = Configuration::new().sqlite("shop", "").write();
     let path = folder.path();
-    configure(path, "", &connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), ""));
     let mut store = Store::open(path.join("portico.db")).unwrap();
     let local = NewUser { email: "local@example.com".to_owned(), rights: Rights::only([OTHER], Scope::Admin) };
     store.add_user(local).unwrap();

@@ -8,13 +8,14 @@ use std::process::{Command, Stdio};
 
 use reqwest::Version;
 use serde_json::json;
-use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, connection, pace, read};
+use crate::support::app::{client, eventually, read};
+use crate::support::configuration::{BOTH_DOORS, Configuration, shop};
 use crate::support::fixture;
 use crate::support::mcp::ENDLESS;
 use crate::support::postgres::connect;
-use crate::support::process::Service;
+use crate::support::process::{Running, portico};
+use crate::support::service::Service;
 use crate::support::tls::{Authority, TLS};
 use portico_actors::event::Event;
 
@@ -29,11 +30,10 @@ async fn secured(service: &Service, client: &reqwest::Client) -> Result<Version,
 
 #[actix_web::test]
 async fn tls_speaks_http2_and_takes_renewed_certificates() {
-    let folder = TempDir::new().unwrap();
+    let service = Configuration::new().server(TLS).sqlite("shop", "");
     let (first, second) = (Authority::new("first"), Authority::new("second"));
-    first.sign(folder.path(), "server");
-    let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    let service = Service::start(folder, TLS, &table).await;
+    first.sign(service.path(), "server");
+    let service = service.serve().await;
     assert_eq!(secured(&service, &first.client(None)).await.unwrap(), Version::HTTP_2);
     for path in ["/healthz", "/api/tables"] {
         let head = first.client(None).head(format!("https://localhost:{}{path}", service.port()));
@@ -58,21 +58,21 @@ async fn tls_speaks_http2_and_takes_renewed_certificates() {
     assert!(secured(&service, &second.client(None)).await.is_ok());
     assert!(secured(&service, &first.client(None)).await.is_err());
     // Whether there is TLS belongs to the listener.
-    service.configure("", &table);
+    service.configure("", &shop(""));
     let (done, said) = service.reload().await;
     assert!(!done && said["problems"][0]["key"] == "server.tls.certificate", "{said}");
 }
 
 #[actix_web::test]
 async fn a_client_certificate_is_demanded_where_it_is_configured() {
-    let folder = TempDir::new().unwrap();
+    let service = Configuration::new().server(TLS).server("client_ca = \"ca.pem\"").sqlite("shop", "");
+    let folder = service.path();
     let (own, foreign) = (Authority::new("own"), Authority::new("foreign"));
-    own.sign(folder.path(), "server");
-    own.sign(folder.path(), "client");
-    foreign.sign(folder.path(), "stranger");
-    std::fs::write(folder.path().join("ca.pem"), own.0.pem()).unwrap();
-    let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    let service = Service::start(folder, &format!("{TLS}client_ca = \"ca.pem\""), &table).await;
+    own.sign(folder, "server");
+    own.sign(folder, "client");
+    foreign.sign(folder, "stranger");
+    std::fs::write(folder.join("ca.pem"), own.0.pem()).unwrap();
+    let service = service.serve().await;
     let folder = service.folder.path();
     // A session that ended is one that could be taken up again.
     let known = own.speaking(Some((folder, "client")), &[b"http/1.1"]);
@@ -94,10 +94,10 @@ async fn a_client_certificate_is_demanded_where_it_is_configured() {
 #[actix_web::test]
 async fn who_leaves_behind_tls_or_gives_up_an_http2_stream_cancels_the_statement() {
     let url = fixture::postgres().await;
-    let folder = TempDir::new().unwrap();
+    let service = Configuration::new().server(TLS).connection("shop", &url, "");
     let authority = Authority::new("own");
-    authority.sign(folder.path(), "server");
-    let service = Service::start(folder, TLS, &connection(CONNECTION, "shop", &url, "")).await;
+    authority.sign(service.path(), "server");
+    let service = service.serve().await;
     let client = authority.client(None);
     assert_eq!(secured(&service, &client).await.unwrap(), Version::HTTP_2);
     let plain = authority.speaking(None, &[b"http/1.1"]);
@@ -112,10 +112,10 @@ async fn who_leaves_behind_tls_or_gives_up_an_http2_stream_cancels_the_statement
     let source = connect(&url).await;
     let until = async |marker: &str, count: i64| {
         let query = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND query LIKE $1";
-        let mut pace = pace();
-        while source.query_one(query, &[&format!("%{marker}%")]).await.unwrap().get::<_, i64>(0) != count {
-            pace.tick().await;
-        }
+        eventually(&format!("{count} statements with {marker} at the server"), async || {
+            source.query_one(query, &[&format!("%{marker}%")]).await.unwrap().get::<_, i64>(0) == count
+        })
+        .await;
     };
     until("h2_given_up", 1).await;
     until("h2_other", 1).await;
@@ -132,12 +132,10 @@ async fn who_leaves_behind_tls_or_gives_up_an_http2_stream_cancels_the_statement
 
 #[actix_web::test]
 async fn a_unix_socket_serves_and_notices_who_leaves() {
-    let folder = TempDir::new().unwrap();
-    let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
+    let service = Configuration::new().server(BOTH_DOORS).server("trusted_proxies = [\"unix\"]").sqlite("shop", "");
     // What a process left behind is in nobody's way.
-    drop(UnixListener::bind(folder.path().join("portico.sock")).unwrap());
-    let listen = "listen = [\"127.0.0.1:0\", \"unix:portico.sock\"]\ntrusted_proxies = [\"unix\"]";
-    let mut service = Service::start(folder, listen, &table).await;
+    drop(UnixListener::bind(service.path().join("portico.sock")).unwrap());
+    let mut service = service.serve().await;
     let path = service.folder.path().join("portico.sock");
     let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o666, "who may connect is for the folder to say, as for a port it is for nobody");
@@ -170,9 +168,7 @@ async fn a_unix_socket_serves_and_notices_who_leaves() {
 
 #[actix_web::test]
 async fn sockets_of_the_service_manager_are_served() {
-    let folder = TempDir::new().unwrap();
-    let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    crate::support::process::configure(folder.path(), "listen = \"203.0.113.1:1\"", &table);
+    let folder = Configuration::new().server("listen = \"203.0.113.1:1\"").sqlite("shop", "").write();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     // As the manager does it: the socket is descriptor 3, and the process knows its own number.
@@ -181,14 +177,13 @@ async fn sockets_of_the_service_manager_are_served() {
         inherit(&listener),
         env!("CARGO_BIN_EXE_portico")
     );
-    let child =
-        Command::new("bash").args(["-c", &script]).current_dir(folder.path()).stderr(Stdio::null()).spawn().unwrap();
+    let mut command = Command::new("bash");
+    let mut served = Running::begin(command.args(["-c", &script]).current_dir(folder.path()).stderr(Stdio::piped()));
     // Connections wait in the socket's queue until the service takes them.
-    let http = reqwest::Client::builder().no_proxy().read_timeout(std::time::Duration::from_secs(120)).build().unwrap();
-    let alive = http.get(format!("http://127.0.0.1:{port}/healthz")).send().await.unwrap();
+    let alive = client().get(format!("http://127.0.0.1:{port}/healthz")).send().await.unwrap();
     assert_eq!(alive.status(), 200);
-    Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
-    assert!(crate::support::process::output(child).status.success());
+    served.signal("TERM");
+    assert!(served.ended().await.success());
 }
 
 /// A descriptor of the listener that a child process gets.
@@ -214,15 +209,14 @@ async fn only_a_trusted_proxy_tells_where_a_request_comes_from() {
             .filter_map(|event| if let Event::CallEnded(call) = event { Some(call.client) } else { None })
             .collect()
     };
-    crate::support::app::eventually(|| !seen().is_empty()).await;
+    crate::support::app::eventually("the event of the refusal", async || !seen().is_empty()).await;
     assert_eq!(seen(), [Some("127.0.0.1".parse().unwrap())], "a forged header was believed");
 }
 
 #[actix_web::test]
 async fn whom_to_believe_changes_with_a_reload() {
-    let folder = TempDir::new().unwrap();
-    let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    let mut service = Service::start(folder, "trusted_proxies = [\"127.0.0.0/8\"]", &table).await;
+    let mut service =
+        Configuration::new().server("trusted_proxies = [\"127.0.0.0/8\"]").sqlite("shop", "").serve().await;
     let request = async |service: &Service| {
         let forwarded = "6.6.6.6, 192.0.2.7, 127.0.0.9";
         let request = service.post("/api/query").header("x-forwarded-for", forwarded);
@@ -231,7 +225,7 @@ async fn whom_to_believe_changes_with_a_reload() {
     request(&service).await;
     let line = service.line("what=/api/query").await;
     assert!(line.contains(" client=192.0.2.7 "), "{line}");
-    service.configure("", &table);
+    service.configure("", &shop(""));
     assert!(service.reload().await.0);
     request(&service).await;
     let line = service.line("what=/api/query").await;
@@ -240,11 +234,9 @@ async fn whom_to_believe_changes_with_a_reload() {
 
 #[actix_web::test]
 async fn a_unix_socket_never_takes_the_place_of_a_file() {
-    let folder = TempDir::new().unwrap();
+    let folder = Configuration::new().server("listen = \"unix:precious\"").sqlite("shop", "").write();
     std::fs::write(folder.path().join("precious"), "data").unwrap();
-    let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    crate::support::process::configure(folder.path(), "listen = \"unix:precious\"", &table);
-    let output = crate::support::process::portico(folder.path(), &["serve"]);
+    let output = portico(folder.path(), &["serve"]);
     let words = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && words.contains("precious cannot be listened on"), "{words}");
     assert_eq!(std::fs::read_to_string(folder.path().join("precious")).unwrap(), "data");

@@ -1,36 +1,28 @@
 //! The log of a running service: whoever reads it, or does not, neither stops nor fills anything.
 
 use serde_json::json;
-use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, connection, pace};
-use crate::support::fixture;
+use crate::support::app::eventually;
+use crate::support::configuration::Configuration;
 use crate::support::mcp::ENDLESS;
-use crate::support::process::Service;
+use crate::support::service::Service;
 
 /// A service that writes much for each request.
 async fn talkative() -> Service {
-    let folder = TempDir::new().unwrap();
-    let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    Service::start_in(
-        folder,
-        "metrics = \"open\"\nshutdown_timeout = 3600",
-        &table,
-        &[("RUST_LOG", "trace".to_owned())],
-    )
-    .await
+    let service = Configuration::new().server("metrics = \"open\"\nshutdown_timeout = 3600").sqlite("shop", "");
+    service.serve_with(&[("RUST_LOG", "trace")]).await
 }
 
 /// Asks until lines had to be dropped: the pipe is full, and so is the queue.
 async fn until_full(service: &Service) {
-    let mut pace = pace();
-    while dropped(service).await == 0 {
-        pace.tick().await;
+    eventually("lines to be dropped", async || {
         let asked = (0..8).map(|_| service.query("SELECT count(*) FROM orders"));
         for (status, answer) in futures_util::future::join_all(asked).await {
             assert_eq!(status, 200, "{answer}");
         }
-    }
+        dropped(service).await != 0
+    })
+    .await;
 }
 
 /// How many lines were dropped, as the metrics tell it.
@@ -73,14 +65,10 @@ async fn a_log_that_nobody_reads_does_not_keep_the_second_signal() {
     let unread = service.leave_unread().await;
     until_full(&service).await;
     let endless = tokio::spawn(service.post("/api/query").json(&json!({"query": ENDLESS, "timeout": 300})).send());
-    let mut pace = pace();
-    while !text(&service, "portico_calls_running{connection=\"shop\"}").await.starts_with('1') {
-        pace.tick().await;
-    }
+    let running = "portico_calls_running{connection=\"shop\"}";
+    eventually("the call to run", async || text(&service, running).await.starts_with('1')).await;
     service.signal("INT");
-    while service.get("/readyz").send().await.unwrap().status() != 503 {
-        pace.tick().await;
-    }
+    eventually("the service to be ending", async || service.get("/readyz").send().await.unwrap().status() == 503).await;
     service.signal("TERM");
     assert_eq!(service.over().await.code(), Some(143));
     drop((unread, endless));
@@ -89,9 +77,7 @@ async fn a_log_that_nobody_reads_does_not_keep_the_second_signal() {
 #[actix_web::test]
 async fn what_strangers_are_refused_is_summed_up_and_cut() {
     const REQUESTS: usize = 2_000;
-    let folder = TempDir::new().unwrap();
-    let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    let mut service = Service::start(folder, "", &table).await;
+    let mut service = Configuration::new().sqlite("shop", "").serve().await;
     let long = format!("{}/nothing/{}", service.url, "x%22".repeat(7_500));
     assert_eq!(service.http.get(&long).send().await.unwrap().status(), 404);
     for _ in 1..REQUESTS {

@@ -1,20 +1,21 @@
 //! What the service manager is told, and what it hands over: the tests stand in for it.
 
 use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, DEADLINE, connection, pace};
+use crate::support::app::{DEADLINE, eventually};
+use crate::support::configuration::Configuration;
 use crate::support::fixture;
-use crate::support::process::Service;
 
 /// The manager's end of the notification socket.
 struct Manager(UnixDatagram);
 
 impl Manager {
-    fn listen(folder: &TempDir) -> (Self, String) {
-        let path = folder.path().join("notify");
+    fn listen(folder: &Path) -> (Self, String) {
+        let path = folder.join("notify");
         (Self(UnixDatagram::bind(&path).unwrap()), path.display().to_string())
     }
 
@@ -47,11 +48,9 @@ impl Manager {
 
 #[actix_web::test]
 async fn the_manager_is_told_of_start_reload_life_and_end() {
-    let folder = TempDir::new().unwrap();
-    let away = connection(CONNECTION, "shop", "sqlite:not-there.db", "");
-    let (manager, path) = Manager::listen(&folder);
-    let environment = [("NOTIFY_SOCKET", path), ("WATCHDOG_USEC", "20000000".to_owned())];
-    let mut service = Service::start_in(folder, "", &away, &environment).await;
+    let service = Configuration::new().connection("shop", "sqlite:not-there.db", "");
+    let (manager, path) = Manager::listen(service.path());
+    let mut service = service.serve_with(&[("NOTIFY_SOCKET", &path), ("WATCHDOG_USEC", "20000000")]).await;
     let ready = manager.told("READY=1").await;
     assert!(ready.contains(&"STATUS=0 of 1 connections up; shop down".to_owned()), "{ready:?}");
     manager.told("WATCHDOG=1").await;
@@ -67,12 +66,10 @@ async fn the_manager_is_told_of_start_reload_life_and_end() {
 
 #[actix_web::test]
 async fn the_watchdog_is_fed_while_the_store_is_locked_and_strangers_wait() {
-    let folder = TempDir::new().unwrap();
-    let more = "[oauth]\ndynamic_registration = true\n[limits]\nregistrations_per_address = 1000\n";
-    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "") + more;
-    let (manager, path) = Manager::listen(&folder);
-    let environment = [("NOTIFY_SOCKET", path), ("WATCHDOG_USEC", "4000000".to_owned())];
-    let service = Service::start_in(folder, "metrics = \"open\"", &shop, &environment).await;
+    let more = "[oauth]\ndynamic_registration = true\n[limits]\nregistrations_per_address = 1000";
+    let service = Configuration::new().server("metrics = \"open\"").sqlite("shop", "").with(more);
+    let (manager, path) = Manager::listen(service.path());
+    let service = service.serve_with(&[("NOTIFY_SOCKET", &path), ("WATCHDOG_USEC", "4000000")]).await;
     let lock = rusqlite::Connection::open(service.folder.path().join("portico.db")).unwrap();
     lock.execute_batch("BEGIN IMMEDIATE").unwrap();
     // Some of them wait for the store's writer, one behind the other; the others are refused at once.
@@ -81,15 +78,12 @@ async fn the_watchdog_is_fed_while_the_store_is_locked_and_strangers_wait() {
         tokio::spawn(service.http.post(format!("{}/oauth/register", service.url)).json(&body).send())
     };
     let waiting: Vec<_> = (0..30).map(|_| register()).collect();
-    let mut pace = pace();
     let failures = async || {
         let text = service.get("/metrics").send().await.unwrap().text().await.unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix("portico_store_failures_total ")).map(str::to_owned);
         line.unwrap().parse::<u64>().unwrap()
     };
-    while failures().await == 0 {
-        pace.tick().await;
-    }
+    eventually("the store to fail", async || failures().await != 0).await;
     manager.forget();
     let mut later = Vec::new();
     for _ in 0..3 {
@@ -111,10 +105,9 @@ async fn the_watchdog_is_fed_while_the_store_is_locked_and_strangers_wait() {
 
 #[actix_web::test]
 async fn a_refused_reload_ends_ready_and_says_so() {
-    let folder = TempDir::new().unwrap();
-    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    let (manager, path) = Manager::listen(&folder);
-    let service = Service::start_in(folder, "", &shop, &[("NOTIFY_SOCKET", path)]).await;
+    let service = Configuration::new().sqlite("shop", "");
+    let (manager, path) = Manager::listen(service.path());
+    let service = service.serve_with(&[("NOTIFY_SOCKET", &path)]).await;
     manager.told("READY=1").await;
     std::fs::write(service.folder.path().join("config.toml"), "nonsense").unwrap();
     service.signal("HUP");
@@ -126,11 +119,10 @@ async fn a_refused_reload_ends_ready_and_says_so() {
 #[actix_web::test]
 async fn credentials_are_read_from_their_folder_and_read_again() {
     let folder = TempDir::new().unwrap();
-    let url = fixture::sqlite(&folder, "shop.db");
+    let (url, path) = (fixture::sqlite(&folder, "shop.db"), folder.path().to_str().unwrap().to_owned());
     std::fs::write(folder.path().join("database"), format!("{url}\n")).unwrap();
-    let table = connection(CONNECTION, "shop", "${credential:database}", "");
-    let environment = [("CREDENTIALS_DIRECTORY", folder.path().display().to_string())];
-    let service = Service::start_in(folder, "", &table, &environment).await;
+    let service = Configuration::in_folder(folder).connection("shop", "${credential:database}", "");
+    let service = service.serve_with(&[("CREDENTIALS_DIRECTORY", &path)]).await;
     assert_eq!(service.query("SELECT count(*) FROM customers").await.0, 200);
     // Who manages users needs no credential of the service's.
     assert!(service.run(&["user", "list"]).status.success());

@@ -5,12 +5,11 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use serde_json::json;
-use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, OTHER, connection, pace, read};
+use crate::support::app::{CONNECTION, OTHER, eventually, read};
+use crate::support::configuration::{Configuration, configure, connection, shop};
 use crate::support::fixture;
 use crate::support::postgres::connect;
-use crate::support::process::Service;
 
 const TOOL: &str = r#"[[connections.tools]]
 name = "one"
@@ -24,15 +23,13 @@ text = "Say hello."
 
 #[actix_web::test]
 async fn connections_are_added_changed_and_removed_and_listeners_are_told() {
-    let folder = TempDir::new().unwrap();
-    let (shop, archive) = (fixture::sqlite(&folder, "shop.db"), fixture::sqlite(&folder, "archive.db"));
-    let before = connection(CONNECTION, "shop", &shop, "");
-    let service = Service::start(folder, "", &before).await;
+    let service = Configuration::new().sqlite("shop", "").serve().await;
+    let archive = fixture::sqlite(&service.folder, "archive.db");
     let (done, said) = service.reload().await;
     assert!(done && said["message"] == "no connection has changed", "{said}");
     let mut events = service.listen().await;
     // What is only offered concerns no source.
-    let offered = connection(CONNECTION, "shop", &shop, TOOL);
+    let offered = shop(TOOL);
     let beside = connection(OTHER, "archive", &archive, "");
     service.configure("", &(offered + &beside));
     let (done, said) = service.reload().await;
@@ -44,7 +41,7 @@ async fn connections_are_added_changed_and_removed_and_listeners_are_told() {
     told.sort_by_key(ToString::to_string);
     assert_eq!(told, ["notifications/prompts/list_changed", "notifications/tools/list_changed"]);
     // What hides a table is the source's matter.
-    let hidden = connection(CONNECTION, "shop", &shop, &format!("{TOOL}[connections.hidden]\ntables = [\"orders\"]"));
+    let hidden = shop(&format!("{TOOL}[connections.hidden]\ntables = [\"orders\"]"));
     // The actor that was not restarted knows the new name.
     let arguments = json!({"query": "SELECT * FROM archive.main.orders"});
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "execute_select", "arguments": arguments}});
@@ -69,31 +66,28 @@ async fn connections_are_added_changed_and_removed_and_listeners_are_told() {
 
 #[actix_web::test]
 async fn a_bad_file_changes_nothing_and_says_why() {
-    let folder = TempDir::new().unwrap();
-    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    let service = Service::start(folder, "max_body = 2048", &shop).await;
-    let write = |server: &str, connections: &str| {
-        crate::support::process::configure(service.folder.path(), server, connections);
-    };
+    let service = Configuration::new().server("max_body = 2048").sqlite("shop", "").serve().await;
+    let write = |server: &str, tables: &str| configure(service.folder.path(), None, server, tables);
+    let unchanged = shop("");
     let long = json!({"query": format!("SELECT 1 -- {}", "x".repeat(3000))});
     for (server, more, key, line) in [
         ("max_body = 4096", "acess = 1", "connections[0].acess", 12),
         ("max_body = 4096\nlisten = \"127.0.0.1:1\"", "", "server.listen", 4),
         ("max_body = 4096\npublic_url2 = 1", "", "server.public_url2", 5),
     ] {
-        write(server, &format!("{shop}{more}"));
+        write(server, &format!("{unchanged}{more}"));
         let (done, said) = service.reload().await;
         let problem = &said["problems"][0];
         assert!(!done && problem["key"] == key && problem["line"] == line, "{said}");
         let response = service.post("/api/query").json(&long).send().await.unwrap();
         assert_eq!(response.status(), 413, "a part of a refused file is in force");
     }
-    write("max_body = 4096", &shop);
+    write("max_body = 4096", &unchanged);
     assert!(service.reload().await.0);
     let response = service.post("/api/query").json(&long).send().await.unwrap();
     assert_eq!(response.status(), 200);
     // For people: the place first, then what to do.
-    write("max_body = 5", &shop);
+    write("max_body = 5", &unchanged);
     let output = service.run(&["reload"]);
     let words = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && words.contains("line 4: server.max_body: "), "{words}");
@@ -103,9 +97,7 @@ async fn a_bad_file_changes_nothing_and_says_why() {
 
 #[actix_web::test]
 async fn a_hangup_reloads_and_nobody_to_ask_is_said() {
-    let folder = TempDir::new().unwrap();
-    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    let mut service = Service::start(folder, "", &shop).await;
+    let mut service = Configuration::new().sqlite("shop", "").serve().await;
     service.configure("", &connection(CONNECTION, "store", &fixture::sqlite(&service.folder, "s2.db"), ""));
     service.signal("HUP");
     service.line("reloaded; restarted: store").await;
@@ -120,9 +112,7 @@ async fn a_hangup_reloads_and_nobody_to_ask_is_said() {
 
 #[actix_web::test]
 async fn a_reload_says_how_many_grants_it_shuts_out() {
-    let folder = TempDir::new().unwrap();
-    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    let mut service = Service::start(folder, "", &shop).await;
+    let mut service = Configuration::new().sqlite("shop", "").serve().await;
     let raw = rusqlite::Connection::open(service.folder.path().join("portico.db")).unwrap();
     raw.execute_batch(
         "INSERT INTO grants (id, user_id, client_id, client_name, scope, connections, created_at, expires_at, used_at)
@@ -131,7 +121,7 @@ async fn a_reload_says_how_many_grants_it_shuts_out() {
     )
     .unwrap();
     assert_eq!(service.reload().await.1["report"]["shutOut"], 0);
-    service.configure("", &format!("{shop}\n[oauth]\nclient_documents = false\n"));
+    service.configure("", &format!("{}\n[oauth]\nclient_documents = false\n", shop("")));
     let (done, said) = service.reload().await;
     assert!(done && said["report"]["shutOut"] == 1, "{said}");
     assert!(said["message"].as_str().unwrap().contains("1 grants are of clients"), "{said}");
@@ -144,14 +134,14 @@ async fn calls_that_run_end_on_the_old_settings() {
     let lock = connect(&url).await;
     lock.batch_execute("SELECT pg_advisory_lock(77)").await.unwrap();
     let table = |more: &str| connection(CONNECTION, "shop", &url, more);
-    let service = Service::start(TempDir::new().unwrap(), "", &table("access = \"read-write\"")).await;
+    let service = Configuration::new().connection("shop", &url, "access = \"read-write\"").serve().await;
     let waiting = "SELECT pg_advisory_xact_lock(77), 'reload_marker'";
     let call = tokio::spawn(service.post("/api/query").json(&json!({"query": waiting})).send());
     let running = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
-    let mut pace = pace();
-    while lock.query_one(running, &[]).await.unwrap().get::<_, i64>(0) == 0 {
-        pace.tick().await;
-    }
+    eventually("the statement to wait for the lock", async || {
+        lock.query_one(running, &[]).await.unwrap().get::<_, i64>(0) != 0
+    })
+    .await;
     service.configure("", &table("access = \"read-only\""));
     let (done, said) = service.reload().await;
     assert!(done && said["report"]["changed"] == json!(["shop"]), "{said}");
@@ -164,9 +154,7 @@ async fn calls_that_run_end_on_the_old_settings() {
 
 #[actix_web::test]
 async fn whoever_asks_nothing_at_the_control_socket_holds_up_nobody() {
-    let folder = TempDir::new().unwrap();
-    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    let service = Service::start(folder, "", &shop).await;
+    let service = Configuration::new().sqlite("shop", "").serve().await;
     let control = service.folder.path().join("portico.control");
     let mut silent: Vec<_> = (0..40).map(|_| UnixStream::connect(&control).unwrap()).collect();
     // It waits no longer than two seconds.

@@ -1,18 +1,17 @@
 //! The end of the service: nothing new, the deadline of what runs, and the exit.
 
 use serde_json::json;
-use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, connection, pace, read};
+use crate::support::app::{CONNECTION, awaited, eventually, read};
+use crate::support::configuration::Configuration;
 use crate::support::fixture;
 use crate::support::postgres::connect;
-use crate::support::process::Service;
+use crate::support::service::Service;
 use crate::support::stream::Events;
 
 /// A service on PostgreSQL at `url`.
 async fn on_postgres(url: &str, server: &str) -> Service {
-    let table = connection(CONNECTION, "shop", url, "access = \"read-write\"");
-    Service::start(TempDir::new().unwrap(), server, &table).await
+    Configuration::new().server(server).connection("shop", url, "access = \"read-write\"").serve().await
 }
 
 /// Waits until `count` statements with `marker` run at the source.
@@ -20,10 +19,10 @@ async fn until_running(url: &str, marker: &str, count: i64) {
     let client = connect(url).await;
     let query =
         "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND query LIKE $1";
-    let mut pace = pace();
-    while client.query_one(query, &[&format!("%{marker}%")]).await.unwrap().get::<_, i64>(0) != count {
-        pace.tick().await;
-    }
+    eventually(&format!("{count} statements with {marker} at the server"), async || {
+        client.query_one(query, &[&format!("%{marker}%")]).await.unwrap().get::<_, i64>(0) == count
+    })
+    .await;
 }
 
 #[actix_web::test]
@@ -37,15 +36,11 @@ async fn calls_that_run_may_end_and_new_ones_are_refused() {
     until_running(&url, "may_end_marker", 1).await;
     service.signal("TERM");
     service.line("stopping").await;
-    let mut pace = pace();
-    loop {
-        pace.tick().await;
-        let (status, body) = read(service.get("/readyz").send().await.unwrap()).await;
-        if status == 503 {
-            assert_eq!(body["status"], "draining");
-            break;
-        }
-    }
+    let (_, body) = awaited("the service to be draining", async || {
+        Some(read(service.get("/readyz").send().await.unwrap()).await).filter(|(status, _)| *status == 503)
+    })
+    .await;
+    assert_eq!(body["status"], "draining");
     assert_eq!(service.get("/healthz").send().await.unwrap().status(), 200);
     for path in ["/api/query".to_owned(), format!("/mcp/connections/{CONNECTION}")] {
         let refused = service.post(&path).json(&json!({"query": "SELECT 1"})).send().await.unwrap();
@@ -94,9 +89,7 @@ async fn a_second_signal_ends_at_once() {
 
 #[actix_web::test]
 async fn streams_end_as_their_protocol_says() {
-    let folder = TempDir::new().unwrap();
-    let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    let mut service = Service::start(folder, "shutdown_timeout = 3600", &table).await;
+    let mut service = Configuration::new().server("shutdown_timeout = 3600").sqlite("shop", "").serve().await;
     let subscription = service.listen().await;
     let get = service.get(&format!("/mcp/connections/{CONNECTION}")).header("accept", "text/event-stream");
     let get = Events::of(get.send().await.unwrap());

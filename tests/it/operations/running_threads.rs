@@ -2,8 +2,8 @@
 //! begun once more, serves it.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,11 +15,10 @@ use portico::mcp::features::{
 use portico::mcp::{Context, Summary};
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
-use tempfile::TempDir;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::support::app::{CONNECTION, DEADLINE, TestApp, client, connection, pace, read, within};
-use crate::support::fixture;
+use crate::support::app::{CONNECTION, DEADLINE, awaited, client, eventually, read};
+use crate::support::configuration::Configuration;
+use crate::support::process::Running;
 
 /// Set for the program that serves.
 const SERVES: &str = "PORTICO_TEST_SERVES_FAULTS";
@@ -101,18 +100,14 @@ impl Features for Faulty {
 /// Serves, says where and to whom, and ends with whoever began it.
 async fn serve() {
     portico::cli::start_log_of_service(&Log { format: LogFormat::Text, level: "info".to_owned() });
-    let folder = TempDir::new().unwrap();
-    let url = fixture::sqlite(&folder, "shop.db");
-    let app = TestApp::offering(folder, &connection(CONNECTION, "shop", &url, ""), Arc::new(Faulty::default())).await;
-    app.ready().await;
+    let app = Configuration::new().sqlite("shop", "").offering(Faulty::default()).start().await;
     portico::observe::queue::say(&format!("serves {} {} {}\n", app.url, app.writer.name, app.writer.secret));
     std::thread::park_timeout(3 * DEADLINE);
 }
 
 /// Such a program.
 struct Served {
-    child: Child,
-    log: UnboundedReceiver<String>,
+    running: Running,
     url: String,
     name: String,
     secret: String,
@@ -125,30 +120,12 @@ impl Served {
         command
             .args([&format!("{}::{name}", module_path!().trim_start_matches("it::")), "--exact", "--nocapture"])
             .env(SERVES, "1");
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let stderr = child.stderr.take().unwrap();
-        let (tell, log) = unbounded_channel();
-        std::thread::spawn(move || {
-            BufReader::new(stderr).lines().map_while(Result::ok).try_for_each(|line| tell.send(line).ok())
-        });
-        let mut served = Self { child, log, url: String::new(), name: String::new(), secret: String::new() };
-        let line = served.line("serves ").await;
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut running = Running::begin(&mut command);
+        let line = running.line("serves ").await;
         let mut words = line.split(' ').skip(1).map(str::to_owned);
         let mut next = || words.next().unwrap();
-        (served.url, served.name, served.secret) = (next(), next(), next());
-        served
-    }
-
-    /// The next line with `part` in it.
-    async fn line(&mut self, part: &str) -> String {
-        let mut seen = Vec::new();
-        loop {
-            let line = within(&format!("{part:?} behind {seen:#?}"), self.log.recv()).await.expect("it goes on");
-            if line.contains(part) {
-                return line;
-            }
-            seen.push(line);
-        }
+        Self { running, url: next(), name: next(), secret: next() }
     }
 
     fn query(&self) -> RequestBuilder {
@@ -165,24 +142,12 @@ impl Served {
 
     /// What a path is answered with by a thread that turns: connections go to each of them in turn.
     async fn told(&self, path: &str) -> (u16, Value) {
-        let mut pace = pace();
-        loop {
-            pace.tick().await;
+        let answer = awaited("an answer of a thread that turns", async || {
             let asked = client().get(format!("{}{path}", self.url)).timeout(SOON).send().await;
             // Of the thread that stalled a head can come too late.
-            if let Ok(answer) = asked
-                && answer.status() != 408
-            {
-                return read(answer).await;
-            }
-        }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+            asked.ok().filter(|answer| answer.status() != 408)
+        });
+        read(answer.await).await
     }
 }
 
@@ -196,7 +161,7 @@ async fn a_panic_is_a_line_of_the_log_and_takes_nobody_along() {
     for _ in 0..4 {
         let lost = served.tool("panic").send().await;
         assert!(lost.is_err() || lost.is_ok_and(|answer| answer.status() == 500), "it was answered");
-        let line = served.line("panicked at").await;
+        let line = served.running.line("panicked at").await;
         assert!(line.contains(" ERROR ") && line.contains("a fault\\nof the test's own"), "{line}");
         let (status, document) = read(served.query().send().await.unwrap()).await;
         assert_eq!((status, &document["results"][0]["rows"]), (200, &json!([[1]])), "{document}");
@@ -212,23 +177,17 @@ async fn a_thread_that_does_not_turn_is_told_of() {
     let mut served = Served::start("a_thread_that_does_not_turn_is_told_of").await;
     assert_eq!(served.told("/healthz").await, (200, json!({"status": "ok"})));
     let stalled = tokio::spawn(served.tool("stall").send());
-    let mut pace = pace();
-    let stuck = loop {
-        pace.tick().await;
-        let (status, told) = served.told("/healthz").await;
-        if status == 503 {
-            break told;
-        }
-    };
+    let (_, stuck) = awaited("the stalled thread to be told of", async || {
+        Some(served.told("/healthz").await).filter(|(status, _)| *status == 503)
+    })
+    .await;
     assert_eq!((&stuck["status"], stuck["threads"].as_array().map(Vec::len)), (&json!("stuck"), Some(1)), "{stuck}");
     let (status, told) = served.told("/readyz").await;
     assert_eq!((status, &told["status"]), (503, &json!("unavailable")));
     let reason = told["reason"].as_str().unwrap();
     assert!(reason.ends_with(stuck["threads"][0].as_str().unwrap()) && reason.contains("do not turn"), "{reason}");
-    served.child.stdin.take().unwrap().write_all(b"on\n").unwrap();
-    while served.told("/healthz").await.0 != 200 {
-        pace.tick().await;
-    }
+    served.running.input().write_all(b"on\n").unwrap();
+    eventually("all threads to turn", async || served.told("/healthz").await.0 == 200).await;
     assert_eq!(served.told("/readyz").await.0, 200);
     assert_eq!(stalled.await.unwrap().unwrap().status(), 200);
 }

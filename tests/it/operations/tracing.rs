@@ -105,12 +105,12 @@ async fn every_call_knows_its_trace() {
     let request = app.post("/api/query").header("traceparent", TRACE).json(&json!({"query": "SELECT 1"}));
     assert_eq!(read(request.send().await.unwrap()).await.0, 200);
     let id = Some("4bf92f3577b34da6a3ce929d0e0e4736".to_owned());
-    eventually(|| traces(&app).contains(&id)).await;
+    eventually("the call's trace", async || traces(&app).contains(&id)).await;
     app.events.lock().unwrap().clear();
     let meta = json!({"name": "get_tables", "arguments": {}, "_meta": {"traceparent": TRACE}});
     for method in ["tools/call", "resources/list", "ping"] {
         assert_eq!(app.mcp(&app.writer, method, meta.clone()).await.0, 200);
-        eventually(|| traces(&app).contains(&id)).await;
+        eventually("the call's trace", async || traces(&app).contains(&id)).await;
         app.events.lock().unwrap().clear();
     }
 }

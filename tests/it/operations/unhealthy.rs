@@ -1,9 +1,9 @@
 //! Databases that are away, callers who leave, and what everybody else sees of it.
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, OTHER, TestApp, connection, pace, read};
+use crate::support::app::{TestApp, awaited, eventually, read};
+use crate::support::configuration::Configuration;
 use crate::support::fixture;
 use crate::support::mcp::ENDLESS;
 use crate::support::postgres::connect;
@@ -13,27 +13,19 @@ const READ_WRITE: &str = "access = \"read-write\"\nconnect_timeout = 2";
 
 /// Asks until the connection answers.
 async fn until_up(app: &TestApp) {
-    let mut pace = pace();
-    loop {
-        pace.tick().await;
+    eventually("an answer of the connection", async || {
         let (status, answer) = app.query(json!({"query": "SELECT 1", "defaultCatalog": "shop"})).await;
-        match status {
-            200 => return,
-            503 => {}
-            other => panic!("{other}: {answer}"),
-        }
-    }
+        assert!(status == 200 || status == 503, "{status}: {answer}");
+        status == 200
+    })
+    .await;
 }
 
 #[actix_web::test]
 async fn a_database_that_is_away_at_the_start_stops_nobody() {
     let url = fixture::postgres().await;
     let proxy = ChaosProxy::start(&url, false).await;
-    let folder = TempDir::new().unwrap();
-    let beside = fixture::sqlite(&folder, "beside.db");
-    let connections =
-        connection(CONNECTION, "shop", &proxy.url(&url), READ_WRITE) + &connection(OTHER, "beside", &beside, "");
-    let app = TestApp::start(folder, &connections).await;
+    let app = Configuration::new().connection("shop", &proxy.url(&url), READ_WRITE).sqlite("beside", "").start().await;
     let ready = app.ready().await;
     assert_eq!(ready["connections"], json!([{"name": "beside", "status": "up"}, {"name": "shop", "status": "down"}]));
     let response =
@@ -76,10 +68,10 @@ async fn running(url: &str, marker: &str) -> i64 {
 }
 
 async fn until_running(url: &str, marker: &str, count: i64) {
-    let mut pace = pace();
-    while running(url, marker).await != count {
-        pace.tick().await;
-    }
+    eventually(&format!("{count} statements with {marker} at the server"), async || {
+        running(url, marker).await == count
+    })
+    .await;
 }
 
 #[actix_web::test]
@@ -130,23 +122,16 @@ async fn a_caller_who_leaves_a_script_frees_the_only_writer_of_sqlite() {
     let script = json!({"query": format!("DELETE FROM orders; {ENDLESS}; SELECT 1"), "timeout": 300});
     let request = tokio::spawn(app.post("/api/query").json(&script).send());
     // Another writer has to wait as long as the script runs: it shows that it has begun.
-    let mut pace = pace();
-    loop {
-        pace.tick().await;
-        let (status, _) = app.query(json!({"query": "UPDATE orders SET placed = NULL", "timeout": 1})).await;
-        if status != 200 {
-            break;
-        }
-    }
+    eventually("the script to hold its lock", async || {
+        app.query(json!({"query": "UPDATE orders SET placed = NULL", "timeout": 1})).await.0 != 200
+    })
+    .await;
     request.abort();
-    loop {
-        pace.tick().await;
-        let (status, document) = app.query(json!({"query": "UPDATE orders SET placed = NULL"})).await;
-        if status == 200 {
-            assert_eq!(document["results"][0]["affectedRows"], 3, "nothing of the script was kept");
-            break;
-        }
-    }
+    let (_, document) = awaited("the end of the script", async || {
+        Some(app.query(json!({"query": "UPDATE orders SET placed = NULL"})).await).filter(|(status, _)| *status == 200)
+    })
+    .await;
+    assert_eq!(document["results"][0]["affectedRows"], 3, "nothing of the script was kept");
 }
 
 #[actix_web::test]

@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::operations::audit::{records, service, trail};
-use crate::support::app::{CONNECTION, Caller, OTHER, TestApp, connection, eventually, pace, read};
+use crate::support::app::{CONNECTION, Caller, OTHER, TestApp, eventually, read};
+use crate::support::configuration::{Configuration, configure, connection, shop};
 use crate::support::fixture::sqlite;
 use crate::support::person::Person;
-use crate::support::process::{Service, configure, portico};
+use crate::support::process::portico;
 
 /// Leaves no room for another record.
 fn fill(trail: &Path) {
@@ -36,10 +37,8 @@ fn held(app: &TestApp) -> String {
 }
 
 async fn is_ready(app: &TestApp) {
-    let (url, mut pace) = (format!("{}/readyz", app.url), pace());
-    while read(app.http.get(&url).send().await.unwrap()).await.0 != 200 {
-        pace.tick().await;
-    }
+    let url = format!("{}/readyz", app.url);
+    eventually("the service to be ready", async || read(app.http.get(&url).send().await.unwrap()).await.0 == 200).await;
 }
 
 #[actix_web::test]
@@ -69,7 +68,7 @@ async fn a_change_by_a_page_or_an_endpoint_whose_record_fails_is_not_made() {
         // What was tried is there when there is room again, and that it was not done.
         let told =
             || records(&trail).iter().filter(|it| it["event"] == "change" && it["outcome"] == "unavailable").count();
-        eventually(|| told() > tried).await;
+        eventually("the record of what was tried", async || told() > tried).await;
         tried = told();
         is_ready(&app).await;
     };
@@ -103,10 +102,10 @@ async fn a_change_by_a_page_or_an_endpoint_whose_record_fails_is_not_made() {
 #[test]
 fn a_command_whose_record_fails_changes_nothing() {
     let folder = TempDir::new().unwrap();
-    let shop = connection(CONNECTION, "shop", &sqlite(&folder, "shop.db"), "");
+    sqlite(&folder, "shop.db");
     let written = |on_failure: &str| {
-        let audit = format!("{shop}\n[audit]\nfile = \"audit.jsonl\"\non_failure = \"{on_failure}\"\n");
-        configure(folder.path(), "", &audit);
+        let audit = format!("[audit]\nfile = \"audit.jsonl\"\non_failure = \"{on_failure}\"\n");
+        configure(folder.path(), None, "", &(shop("") + &audit));
     };
     written("refuse");
     let run = |command: &str| portico(folder.path(), &command.split(' ').collect::<Vec<_>>());
@@ -156,14 +155,11 @@ fn a_command_whose_record_fails_changes_nothing() {
 
 #[actix_web::test]
 async fn a_reload_whose_record_fails_changes_nothing() {
-    let folder = TempDir::new().unwrap();
     let audit = "[audit]\nfile = \"audit.jsonl\"\n";
-    let [shop, archive] = ["shop.db", "archive.db"].map(|name| sqlite(&folder, name));
-    let before = connection(CONNECTION, "shop", &shop, "");
-    let after = format!("{before}{}", connection(OTHER, "archive", &archive, ""));
-    let service = Service::start(folder, "", &format!("{audit}{before}")).await;
+    let service = Configuration::new().sqlite("shop", "").with(audit).serve().await;
     let trail = service.folder.path().join("audit.jsonl");
-    service.configure("", &format!("{audit}{after}"));
+    let archive = connection(OTHER, "archive", &sqlite(&service.folder, "archive.db"), "");
+    service.configure("", &(shop("") + &archive + audit));
     let connections = async || {
         let (status, listed) = read(service.get("/api/connections").send().await.unwrap()).await;
         (status, listed["connections"].as_array().map(Vec::len))
@@ -172,10 +168,7 @@ async fn a_reload_whose_record_fails_changes_nothing() {
     let (done, said) = service.reload().await;
     assert!(!done && said["problems"][0]["message"].as_str().unwrap().contains("audit trail"), "{said}");
     empty(&trail);
-    let mut pace = pace();
-    while connections().await.0 != 200 {
-        pace.tick().await;
-    }
+    eventually("the trail to be written again", async || connections().await.0 == 200).await;
     assert_eq!(connections().await, (200, Some(1)));
     assert!(service.reload().await.0);
     assert_eq!(connections().await, (200, Some(2)));
@@ -186,8 +179,7 @@ async fn a_reload_whose_record_fails_changes_nothing() {
 
 #[test]
 fn a_service_is_told_by_commands_that_change_something_and_by_no_others() {
-    let folder = TempDir::new().unwrap();
-    configure(folder.path(), "", &connection(CONNECTION, "shop", &sqlite(&folder, "shop.db"), ""));
+    let folder = Configuration::new().sqlite("shop", "").write();
     assert!(portico(folder.path(), &["key", "ensure"]).status.success());
     let control = UnixListener::bind(folder.path().join("portico.control")).unwrap();
     control.set_nonblocking(true).unwrap();

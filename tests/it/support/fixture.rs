@@ -3,7 +3,8 @@
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::app::{CONNECTION, OTHER, TestApp, connection};
+use super::app::TestApp;
+use super::configuration::Configuration;
 use super::postgres::{TestPostgres, connect};
 
 /// Runs on every driver alike.
@@ -36,25 +37,17 @@ pub(crate) async fn on_sqlite() -> TestApp {
 
 /// The same with further keys of the connection.
 pub(crate) async fn with_sqlite(more: &str) -> TestApp {
-    with_server("", more).await
+    Configuration::new().sqlite("shop", more).start().await
 }
 
 /// The same with further keys of `[server]`.
 pub(crate) async fn with_server(server: &str, more: &str) -> TestApp {
-    let folder = TempDir::new().unwrap();
-    let url = sqlite(&folder, "shop.db");
-    let app = TestApp::start_with(folder, server, &connection(CONNECTION, "shop", &url, more)).await;
-    app.ready().await;
-    app
+    Configuration::new().server(server).sqlite("shop", more).start().await
 }
 
 /// A service with these `[limits]`.
 pub(crate) async fn limited(limits: &str) -> TestApp {
-    let folder = TempDir::new().unwrap();
-    let shop = connection(CONNECTION, "shop", &sqlite(&folder, "shop.db"), "");
-    let app = TestApp::start(folder, &format!("{shop}[limits]\n{limits}\n")).await;
-    app.ready().await;
-    app
+    Configuration::new().sqlite("shop", "").with(&format!("[limits]\n{limits}")).start().await
 }
 
 /// A service with two SQLite connections, `shop` to be written and `archive` only to be read.
@@ -67,14 +60,8 @@ pub(crate) async fn two_writable_connections() -> TestApp {
     two_with("access = \"read-write\"").await
 }
 
-async fn two_with(archive_access: &str) -> TestApp {
-    let folder = TempDir::new().unwrap();
-    let (shop, archive) = (sqlite(&folder, "shop.db"), sqlite(&folder, "archive.db"));
-    let connections = connection(CONNECTION, "shop", &shop, "access = \"read-write\"")
-        + &connection(OTHER, "archive", &archive, archive_access);
-    let app = TestApp::start(folder, &connections).await;
-    app.ready().await;
-    app
+async fn two_with(archive: &str) -> TestApp {
+    Configuration::new().sqlite("shop", "access = \"read-write\"").sqlite("archive", archive).start().await
 }
 
 /// A PostgreSQL database with the schema.
@@ -91,9 +78,7 @@ pub(crate) async fn on_postgres() -> TestApp {
 
 /// A service with one connection named `shop` to the database at `url`.
 pub(crate) async fn with_postgres(url: &str, more: &str) -> TestApp {
-    let app = TestApp::start(TempDir::new().unwrap(), &connection(CONNECTION, "shop", url, more)).await;
-    app.ready().await;
-    app
+    Configuration::new().connection("shop", url, more).start().await
 }
 
 /// Makes each test run on SQLite and on PostgreSQL.

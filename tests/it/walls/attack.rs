@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::app::{CONNECTION, Caller};
 pub(crate) use crate::support::dice::{Random, cases};
-use crate::support::process::Service;
+use crate::support::service::Service;
 
 /// The ways in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,8 +14,8 @@ use crate::operations::hostile_load::{unfinished, unfinished_requests};
 use crate::support::app::{CONNECTION, Caller, within};
 use crate::support::dice::Random;
 use crate::support::mcp::BOTH;
-use crate::support::process::Service;
 use crate::support::raw::{PREFACE, Place, Socket, unfinished_head};
+use crate::support::service::Service;
 
 /// Whom it is tried on, by which door, and with which credential that anybody may have.
 pub(crate) struct Target {

@@ -7,18 +7,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use portico_actors::source::postgres::Address;
 use reqwest::Client;
 use rustix::process::{Resource, getrlimit, setrlimit};
-use tempfile::TempDir;
 
 use self::attacks::{ALL, Target, UnderWay};
 use crate::operations::fairness::ask;
-use crate::support::app::{CONNECTION, DEADLINE, STORE, Shared, callers, connection, within};
-use crate::support::fixture;
+use crate::support::app::{DEADLINE, Shared, callers, within};
+use crate::support::configuration::{BOTH_DOORS, Configuration};
 use crate::support::postgres::TestPostgres;
-use crate::support::process::{Census, Service};
 use crate::support::proxy::ChaosProxy;
 use crate::support::raw::Place;
+use crate::support::service::{Census, Service};
 use crate::support::tls::{Authority, TLS};
 
 /// What a call of somebody else takes at most while others attack.
@@ -125,32 +125,22 @@ struct Field {
 
 impl Setting {
     async fn start(&self) -> Field {
-        let folder = TempDir::new().unwrap();
-        let authority = Authority::new("own");
-        authority.sign(folder.path(), "server");
-        let tables = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "pool = 4")
-            + self.audit
-            + "[limits]\nregistrations_per_address = 1000\n[oauth]\ndynamic_registration = true\n";
         let tls = if self.ways.contains(&Way::Secured) { TLS } else { "" };
-        // Plain HTTP beside TLS is that of a Unix socket; another listener cannot have it.
-        let listen = "listen = [\"127.0.0.1:0\", \"unix:portico.sock\"]";
-        let server = format!("{listen}\nmetrics = \"open\"\nmax_calls = 300\nmax_answers = 67_108_864\n{tls}");
-        let environment = [(ALLOCATOR.0, ALLOCATOR.1.to_owned())];
-        let start = |folder| Service::start_in(folder, &server, &tables, &environment);
+        let server = "metrics = \"open\"\nmax_calls = 300\nmax_answers = 67_108_864";
+        let service = Configuration::new().server(BOTH_DOORS).server(server).server(tls).sqlite("shop", "pool = 4");
+        let service = service.with(self.audit);
+        let service = service.with("[limits]\nregistrations_per_address = 1000\n[oauth]\ndynamic_registration = true");
+        let authority = Authority::new("own");
+        authority.sign(service.path(), "server");
         if self.store == Store::File {
-            return Field { service: start(folder).await, authority, proxy: None };
+            return Field { service: service.serve_with(&[ALLOCATOR]).await, authority, proxy: None };
         }
         let url = TestPostgres::shared().database("store").await;
         let proxy = ChaosProxy::start(&url, true).await;
         let url = proxy.url(&url);
-        let place = portico::config::Config::parse(
-            &format!("[store]\nurl = \"{url}\"\n{}", connection(CONNECTION, "shop", "sqlite:x", "")),
-            folder.path(),
-            &|_| None,
-        );
-        let known = tokio::task::spawn_blocking(move || callers(&place.unwrap().store.place)).await.unwrap();
-        let shared = Shared { url, callers: Some(known) };
-        let service = STORE.scope(shared, start(folder)).await;
+        let place = Address::from(url.as_str());
+        let known = tokio::task::spawn_blocking(move || callers(place)).await.unwrap();
+        let service = service.on(Shared { url, callers: Some(known) }).serve_with(&[ALLOCATOR]).await;
         Field { service, authority, proxy: Some(proxy) }
     }
 

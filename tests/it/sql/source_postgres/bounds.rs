@@ -7,23 +7,19 @@ use futures_util::StreamExt;
 use portico_actors::call::Notices;
 use portico_actors::error::{Error, Kind};
 use portico_actors::source::{Access, Plan};
-use tempfile::TempDir;
 use tokio_postgres::Client;
 
 use super::subject;
-use crate::support::app::{CONNECTION, connection, pace};
+use crate::support::app::eventually;
+use crate::support::configuration::Configuration;
 use crate::support::postgres::{TestPostgres, connect};
-use crate::support::process::Service;
 use crate::support::results::{Subject, plan, read};
 
 /// Waits until no other session of this database runs anything.
 async fn until_idle(admin: &Client) {
     let question = "SELECT count(*) FROM pg_stat_activity \
         WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()";
-    let mut pace = pace();
-    while admin.query_one(question, &[]).await.unwrap().get::<_, i64>(0) > 0 {
-        pace.tick().await;
-    }
+    eventually("idle sessions", async || admin.query_one(question, &[]).await.unwrap().get::<_, i64>(0) == 0).await;
 }
 
 async fn refused(subject: &Subject, sql: &str) -> Error {
@@ -115,9 +111,7 @@ async fn what_a_source_says_is_cut() {
 #[tokio::test]
 async fn what_is_refused_costs_little() {
     let url = TestPostgres::shared().database("bounds").await;
-    let mut service =
-        Service::start(TempDir::new().unwrap(), "", &connection(CONNECTION, "shop", &url, "access = \"read-write\""))
-            .await;
+    let mut service = Configuration::new().connection("shop", &url, "access = \"read-write\"").serve().await;
     assert_eq!(service.query("SELECT 1").await.0, 200);
     let before = service.resident_peak();
     for (sql, status, code) in [
