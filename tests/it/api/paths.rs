@@ -11,9 +11,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
 
-use crate::support::app::{CONNECTION, PACE, TestApp, awaited, eventually};
+use crate::support::app::{CONNECTION, PACE, TestApp, awaited, eventually, within};
 use crate::support::configuration::Configuration;
 use crate::support::mcp::ENDLESS;
 
@@ -189,7 +188,7 @@ impl Sender {
             let _ = socket.read_to_end(&mut answer).await;
             String::from_utf8_lossy(&answer).into_owned()
         };
-        let answer = timeout(PATIENCE, exchanged).await.unwrap_or_else(|_| panic!("{target:?} is not answered"));
+        let answer = within(&format!("the answer of {target:?}"), exchanged).await;
         let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
         let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default();
         Answer { status: status.unwrap_or_else(|| panic!("{target:?}: {answer:?}")), body, id }

@@ -38,7 +38,7 @@ fn store(url: &str) -> Store {
 pub(crate) async fn replica(url: &str, callers: &(Caller, Caller, Caller)) -> TestApp {
     let service = Configuration::new().on(Shared { url: url.to_owned(), callers: Some(callers.clone()) });
     let service = service.server(&format!("public_url = \"{PUBLIC}\""));
-    service.sqlite("shop", "access = \"read-write\"").start().await
+    TestApp::begin(service.sqlite("shop", "access = \"read-write\"")).await
 }
 
 impl TestApp {

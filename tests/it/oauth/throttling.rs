@@ -58,7 +58,7 @@ async fn strangers_who_guess_a_password_lock_nobody_out() {
     // Now the name is being guessed: at home it opens at once, and elsewhere it waits for its turn, and opens.
     let begun = Instant::now();
     assert_eq!(sign_in(&app, "198.51.100.1", &email, password).await.0, 303);
-    assert!(begun.elapsed() < Duration::from_secs(15), "strangers kept it waiting");
+    assert!(begun.elapsed() < Duration::from_secs(30), "strangers kept it waiting");
     let elsewhere = within("a turn of its own", sign_in(&app, "198.51.100.2", &email, password)).await;
     assert_eq!(elsewhere.0, 303);
     let other = &app.reader.name;

@@ -1,7 +1,5 @@
 //! What one principal may have of a connection, and for how long without reading.
 
-use std::time::Duration;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use futures_util::StreamExt as _;
@@ -13,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 use tokio_postgres::Client;
 
-use crate::support::app::{CONNECTION, DEADLINE, eventually, read, within};
+use crate::support::app::{CONNECTION, builder, eventually, read, within};
 use crate::support::configuration::{BOTH_DOORS, Configuration, connection};
 use crate::support::fixture;
 use crate::support::postgres::{TestPostgres, connect};
@@ -108,7 +106,7 @@ async fn a_reader_that_does_not_read_gives_its_place_back_and_learns_why() {
     assert_eq!(app.rows("SELECT 1").await, json!([[1]]));
     let (mut rest, mut piece) = (String::new(), [0; 8 * 1024]);
     while !rest.ends_with("\r\n0\r\n\r\n") {
-        let read = tokio::time::timeout(Duration::from_secs(60), socket.read(&mut piece)).await.unwrap().unwrap();
+        let read = within("more of the answer", socket.read(&mut piece)).await.unwrap();
         assert!(read > 0, "the document has an end");
         rest.push_str(std::str::from_utf8(&piece[..read]).unwrap());
     }
@@ -124,8 +122,7 @@ pub(crate) async fn both_doors(server: &str, table: &str) -> (Service, [(reqwest
     let authority = Authority::new("own");
     authority.sign(service.path(), "server");
     let service = service.serve().await;
-    let unix = reqwest::Client::builder().no_proxy().read_timeout(2 * DEADLINE);
-    let unix = unix.unix_socket(service.folder.path().join("portico.sock")).build().unwrap();
+    let unix = builder().unix_socket(service.folder.path().join("portico.sock")).build().unwrap();
     let secured = format!("https://localhost:{}", service.port());
     let clients = [(authority.speaking(None, &[b"h2"]), secured), (unix, "http://localhost".to_owned())];
     (service, clients)

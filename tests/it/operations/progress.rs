@@ -180,7 +180,7 @@ async fn every_head_has_its_time_on_every_transport() {
 async fn a_connection_that_waits_for_its_next_request_is_kept() {
     let folder = TempDir::new().unwrap();
     let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    let doors = Doors::open("header_timeout = 1", &table).await;
+    let doors = Doors::open("header_timeout = 3", &table).await;
     let each = TRANSPORTS.into_iter().flat_map(|transport| {
         let doors = &doors;
         let query = |chunked| post(doors.behind(transport), "SELECT 1", chunked);
@@ -205,7 +205,7 @@ async fn a_connection_that_waits_for_its_next_request_is_kept() {
             for _ in 0..2 {
                 read_to(&mut socket, end, answers).await;
                 let mut octet = [0];
-                let said = timeout(Duration::from_millis(2_500), socket.read(&mut octet)).await;
+                let said = timeout(Duration::from_secs(5), socket.read(&mut octet)).await;
                 assert!(said.is_err(), "{transport:?}: {request:?}: {said:?}");
                 socket.write_all(request.as_bytes()).await.unwrap();
             }
@@ -215,9 +215,9 @@ async fn a_connection_that_waits_for_its_next_request_is_kept() {
     join_all(each).await;
 }
 
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(4);
 /// How long a session may take to be free after that, and what a busy machine may add.
-const FREE: Duration = Duration::from_secs(2 + 3);
+const FREE: Duration = Duration::from_secs(2 + 20);
 
 /// How many statements with this marker have a session.
 async fn sessions(watcher: &tokio_postgres::Client, marker: &str) -> i64 {

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use reqwest::Version;
 use serde_json::json;
 
-use crate::support::app::{client, eventually, read};
+use crate::support::app::{builder, client, eventually, read};
 use crate::support::configuration::{BOTH_DOORS, Configuration, shop};
 use crate::support::fixture;
 use crate::support::mcp::ENDLESS;
@@ -139,14 +139,7 @@ async fn a_unix_socket_serves_and_notices_who_leaves() {
     let path = service.folder.path().join("portico.sock");
     let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o666, "who may connect is for the folder to say, as for a port it is for nobody");
-    let client = || {
-        reqwest::Client::builder()
-            .no_proxy()
-            .read_timeout(std::time::Duration::from_secs(120))
-            .unix_socket(path.as_path())
-            .build()
-            .unwrap()
-    };
+    let client = || builder().unix_socket(path.as_path()).build().unwrap();
     let post = |client: &reqwest::Client, query: &str| {
         let request = client.post("http://localhost/api/query").header("x-forwarded-for", "192.0.2.7");
         let request = request.basic_auth(&service.writer.name, Some(&service.writer.secret));

@@ -2,11 +2,10 @@
 
 use std::io::Read;
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::app::{CONNECTION, OTHER, eventually, read};
+use crate::support::app::{CONNECTION, DEADLINE, OTHER, eventually, read};
 use crate::support::configuration::{Configuration, configure, connection, shop};
 use crate::support::fixture;
 use crate::support::postgres::connect;
@@ -164,7 +163,7 @@ async fn whoever_asks_nothing_at_the_control_socket_holds_up_nobody() {
     assert!(done, "{said}");
     // The first ones had to go for the others, and those leave when their time is over.
     for silent in &mut silent {
-        silent.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        silent.set_read_timeout(Some(DEADLINE)).unwrap();
         assert_eq!(silent.read(&mut [0]).unwrap(), 0, "it is still listened to");
     }
 }

@@ -15,6 +15,7 @@ use portico_actors::source::{Access, Location, Plan, Settings, Source};
 use tempfile::TempDir;
 
 use crate::support::app::{eventually, within};
+use crate::support::configuration::CONNECT_TIMEOUT;
 use crate::support::fixture::sqlite;
 use crate::support::postgres::TestPostgres;
 use crate::support::results::plan;
@@ -39,7 +40,7 @@ fn source(location: Arc<dyn Location>, pool: usize, budget: &Budget) -> Arc<dyn 
         name: "test".into(),
         access: Access::ReadWrite,
         pool,
-        connect_timeout: Duration::from_secs(10),
+        connect_timeout: CONNECT_TIMEOUT,
         declared: Arc::new([]),
         has_roles: false,
         exposure: Arc::default(),

@@ -69,7 +69,7 @@ tokio::task_local! {
 
 impl TestApp {
     /// Starts the service, and waits for none of its connections.
-    pub(super) async fn begin(mut configuration: Configuration) -> Self {
+    pub(crate) async fn begin(mut configuration: Configuration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let place = listener.local_addr().unwrap();
         let url = format!("http://localhost:{}", place.port());
@@ -241,7 +241,7 @@ pub(crate) fn callers(store: impl Into<StoreLocation>) -> (Caller, Caller, Calle
 }
 
 /// Far beyond what anything takes that a test waits for, also where many tests share two cores.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
 /// How often a condition is looked at that is waited for.
 pub(crate) const PACE: Duration = Duration::from_millis(20);
 
@@ -277,7 +277,12 @@ pub(crate) fn eventually(what: &str, mut met: impl AsyncFnMut() -> bool) -> impl
 
 /// A client that does not wait for ever either: for an answer to begin, or for its next piece.
 pub(crate) fn client() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().read_timeout(2 * DEADLINE).build().unwrap()
+    builder().build().unwrap()
+}
+
+/// The same, which is to know something more.
+pub(crate) fn builder() -> reqwest::ClientBuilder {
+    reqwest::Client::builder().no_proxy().read_timeout(2 * DEADLINE)
 }
 
 /// Status and JSON body.

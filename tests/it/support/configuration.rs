@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use portico::mcp::connection::ConnectionFeatures;
 use portico::mcp::features::Features;
@@ -112,8 +113,15 @@ impl Configuration {
     }
 }
 
+/// What an attempt to connect may take where nothing is said of it: a server that has to begin a process for each session
+/// is no sooner ready on a busy machine.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// One `[[connections]]` table.
 pub(crate) fn connection(id: Uuid, name: &str, url: &str, keys: &str) -> String {
+    let patience = format!("connect_timeout = {}\n", CONNECT_TIMEOUT.as_secs());
+    let is_patient = url.starts_with("postgres") && !keys.contains("connect_timeout");
+    let keys = if is_patient { patience + keys } else { keys.to_owned() };
     format!("[[connections]]\nid = \"{id}\"\nname = \"{name}\"\nurl = \"{url}\"\n{keys}\n")
 }
 

@@ -21,6 +21,67 @@ INSERT INTO customers VALUES (1, 'Łukasz', 'Gdańsk'), (2, 'José', NULL), (3, 
 INSERT INTO orders VALUES (1, 1, 10.50, '2026-01-02'), (2, 1, 0.10, NULL), (3, 3, 99999.99, '2025-12-31');
 ";
 
+/// A declared procedure that reads: a key of a connection, as those below.
+pub(crate) const ORDERS_OF: &str = r#"
+[[connections.procedures]]
+name = "orders_of"
+description = "The orders of one customer."
+read_only = true
+sql = "SELECT id, total FROM orders WHERE customer_id = @customer AND (@least IS NULL OR total >= @least) ORDER BY id"
+[[connections.procedures.parameters]]
+name = "customer"
+type = "integer"
+[[connections.procedures.parameters]]
+name = "least"
+type = "decimal"
+optional = true
+"#;
+
+/// One that reads and has no parameter.
+pub(crate) const CITIES_OF: &str = r#"
+[[connections.procedures]]
+name = "cities_of"
+description = "All cities."
+read_only = true
+sql = "SELECT * FROM cities"
+"#;
+
+/// One that writes.
+pub(crate) const RENAME: &str = r#"
+[[connections.procedures]]
+name = "rename"
+description = "Renames a customer."
+sql = "UPDATE customers SET name = @name WHERE id = @id RETURNING id, name"
+[[connections.procedures.parameters]]
+name = "id"
+type = "integer"
+[[connections.procedures.parameters]]
+name = "name"
+type = "text"
+"#;
+
+/// A tool of an administrator's own that reads what is in this schema.
+pub(crate) fn orders_above(schema: &str) -> String {
+    format!(
+        r#"
+[[connections.tools]]
+name = "orders_above"
+title = "Large orders"
+description = "The orders above a total, the largest first."
+sql = "SELECT id, total FROM shop.{schema}.orders WHERE total > @least AND (@placed IS NULL OR placed >= @placed) ORDER BY total DESC"
+[[connections.tools.parameters]]
+name = "least"
+type = "decimal"
+description = "The least total"
+default = 5
+[[connections.tools.parameters]]
+name = "placed"
+type = "date"
+optional = true
+"#
+    )
+}
+
 /// A SQLite file with the schema.
 pub(crate) fn sqlite(folder: &TempDir, name: &str) -> String {
     let path = folder.path().join(name);

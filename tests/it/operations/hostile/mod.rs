@@ -8,12 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use portico_actors::source::postgres::Address;
-use reqwest::Client;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use self::attacks::{ALL, Target, UnderWay};
 use crate::operations::fairness::ask;
-use crate::support::app::{DEADLINE, Shared, callers, within};
+use crate::support::app::{DEADLINE, PACE, Shared, builder, callers, within};
 use crate::support::configuration::{BOTH_DOORS, Configuration};
 use crate::support::postgres::TestPostgres;
 use crate::support::proxy::ChaosProxy;
@@ -192,11 +191,10 @@ impl Field {
             Way::Unix => Place::Unix(socket.clone()),
         };
         let client = move || {
-            let builder = Client::builder().no_proxy().read_timeout(2 * DEADLINE);
             match way {
-                Way::Plain => builder,
-                Way::Secured => builder.tls_backend_preconfigured((*settings).clone()),
-                Way::Unix => builder.unix_socket(socket.clone()),
+                Way::Plain => builder(),
+                Way::Secured => builder().tls_backend_preconfigured((*settings).clone()),
+                Way::Unix => builder().unix_socket(socket.clone()),
             }
             .build()
             .unwrap()
@@ -242,7 +240,7 @@ impl Field {
                 return;
             }
             assert!(Instant::now() < until, "after {after}: {now:?}, and {before:?} before; idle: {idle}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            tokio::time::sleep(PACE).await;
         }
     }
 }
