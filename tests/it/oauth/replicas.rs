@@ -14,11 +14,11 @@ use tempfile::TempDir;
 use crate::conformance_fixture::Fixture;
 use crate::mcp::listen::listen;
 use crate::mcp::seam::call;
-use crate::operations::command_line::run;
 use crate::support::app::{Caller, Shared, TestApp, callers, eventually, read};
 use crate::support::configuration::Configuration;
 use crate::support::fixture;
 use crate::support::postgres::{TestPostgres, connect};
+use crate::support::process::run;
 use crate::support::proxy::ChaosProxy;
 use crate::support::stream::Events;
 

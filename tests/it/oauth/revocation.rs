@@ -171,7 +171,7 @@ async fn one_caller_may_write_here_and_only_read_there() {
 #[actix_web::test]
 async fn what_the_command_line_takes_away_is_refused_when_it_ends() {
     let service = Configuration::new().sqlite("shop", "").serve().await;
-    let run = |arguments: &[&str]| crate::operations::command_line::run(arguments, service.folder.path());
+    let run = |arguments: &[&str]| crate::support::process::run(arguments, service.folder.path());
     let url = format!("{}/api/connections", service.url);
     let status = async |token: &str| service.http.get(&url).bearer_auth(token).send().await.unwrap().status().as_u16();
     for round in 0..10 {

@@ -23,6 +23,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::configuration::Configuration;
+use super::process::run;
 
 /// The first connection of every test.
 pub(crate) const CONNECTION: Uuid = Uuid::from_u128(0x1111_1111_1111_4111_8111_1111_1111_1111);
@@ -204,6 +205,13 @@ impl TestApp {
     /// Whether it has told of such an event by now.
     pub(crate) fn told(&self, met: impl Fn(&Event) -> bool) -> bool {
         self.events.lock().unwrap().iter().any(met)
+    }
+
+    /// The JSON of a command beside this service, which is told of it as the service of the program is.
+    pub(crate) async fn run(&self, arguments: &[&str]) -> Value {
+        let told = run(arguments, self.config.parent().unwrap());
+        self.look().await;
+        told
     }
 
     /// Asks the service to end, and does not wait for it.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
@@ -19,6 +20,20 @@ pub(crate) fn program() -> Command {
 #[track_caller]
 pub(crate) fn portico(folder: &Path, arguments: &[&str]) -> Output {
     finished(program().args(arguments).current_dir(folder))
+}
+
+/// The JSON that a command prints, which succeeds.
+#[track_caller]
+pub(crate) fn run(arguments: &[&str], folder: &Path) -> Value {
+    let output = portico(folder, &[arguments, &["--json"]].concat());
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    json_of(&output)
+}
+
+/// What a command printed, which is JSON.
+pub(crate) fn json_of(output: &Output) -> Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr)))
 }
 
 /// Runs a command to its end. One that does not end in time is ended, and the test with it.

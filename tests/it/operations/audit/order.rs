@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::operations::audit::{records, service, trail};
+use crate::operations::audit::trail::{records, service, trail};
 use crate::support::app::{CONNECTION, eventually, within};
 use crate::support::configuration::Configuration;
 use crate::support::mcp::{BOTH, select};

@@ -9,14 +9,13 @@ use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 
 use crate::mcp::listen::listen;
-use crate::operations::command_line::run;
 use crate::support::app::{CONNECTION, Caller, Shared, TestApp, callers, eventually, read, within};
 use crate::support::configuration::Configuration;
 use crate::support::fixture;
 use crate::support::mcp::{Client, modern, select};
 use crate::support::person::{Person, client, opens, redemption, refresh, token};
 use crate::support::postgres::{TestPostgres, connect};
-use crate::support::process;
+use crate::support::process::{portico, run};
 use crate::support::stream::Events;
 
 /// Sooner than the heartbeats of a stream look at its caller.
@@ -182,7 +181,7 @@ async fn subjects_of_other_issuers_are_disabled_and_listed_on_the_command_line()
     let app = fixture::on_sqlite().await;
     let folder = app.config.parent().unwrap();
     let subject = "https://id.example.org#robot";
-    let refused = process::portico(folder, &["user", "disable", subject]);
+    let refused = portico(folder, &["user", "disable", subject]);
     assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("no [[issuers]]"));
     let text = std::fs::read_to_string(&app.config).unwrap();
     let issuer = "[[issuers]]\nissuer = \"https://id.example.org\"\njwks_url = \"https://id.example.org/jwks\"\n\
@@ -204,7 +203,7 @@ async fn the_doctor_counts_what_is_shut() {
     let person = Person::signed_in(&app, &app.writer).await;
     token(&app, &redemption(&own.client_id, &person.code(&own.client_id).await)).await;
     let found = |subject: &str| {
-        let told = process::portico(folder, &["doctor", "--json"]).stdout;
+        let told = portico(folder, &["doctor", "--json"]).stdout;
         let findings = serde_json::from_slice::<Value>(&told).unwrap()["findings"].take();
         findings.as_array().unwrap().iter().find(|finding| finding["subject"] == subject).cloned()
     };

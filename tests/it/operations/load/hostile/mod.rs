@@ -11,7 +11,7 @@ use portico_actors::source::postgres::Address;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use self::attacks::{ALL, Target, UnderWay};
-use crate::operations::fairness::ask;
+use crate::operations::load::fairness::ask;
 use crate::support::app::{DEADLINE, PACE, Shared, builder, callers, within};
 use crate::support::configuration::{BOTH_DOORS, Configuration};
 use crate::support::postgres::TestPostgres;

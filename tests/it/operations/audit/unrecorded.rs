@@ -10,7 +10,7 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::operations::audit::{records, service, trail};
+use crate::operations::audit::trail::{records, service, trail};
 use crate::support::app::{CONNECTION, Caller, OTHER, TestApp, eventually, read};
 use crate::support::configuration::{Configuration, configure, connection, shop};
 use crate::support::fixture::sqlite;

@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::operations::audit::{full_disk, records, service, trail};
+use crate::operations::audit::trail::{full_disk, records, service, trail};
 use crate::support::app::{CONNECTION, Caller, eventually, read};
 use crate::support::person::Person;
 

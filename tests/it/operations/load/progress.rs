@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio::time::{Instant, timeout};
 
-use crate::operations::fairness::{ask, both_doors};
+use crate::operations::load::fairness::{ask, both_doors};
 use crate::support::app::{CONNECTION, PACE, eventually, read, within};
 use crate::support::configuration::{BOTH_DOORS, Configuration, connection};
 use crate::support::fixture;

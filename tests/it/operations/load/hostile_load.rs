@@ -9,8 +9,8 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 
-use crate::operations::fairness::{ask, both_doors};
-use crate::operations::limits::{connect, head};
+use crate::operations::load::fairness::{ask, both_doors};
+use crate::operations::load::limits::{connect, head};
 use crate::support::app::{CONNECTION, Caller, TestApp, awaited, eventually, read, within};
 use crate::support::configuration::connection;
 use crate::support::fixture;

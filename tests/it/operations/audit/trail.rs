@@ -1,4 +1,4 @@
-//! The audit trail, as a service and its command line leave it.
+//! What is recorded, kept, searched and told of a disk that is full.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};

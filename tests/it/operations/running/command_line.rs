@@ -7,31 +7,10 @@ use std::process::{Output, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::app::{Caller, OTHER, TestApp, client, read};
+use crate::support::app::{Caller, OTHER, client, read};
 use crate::support::configuration::{Configuration, configure, connection, shop};
 use crate::support::fixture;
-use crate::support::process::{Running, output, portico, program};
-
-fn json_of(output: &Output) -> Value {
-    let text = String::from_utf8_lossy(&output.stdout);
-    serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr)))
-}
-
-/// The JSON that a command prints, which succeeds.
-pub(crate) fn run(arguments: &[&str], folder: &Path) -> Value {
-    let output = portico(folder, &[arguments, &["--json"]].concat());
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    json_of(&output)
-}
-
-impl TestApp {
-    /// The same beside this service, which is told of it as the service of the program is.
-    pub(crate) async fn run(&self, arguments: &[&str]) -> Value {
-        let told = run(arguments, self.config.parent().unwrap());
-        self.look().await;
-        told
-    }
-}
+use crate::support::process::{Running, json_of, output, portico, program, run};
 
 /// A demo on a free port, and its page as JSON.
 async fn demo(folder: &Path) -> (Running, Value) {

@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use crate::operations::hostile_load::{unfinished, unfinished_requests};
+use crate::operations::load::hostile_load::{unfinished, unfinished_requests};
 use crate::support::app::{CONNECTION, Caller, within};
 use crate::support::dice::Random;
 use crate::support::mcp::BOTH;
