@@ -3,7 +3,6 @@
 //! `PORTICO_SEED` repeats a run.
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,40 +13,12 @@ use tokio::task::JoinHandle;
 
 use crate::support::app::{CONNECTION, PACE, TestApp, awaited, eventually, within};
 use crate::support::configuration::Configuration;
+use crate::support::dice::Random;
 use crate::support::mcp::ENDLESS;
 
 /// Spellings of each run, in all of its parts.
 const CASES: u64 = 2_000;
 /// Longer than any answer takes.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// `SplitMix64` (Steele et al. 2014): all that a test needs of chance.
-struct Chance(u64);
-
-impl Chance {
-    fn of_this_run() -> (Self, u64) {
-        let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
-        let given = std::env::var("PORTICO_SEED").ok().map(|seed| seed.parse().unwrap());
-        let seed = given.unwrap_or_else(|| u64::try_from(clock).unwrap());
-        (Self(seed), seed)
-    }
-
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.bits() % bound as u64).unwrap()
-    }
-
-    fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
-        &of[self.below(of.len())]
-    }
-}
 
 /// A request that its route serves.
 struct Base {
@@ -95,14 +66,14 @@ fn bases(app: &TestApp) -> Vec<Base> {
 }
 
 /// One way to write a target in another way.
-fn misspell(target: &str, chance: &mut Chance) -> String {
+fn misspell(target: &str, chance: &mut Random) -> String {
     let places: Vec<usize> = target.char_indices().map(|(place, _)| place).collect();
-    let place = *chance.pick(&places);
+    let place = *chance.of(&places);
     let (before, after) = target.split_at(place);
     let first = after.chars().next().unwrap();
     let rest = &after[first.len_utf8()..];
     let slashes: Vec<usize> = target.match_indices('/').map(|(place, _)| place).collect();
-    let slash = if slashes.is_empty() { 0 } else { *chance.pick(&slashes) };
+    let slash = if slashes.is_empty() { 0 } else { *chance.of(&slashes) };
     let (head, tail) = target.split_at(slash);
     let octets = |upper: bool| {
         let mut buffer = [0; 4];
@@ -114,23 +85,23 @@ fn misspell(target: &str, chance: &mut Chance) -> String {
         3 => format!("{before}{}{rest}", octets(false)),
         4 => format!("{before}%25{}{rest}", &octets(true)[1..]),
         5 => format!("{head}/{tail}"),
-        6 => format!("{head}{}{tail}", chance.pick(&["/.", "/%2e", "/%2E", "/.;x", "/%2e%2f"])),
-        7 => format!("{head}/x{}{tail}", chance.pick(&["/..", "/%2e%2e", "/.%2E", "/..;a", "%2f.."])),
-        8 => format!("{before}{}{after}", chance.pick(&[";a=b", ";", "%3Ba", "%00", "%0d%0a", "%20", "%09"])),
+        6 => format!("{head}{}{tail}", chance.of(&["/.", "/%2e", "/%2E", "/.;x", "/%2e%2f"])),
+        7 => format!("{head}/x{}{tail}", chance.of(&["/..", "/%2e%2e", "/.%2E", "/..;a", "%2f.."])),
+        8 => format!("{before}{}{after}", chance.of(&[";a=b", ";", "%3Ba", "%00", "%0d%0a", "%20", "%09"])),
         9 => {
-            format!("{target}{}", chance.pick(&["/", "/.", "/..", "%2F", "/%2e", "//", ";x", "%00", "/%20", ".", "%"]))
+            format!("{target}{}", chance.of(&["/", "/.", "/..", "%2F", "/%2e", "//", ";x", "%00", "/%20", ".", "%"]))
         }
         10 => format!("{before}{}{rest}", first.to_ascii_uppercase()),
-        11 => format!("{before}{}{after}", chance.pick(&["%", "%g1", "%1", "%C0%AF", "%c3", "%FF", "%u002f", "%%32"])),
-        12 => format!("{before}{}{after}", chance.pick(&["\\", "é", "|", "{", "\"", "^", "<", "`", "\u{7f}"])),
-        13 => format!("{target}{}", chance.pick(&["?", "#", "#/api", "?/../x", "?a=%", "?a=%2e%2e/"])),
-        14 => format!("{}{target}", chance.pick(&["/api/..", "/.", "/healthz/..", "/%61", "/assets/%2e%2e", "//x"])),
-        _ => format!("{head}{}{tail}", chance.pick(&["/api", "/mcp", "/./", "///"])),
+        11 => format!("{before}{}{after}", chance.of(&["%", "%g1", "%1", "%C0%AF", "%c3", "%FF", "%u002f", "%%32"])),
+        12 => format!("{before}{}{after}", chance.of(&["\\", "é", "|", "{", "\"", "^", "<", "`", "\u{7f}"])),
+        13 => format!("{target}{}", chance.of(&["?", "#", "#/api", "?/../x", "?a=%", "?a=%2e%2e/"])),
+        14 => format!("{}{target}", chance.of(&["/api/..", "/.", "/healthz/..", "/%61", "/assets/%2e%2e", "//x"])),
+        _ => format!("{head}{}{tail}", chance.of(&["/api", "/mcp", "/./", "///"])),
     }
 }
 
 /// The target as it may stand in the first line of a request.
-fn absolute(path: &str, host: &str, chance: &mut Chance) -> String {
+fn absolute(path: &str, host: &str, chance: &mut Random) -> String {
     let host = match chance.below(6) {
         0..=2 => host.to_owned(),
         3 => "evil.example".to_owned(),
@@ -144,7 +115,7 @@ struct Sender {
     address: String,
     host: String,
     basic: String,
-    chance: Chance,
+    chance: Random,
     sent: u64,
 }
 
@@ -236,7 +207,8 @@ fn judge(mut wrong: Vec<String>, seed: u64) {
 
 #[actix_web::test]
 async fn no_spelling_of_a_path_goes_around_what_its_route_has() {
-    let (chance, seed) = Chance::of_this_run();
+    let seed = Random::seed_of_this_run();
+    let chance = Random::of_seed(seed);
     println!("PORTICO_SEED={seed}");
     let app = service(2).await;
     let host = app.url.trim_start_matches("http://").to_owned();
@@ -330,7 +302,7 @@ async fn an_odd_path_is_refused_before_anything_else_and_recorded() {
     let app = service(1).await;
     let host = app.url.trim_start_matches("http://").to_owned();
     let basic = STANDARD.encode(format!("{}:{}", app.writer.name, app.writer.secret));
-    let mut sender = Sender { address: host.clone(), host: host.clone(), basic, chance: Chance(0), sent: 0 };
+    let mut sender = Sender { address: host.clone(), host: host.clone(), basic, chance: Random::of_seed(0), sent: 0 };
     let base = &bases(&app)[0];
     let mut refused = Vec::new();
     let too_large = sender.send(base, "/api/query", &format!("X-Long: {}\r\n", "x".repeat(40_000))).await;

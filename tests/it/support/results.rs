@@ -11,6 +11,7 @@ use portico_actors::source::{Access, Invocation, Location, Plan, Prepared, Setti
 use portico_actors::sql::{Dialect, Naming, statements};
 use serde_json::value::RawValue;
 
+use super::app::DEADLINE;
 use super::configuration::CONNECT_TIMEOUT;
 
 /// One result, read to its end. Each cell in a form that tells its kind: text in quotes, `json:`
@@ -107,7 +108,10 @@ pub(crate) fn plan(sql: &str, access: Access) -> Plan {
 }
 
 fn around(task: Task, access: Access) -> Plan {
-    Plan::alone(task, access)
+    let mut plan = Plan::alone(task, access);
+    // Where it is not the timeout that is tried, it is beyond what anything takes on a busy machine.
+    plan.limits.timeout = 2 * DEADLINE;
+    plan
 }
 
 fn arguments(values: &[(&str, &str)]) -> Vec<Argument> {
