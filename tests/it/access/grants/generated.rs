@@ -8,7 +8,6 @@ use serde_json::json;
 use tokio_postgres::Client;
 
 use super::{described, encoded, findings, folder, grants, quoted, rights};
-use crate::support::dice::Random;
 use crate::support::postgres::{TestPostgres, connect};
 
 /// Printed with every failure.
@@ -33,8 +32,24 @@ const AWKWARD: [&str; 16] = [
     "carriage\rreturn",
 ];
 
+/// A small generator of numbers: the same for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).unwrap() % most
+    }
+
+    fn one_in(&mut self, most: usize) -> bool {
+        self.below(most) == 0
+    }
+}
+
 struct World {
-    dice: Random,
+    dice: Dice,
     names: usize,
     statements: Vec<String>,
     schemas: Vec<String>,
@@ -51,7 +66,7 @@ fn full(name: &(String, String)) -> String {
 
 impl World {
     fn new(seed: u64) -> Self {
-        let dice = Random::of_seed(seed);
+        let dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let (statements, schemas, tables) = (Vec::new(), Vec::new(), Vec::new());
         let mut world = Self { dice, names: 0, statements, schemas, tables, functions: Vec::new(), calls: Vec::new() };
         for _ in 0..4 {
@@ -108,7 +123,7 @@ impl World {
                 };
                 let kind = ["VIEW", "MATERIALIZED VIEW"][self.dice.below(2)];
                 let called = match self.functions.len() {
-                    count if count > 0 && self.dice.once_in(2) => {
+                    count if count > 0 && self.dice.one_in(2) => {
                         let function = self.functions[self.dice.below(count)].clone();
                         if kind == "VIEW" {
                             self.calls.push((name, function.clone()));
@@ -137,8 +152,8 @@ impl World {
 
     /// Lists over the names that there are.
     fn lists(&mut self, names: &[(String, String)]) -> Names {
-        let some = |share: usize, dice: &mut Random| -> Vec<String> {
-            let chosen = names.iter().filter(|_| dice.once_in(share));
+        let some = |share: usize, dice: &mut Dice| -> Vec<String> {
+            let chosen = names.iter().filter(|_| dice.one_in(share));
             chosen
                 .map(|(schema, name)| (schema.clone(), name.clone()))
                 .collect::<Vec<_>>()
@@ -261,7 +276,7 @@ async fn a_role_may_do_exactly_what_is_exposed() {
         let schemas: Vec<_> = world.schemas.iter().map(|schema| (String::new(), schema.clone())).collect();
         let exposure =
             Exposure { schemas: world.lists(&schemas), tables: world.lists(&names), procedures: world.lists(&called) };
-        let writes = world.dice.once_in(2);
+        let writes = world.dice.one_in(2);
         let role = format!("{} of {database}", AWKWARD[world.dice.below(AWKWARD.len())]);
         let more = format!("access = \"{}\"\n{}", if writes { "read-write" } else { "read-only" }, toml(&exposure));
         let home = folder(&url, &more);
