@@ -95,7 +95,8 @@ async fn an_answer_that_nobody_reads_is_let_go_and_its_statement_ends() {
     // So little that the kernels' buffers are soon full.
     socket.set_recv_buffer_size(4096).unwrap();
     let mut socket = socket.connect(address.parse().unwrap()).await.unwrap();
-    let query = json!({"query": "SELECT repeat('x', 1000) AS stalled_marker FROM generate_series(1, 100000000)"});
+    let query =
+        json!({"query": "SELECT repeat('x', 1000) AS stalled_marker FROM (SELECT generate_series(1, 100000000)) g"});
     let text = query.to_string();
     socket.write_all(format!("{}\r\n{text}", head(&app, text.len())).as_bytes()).await.unwrap();
     let abandoned = |event: &Event| matches!(event, Event::CallEnded(call) if call.failure == Some(Kind::Abandoned));
