@@ -20,8 +20,10 @@ use crate::support::raw::Place;
 use crate::support::service::{Census, Service};
 use crate::support::tls::{Authority, TLS};
 
-/// What a call of somebody else takes at most while others attack.
+/// What a call of somebody else takes at most while others attack,
 const BOUND: Duration = Duration::from_millis(250);
+/// or so many times what it takes before that: other programs have the machine too.
+const SLOWER: u32 = 5;
 /// Calls that are measured at a time. It is their median that counts, and a second series where the first was late:
 /// the attackers, the service and other tests share two cores, and the kernel may keep a single call from any of them.
 const SERIES: usize = 25;
@@ -148,18 +150,19 @@ impl Setting {
         let field = self.start().await;
         // What is opened once is open before it is counted.
         for way in self.ways {
-            field.others_are_served("nothing", way).await;
+            field.taken("nothing", way).await;
         }
         let before = field.service.census();
         let wanted = std::env::var("PORTICO_ATTACK").unwrap_or_default();
         for (number, (name, attack)) in ALL.iter().enumerate().filter(|(_, (name, _))| name.contains(&wanted)) {
-            let target = field.target(self.way(number));
+            let (way, target) = (self.way(number), field.target(self.way(number)));
+            let calm = field.taken("nothing", way).await;
             if let (Some(proxy), Store::Far(delay)) = (&field.proxy, self.store) {
                 proxy.delay(delay);
             }
             let mut under_way = UnderWay::begin();
             attack(&target, &field.service, &mut under_way);
-            field.others_are_served(name, self.way(number)).await;
+            field.others_are_served(name, way, calm).await;
             under_way.end().await;
             if let Some(proxy) = &field.proxy {
                 proxy.restore();
@@ -203,28 +206,31 @@ impl Field {
         Target { url: self.url(way), place, client: Box::new(client), name, reader }
     }
 
-    /// Measures the calls of somebody who is known, on a connection that stays, by the same door.
-    async fn others_are_served(&self, meanwhile: &str, way: Way) {
-        let door = ((self.target(way).client)(), self.url(way));
-        let mut median = Duration::MAX;
-        for _ in 0..2 {
-            let (mut pace, mut taken) = (tokio::time::interval(BETWEEN), Vec::new());
-            for _ in 0..SERIES {
-                pace.tick().await;
-                let begun = Instant::now();
-                let answer = within("a call", ask(&self.service, &door, "SELECT 1").send()).await.unwrap();
-                let status = answer.status();
-                let text = within("its rows", answer.text()).await.unwrap();
-                assert_eq!(status, 200, "{meanwhile}, {way:?}: {text}");
-                taken.push(begun.elapsed());
-            }
-            taken.sort();
-            median = median.min(taken[SERIES / 2]);
-            if median <= BOUND {
-                return;
-            }
+    /// Has somebody else served in time, who takes `calm` beside nothing.
+    async fn others_are_served(&self, meanwhile: &str, way: Way, calm: Duration) {
+        let bound = BOUND.max(calm * SLOWER);
+        let mut taken = self.taken(meanwhile, way).await;
+        if taken > bound {
+            taken = self.taken(meanwhile, way).await;
         }
-        panic!("{meanwhile}, {way:?}: a call of somebody else takes {median:?}");
+        assert!(taken <= bound, "{meanwhile}, {way:?}: a call of somebody else takes {taken:?}, and {calm:?} before");
+    }
+
+    /// What the calls of somebody take who is known, on a connection that stays, by the same door: the median.
+    async fn taken(&self, meanwhile: &str, way: Way) -> Duration {
+        let door = ((self.target(way).client)(), self.url(way));
+        let (mut pace, mut taken) = (tokio::time::interval(BETWEEN), Vec::new());
+        for _ in 0..SERIES {
+            pace.tick().await;
+            let begun = Instant::now();
+            let answer = within("a call", ask(&self.service, &door, "SELECT 1").send()).await.unwrap();
+            let status = answer.status();
+            let text = within("its rows", answer.text()).await.unwrap();
+            assert_eq!(status, 200, "{meanwhile}, {way:?}: {text}");
+            taken.push(begun.elapsed());
+        }
+        taken.sort();
+        taken[SERIES / 2]
     }
 
     /// Waits until nothing is worked on, and what the process has of the machine is as `wanted`.
