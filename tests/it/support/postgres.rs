@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use tokio_postgres::{Client, NoTls};
@@ -46,7 +46,8 @@ rm -rf "$home"
 const PATIENCE: Duration = Duration::from_secs(240);
 
 /// What a keeper of servers says line by line, for those who wait without a runtime.
-pub(crate) struct Said(Receiver<String>);
+#[expect(clippy::disallowed_types, reason = "a test waits for its servers")]
+pub(crate) struct Said(std::sync::mpsc::Receiver<String>);
 
 impl Said {
     pub(crate) fn by(pipe: impl Read + Send + 'static) -> Self {
