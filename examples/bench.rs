@@ -1,5 +1,6 @@
-//! Measures Portico beside bare actix-web handlers (with tokio-postgres) that do the same, in turn,
-//! on the same machine: only the ratios count.
+//! Throughput: Portico beside bare actix-web handlers (with tokio-postgres) that do the same.
+//!
+//! They take turns on the same machine: only the ratios count.
 //!
 //! ```sh
 //! PORTICO_BENCH=postgres://user@127.0.0.1:5432/database cargo run --release --example bench

@@ -1,5 +1,4 @@
-//! Opens many idle streams at a running service and tells what each costs it in resident memory;
-//! then leaves without a word, and tells how soon the service has noticed.
+//! What an open, idle stream costs a running service in memory, and how soon it notices that its client has left.
 //!
 //! `cargo run --example idle_streams -- CREDENTIALS.json PID [COUNT]`, after `portico demo`; the
 //! limit of open files (`ulimit -n`) must allow the count on both sides. Linux only.

@@ -1,5 +1,4 @@
-//! What many configured connections cost one process: the time from its start until it answers, the
-//! resident memory of each connection that nobody uses, and what a call of one row takes beside them.
+//! What a thousand configured connections that nobody uses cost one process: time to start, memory, latency beside them.
 //!
 //! `cargo run --release --example many_connections -- [--connections 1000] [--used 50] [--calls 2000]`
 //! with `--postgres URL` for connections to that database instead of SQLite files. It runs the

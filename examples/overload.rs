@@ -1,5 +1,6 @@
-//! Measures what becomes of the service at five times its capacity: how much it still does, how long
-//! those wait who are let in, how fast the others are told, and whether a caller with one call at a
+//! What becomes of the service at five times its capacity.
+//!
+//! How much it still does, how long those wait who are let in, how fast the others are told, and whether a caller with one call at a
 //! time is served beside one with thousands. Statements sleep, so that the capacity is the pool's
 //! and not the machine's.
 //!

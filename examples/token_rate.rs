@@ -1,5 +1,4 @@
-//! What judging and issuing access tokens costs: how many known tokens one actor judges a second, and
-//! how many tokens `/oauth/token` issues a second over kept-alive connections.
+//! What access tokens cost: how many known ones are judged a second, and how many `/oauth/token` issues.
 //!
 //! `cargo run --release --example token_rate`
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::cast_precision_loss, missing_docs)]

@@ -1,5 +1,6 @@
-//! A service whose one MCP address offers the named tools, resources and prompts that the public
-//! conformance suite asks for. Transport, identity and everything else are Portico's own.
+//! A service for the public MCP conformance suite: one address offers the tools, resources and prompts that it asks for.
+//!
+//! Transport, identity and everything else are Portico's own.
 //!
 //! `cargo run --example conformance -- FOLDER`: listens on a free port of loopback, keeps its files
 //! in FOLDER, and prints where it is and a client's credentials as JSON.

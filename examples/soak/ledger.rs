@@ -1,4 +1,4 @@
-//! Counts what came of the calls, and what the process holds.
+//! The books of the soak test: what came of the calls, and what the process holds.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
-//! Runs mixed load for as long as it is told to, against a service that it starts in-process, and
-//! checks every answer against what it must be: the SQL API in each form, MCP in both eras, and
+//! Mixed load for minutes or days, every answer checked, on a database that fails now and then.
+//!
+//! It starts a service in-process, and checks every answer against what it must be: the SQL API in each form, MCP in both eras, and
 //! tokens. The service has the sample data in SQLite, and with `--postgres` a database behind a
 //! proxy that fails now and then.
 //!

@@ -1,4 +1,4 @@
-//! Calls of MCP, in both eras.
+//! The soak test's calls of MCP, in both eras.
 
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The service under load, what it holds, and who calls it.
+//! The service that the soak test loads, what it holds, and who calls it.
 
 use std::collections::BTreeSet;
 use std::net::TcpListener;

@@ -1,4 +1,4 @@
-//! Calls of the SQL API and of the token endpoint.
+//! The soak test's calls of the SQL API and of the token endpoint.
 
 use serde_json::{Value, json};
 

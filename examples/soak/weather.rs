@@ -1,4 +1,4 @@
-//! When the proxy fails, and so when calls may.
+//! The weather of the soak test: when the proxy before the database fails, and so when calls may.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

@@ -4,17 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::support::app::{TestApp, read};
-use crate::support::fixture;
+use crate::support::fixture::{self, ORDERS_OF};
 
-const PROCEDURES: &str = r#"
-[[connections.procedures]]
-name = "orders_of"
-description = "The orders of one customer."
-read_only = true
-sql = "SELECT id, total FROM orders WHERE customer_id = @customer ORDER BY id"
-[[connections.procedures.parameters]]
-name = "customer"
-type = "integer"
+const COUNT_CUSTOMERS: &str = r#"
 [[connections.procedures]]
 name = "count_customers"
 description = "Counts customers."
@@ -44,7 +36,7 @@ async fn a_disabled_tool_is_like_one_that_never_was() {
         ("tools = [\"orders_of\", \"execute_sql\"]", vec!["orders_of", "execute_sql"]),
         ("types = [\"sql\"]", vec!["execute_select", "execute_sql", "execute_insert", "execute_update"]),
     ] {
-        let more = format!("access = \"read-write\"\n{PROCEDURES}\n[connections.disabled]\n{switch}\n");
+        let more = format!("access = \"read-write\"\n{ORDERS_OF}{COUNT_CUSTOMERS}\n[connections.disabled]\n{switch}\n");
         let app = fixture::with_sqlite(&more).await;
         let listed = listed(&app).await;
         assert_eq!(listed.len() + gone.len(), 14, "{switch}: {listed:?}");
@@ -73,7 +65,7 @@ procedures = ["count%"]
 
 #[actix_web::test]
 async fn what_is_not_exposed_is_in_no_listing_and_no_hint() {
-    let app = fixture::with_sqlite(&format!("{HIDING}{PROCEDURES}")).await;
+    let app = fixture::with_sqlite(&format!("{HIDING}{ORDERS_OF}{COUNT_CUSTOMERS}")).await;
     let column = |result: &Value, at: usize| -> Vec<String> {
         let rows = result["structuredContent"]["rows"].as_array().unwrap().iter();
         rows.map(|row| row[at].as_str().unwrap().to_owned()).collect()
@@ -81,7 +73,7 @@ async fn what_is_not_exposed_is_in_no_listing_and_no_hint() {
     assert_eq!(column(&app.tool("get_tables", json!({})).await, 2), ["cities", "orders"]);
     assert!(!column(&app.tool("get_columns", json!({})).await, 2).contains(&"customers".to_owned()));
     assert_eq!(column(&app.tool("get_procedures", json!({})).await, 2), ["orders_of"]);
-    assert_eq!(column(&app.tool("get_procedure_parameters", json!({})).await, 2), ["orders_of"]);
+    assert_eq!(column(&app.tool("get_procedure_parameters", json!({})).await, 2), ["orders_of"; 2]);
     assert!(!listed(&app).await.contains(&"count_customers".to_owned()));
     let instructions = app.tool("get_instructions", json!({})).await.to_string();
     assert!(instructions.contains("orders") && !instructions.contains("count_customers"), "{instructions}");
@@ -98,7 +90,7 @@ async fn what_is_not_exposed_is_in_no_listing_and_no_hint() {
 
 #[actix_web::test]
 async fn naming_what_is_hidden_in_a_statement_finds_nothing() {
-    let app = fixture::with_sqlite(&format!("{HIDING}{PROCEDURES}")).await;
+    let app = fixture::with_sqlite(&format!("{HIDING}{ORDERS_OF}{COUNT_CUSTOMERS}")).await;
     let nothing = app.tool_error("execute_sql", json!({"query": "SELECT * FROM nothing"})).await;
     let nothing = nothing.lines().next().unwrap().to_owned();
     for statement in [

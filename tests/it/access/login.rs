@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,9 +16,11 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_postgres::Client;
 
-use crate::support::app::{CONNECTION, Caller, TestApp, connection, pace, read};
+use crate::support::app::{CONNECTION, Caller, TestApp, eventually, read};
 use crate::support::cluster::Cluster;
+use crate::support::configuration::{Configuration, configure, connection};
 use crate::support::postgres::connect;
+use crate::support::process::portico;
 use crate::support::results::{Read, Subject, plan, read as read_results};
 
 /// Runs any text, and says whose session it is then: a function that somebody was careless with.
@@ -163,10 +164,7 @@ async fn roles_let_go_of_what_nobody_uses() {
     for role in ["north", "south", "auditor"] {
         run_as(&subject, role, WHO, Access::ReadOnly).await.unwrap();
     }
-    let mut pace = pace();
-    while !server.sessions().await.is_empty() {
-        pace.tick().await;
-    }
+    eventually("the end of the idle sessions", async || server.sessions().await.is_empty()).await;
     assert_eq!(subject.source.pool().unwrap().open, 0);
     run_as(&subject, "north", WHO, Access::ReadOnly).await.unwrap();
     assert_eq!(subject.source.pool().unwrap().open, 1);
@@ -236,8 +234,7 @@ fn tables(server: &Server, pool: usize, more: &str) -> String {
 #[actix_web::test]
 async fn no_statement_leaves_its_role_and_nothing_is_left_for_the_next_caller() {
     let server = Server::start().await;
-    let app = TestApp::start(TempDir::new().unwrap(), &tables(&server, 1, "")).await;
-    app.ready().await;
+    let app = Configuration::new().with(&tables(&server, 1, "")).start().await;
     let (north, south) = (&app.writer, &app.reader);
     let fresh = [found(&app, north).await, found(&app, south).await];
     for (row, role) in fresh.iter().zip(["north", "south"]) {
@@ -307,11 +304,8 @@ async fn each_named_role_is_tried_by_check_and_doctor() {
     let server = Server::start().await;
     let folder = TempDir::new().unwrap();
     let check = |folder: &Path, command: &str, tables: &str| {
-        let text = format!(
-            "[server]\nlisten = \"127.0.0.1:0\"\npublic_url = \"http://localhost\"\n[store]\nurl = \"sqlite:portico.db\"\n{tables}"
-        );
-        fs::write(folder.join("config.toml"), text).unwrap();
-        let output = Command::new(env!("CARGO_BIN_EXE_portico")).arg(command).current_dir(folder).output().unwrap();
+        configure(folder, None, "", tables);
+        let output = portico(folder, &[command]);
         (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
     };
     let (ok, said) = check(folder.path(), "check", &tables(&server, 2, ""));

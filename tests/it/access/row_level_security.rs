@@ -12,10 +12,11 @@ use portico_actors::source::Access;
 use reqwest::Method;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, Caller, TestApp, connection, eventually, read};
+use crate::support::app::{Caller, TestApp, eventually, read};
+use crate::support::configuration::Configuration;
 use crate::support::postgres::{TestPostgres, connect};
+use crate::support::process::portico;
 use crate::support::results::{self, Subject};
 
 /// The example on a database of its own. Roles belong to the whole server, so each test has its own.
@@ -40,9 +41,8 @@ impl Example {
         let identity = identity.replace("ben@example.org", "reader@example.com");
         let gateway = TestPostgres::shared().url_as(&format!("{roles}gateway"), &database);
         let keys = format!("access = \"read-write\"\npool = {pool}\n[connections.identity.principals]{identity}");
-        let tables = "[audit]\nfile = \"audit.jsonl\"\n".to_owned() + &connection(CONNECTION, "shop", &gateway, &keys);
-        let app = TestApp::start(TempDir::new().unwrap(), &tables).await;
-        app.ready().await;
+        let app = Configuration::new().connection("shop", &gateway, &keys).with("[audit]\nfile = \"audit.jsonl\"");
+        let app = app.start().await;
         Self { app, url, roles }
     }
 
@@ -117,7 +117,7 @@ async fn each_caller_sees_the_rows_of_its_role_whatever_the_way() {
         let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         records.filter(|record| record["event"] == "call").collect::<Vec<_>>()
     };
-    eventually(|| records().len() == 13).await;
+    eventually("the records of all calls", async || records().len() == 13).await;
     for record in records() {
         let role = if record["principal"] == north.name.as_str() { "north" } else { "south" };
         assert_eq!(record["role"], format!("{}{role}", example.roles), "{record}");
@@ -193,9 +193,7 @@ async fn a_caller_without_a_role_is_refused_and_runs_nothing() {
         assert!(refused["error"]["message"].as_str().unwrap().contains("cannot be taken on"), "{refused}");
     }
     assert_eq!(example.rows(&example.app.reader, "SELECT count(*) FROM orders").await, json!([[1]]));
-    let mut check = std::process::Command::new(env!("CARGO_BIN_EXE_portico"));
-    let check = check.args(["check", "--config"]).arg(&example.app.config);
-    let check = crate::support::process::finished(check);
+    let check = portico(example.app.config.parent().unwrap(), &["check"]);
     let said = String::from_utf8_lossy(&check.stdout).into_owned();
     assert!(!check.status.success() && said.contains(&format!("{}north", example.roles)), "{said}");
 }

@@ -350,7 +350,10 @@ async fn texts_of_errors_are_cut_and_a_caller_s_words_stay_out_of_the_log() {
         assert_eq!(app.rows("SELECT 1").await, json!([[1]]), "nobody else notices");
     }
     let ended = |event: &Event| matches!(event, Event::CallEnded(call) if call.what == "/api/query");
-    eventually(|| app.events.lock().unwrap().iter().filter(|event| ended(event)).count() >= 9).await;
+    eventually("the events of the calls", async || {
+        app.events.lock().unwrap().iter().filter(|event| ended(event)).count() >= 9
+    })
+    .await;
     let events = format!("{:?}", app.events.lock().unwrap());
     assert!(!events.contains("canary"), "a caller's words are in the log");
 }

@@ -7,9 +7,9 @@ use std::path::Path;
 use boon::{Compiler, Schemas};
 use reqwest::Response;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, TestApp, connection, read};
+use crate::support::app::{CONNECTION, TestApp, read};
+use crate::support::configuration::Configuration;
 use crate::support::fixture;
 
 pub(crate) async fn described(app: &TestApp) -> Value {
@@ -237,11 +237,7 @@ async fn answers_of_the_sql_api_are_valid() {
 
 #[actix_web::test]
 async fn every_other_answer_is_valid() {
-    let folder = TempDir::new().unwrap();
-    let url = fixture::sqlite(&folder, "shop.db");
-    let connections = format!("[oauth]\ndynamic_registration = true\n{}", connection(CONNECTION, "shop", &url, ""));
-    let app = TestApp::start(folder, &connections).await;
-    app.ready().await;
+    let app = Configuration::new().sqlite("shop", "").with("[oauth]\ndynamic_registration = true").start().await;
     let document = described(&app).await;
     for path in ["/healthz", "/readyz", "/docs", "/openapi.json"] {
         as_described(&document, "get", path, 200, app.http.get(format!("{}{path}", app.url)).send().await.unwrap())

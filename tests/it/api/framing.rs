@@ -58,7 +58,7 @@ async fn head_is_answered_as_get_without_the_content() {
     // The listing is read to its end: nobody has left.
     let (head, body) = spoken(&app, "HEAD /api/tables HTTP/1.1\r\nHost: localhost\r\nConnection: close", "").await;
     assert!(head.starts_with("http/1.1 200") && body.is_empty(), "{head} {body}");
-    eventually(|| app.endings("/api/tables") == [None::<Kind>]).await;
+    eventually("the end of the call", async || app.endings("/api/tables") == [None::<Kind>]).await;
     let absent = app.http.head(format!("{}/nothing", app.url)).send().await.unwrap();
     assert_eq!((absent.status().as_u16(), absent.text().await.unwrap()), (404, String::new()));
     for path in ["/api/query", &format!("/mcp/connections/{CONNECTION}")] {

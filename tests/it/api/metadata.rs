@@ -3,9 +3,9 @@
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, OTHER, TestApp, connection, read};
+use crate::support::app::{TestApp, read};
+use crate::support::configuration::Configuration;
 use crate::support::fixture;
 use crate::support::postgres::{TestPostgres, connect};
 
@@ -22,12 +22,9 @@ CREATE INDEX place_parent ON place (parent);
 ";
 
 async fn on_sqlite() -> TestApp {
-    let folder = TempDir::new().unwrap();
-    let url = fixture::sqlite(&folder, "shop.db");
-    Connection::open(folder.path().join("shop.db")).unwrap().execute_batch(KEYS).unwrap();
-    let app = TestApp::start(folder, &connection(CONNECTION, "shop", &url, "access = \"read-write\"")).await;
-    app.ready().await;
-    app
+    let configuration = Configuration::new().sqlite("shop", "access = \"read-write\"");
+    Connection::open(configuration.path().join("shop.db")).unwrap().execute_batch(KEYS).unwrap();
+    configuration.start().await
 }
 
 async fn on_postgres() -> TestApp {
@@ -250,13 +247,9 @@ async fn several_connections_answer_in_one_result() {
 
 #[actix_web::test]
 async fn a_connection_that_is_away_takes_nothing_from_the_others() {
-    let folder = TempDir::new().unwrap();
-    let shop = fixture::sqlite(&folder, "shop.db");
     // A user whom the server does not know.
     let away = TestPostgres::shared().url_as("nobody_at_all", "postgres");
-    let connections = connection(CONNECTION, "shop", &shop, "") + &connection(OTHER, "away", &away, "");
-    let app = TestApp::start(folder, &connections).await;
-    app.ready().await;
+    let app = Configuration::new().sqlite("shop", "").connection("away", &away, "").start().await;
     let (status, document) = read(app.get("/api/tables?tableName=orders").send().await.unwrap()).await;
     assert_eq!((status, document["results"][0]["rows"][0][2].as_str()), (200, Some("orders")), "{document}");
     assert_eq!(document["error"]["code"], 1700, "{document}");

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use boon::{Compiler, Schemas};
 use serde_json::{Value, json};
 
-use crate::support::fixture;
+use crate::support::fixture::{self, CITIES_OF};
 
 const MORE: &str = r#"access = "read-write"
 [[connections.tools]]
@@ -17,11 +17,6 @@ sql = "SELECT * FROM orders WHERE total > @least"
 name = "least"
 type = "number"
 default = 1
-[[connections.procedures]]
-name = "cities_of"
-description = "All cities."
-read_only = true
-sql = "SELECT * FROM cities"
 "#;
 
 fn satisfies(schema: &Value, value: &Value) -> Result<(), String> {
@@ -33,7 +28,7 @@ fn satisfies(schema: &Value, value: &Value) -> Result<(), String> {
 
 #[actix_web::test]
 async fn every_result_satisfies_its_tool_s_schema() {
-    let app = fixture::with_sqlite(MORE).await;
+    let app = fixture::with_sqlite(&(MORE.to_owned() + CITIES_OF)).await;
     let calls = [
         ("get_instructions", json!({})),
         ("get_catalogs", json!({})),

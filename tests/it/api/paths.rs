@@ -3,53 +3,22 @@
 //! `PORTICO_SEED` repeats a run.
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
 
-use crate::support::app::{CONNECTION, TestApp, connection, pace};
-use crate::support::fixture::sqlite;
+use crate::support::app::{CONNECTION, PACE, TestApp, awaited, eventually, within};
+use crate::support::configuration::Configuration;
+use crate::support::dice::Random;
 use crate::support::mcp::ENDLESS;
 
 /// Spellings of each run, in all of its parts.
 const CASES: u64 = 2_000;
 /// Longer than any answer takes.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// `SplitMix64` (Steele et al. 2014): all that a test needs of chance.
-struct Chance(u64);
-
-impl Chance {
-    fn of_this_run() -> (Self, u64) {
-        let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
-        let given = std::env::var("PORTICO_SEED").ok().map(|seed| seed.parse().unwrap());
-        let seed = given.unwrap_or_else(|| u64::try_from(clock).unwrap());
-        (Self(seed), seed)
-    }
-
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.bits() % bound as u64).unwrap()
-    }
-
-    fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
-        &of[self.below(of.len())]
-    }
-}
 
 /// A request that its route serves.
 struct Base {
@@ -97,14 +66,14 @@ fn bases(app: &TestApp) -> Vec<Base> {
 }
 
 /// One way to write a target in another way.
-fn misspell(target: &str, chance: &mut Chance) -> String {
+fn misspell(target: &str, chance: &mut Random) -> String {
     let places: Vec<usize> = target.char_indices().map(|(place, _)| place).collect();
-    let place = *chance.pick(&places);
+    let place = *chance.of(&places);
     let (before, after) = target.split_at(place);
     let first = after.chars().next().unwrap();
     let rest = &after[first.len_utf8()..];
     let slashes: Vec<usize> = target.match_indices('/').map(|(place, _)| place).collect();
-    let slash = if slashes.is_empty() { 0 } else { *chance.pick(&slashes) };
+    let slash = if slashes.is_empty() { 0 } else { *chance.of(&slashes) };
     let (head, tail) = target.split_at(slash);
     let octets = |upper: bool| {
         let mut buffer = [0; 4];
@@ -116,23 +85,23 @@ fn misspell(target: &str, chance: &mut Chance) -> String {
         3 => format!("{before}{}{rest}", octets(false)),
         4 => format!("{before}%25{}{rest}", &octets(true)[1..]),
         5 => format!("{head}/{tail}"),
-        6 => format!("{head}{}{tail}", chance.pick(&["/.", "/%2e", "/%2E", "/.;x", "/%2e%2f"])),
-        7 => format!("{head}/x{}{tail}", chance.pick(&["/..", "/%2e%2e", "/.%2E", "/..;a", "%2f.."])),
-        8 => format!("{before}{}{after}", chance.pick(&[";a=b", ";", "%3Ba", "%00", "%0d%0a", "%20", "%09"])),
+        6 => format!("{head}{}{tail}", chance.of(&["/.", "/%2e", "/%2E", "/.;x", "/%2e%2f"])),
+        7 => format!("{head}/x{}{tail}", chance.of(&["/..", "/%2e%2e", "/.%2E", "/..;a", "%2f.."])),
+        8 => format!("{before}{}{after}", chance.of(&[";a=b", ";", "%3Ba", "%00", "%0d%0a", "%20", "%09"])),
         9 => {
-            format!("{target}{}", chance.pick(&["/", "/.", "/..", "%2F", "/%2e", "//", ";x", "%00", "/%20", ".", "%"]))
+            format!("{target}{}", chance.of(&["/", "/.", "/..", "%2F", "/%2e", "//", ";x", "%00", "/%20", ".", "%"]))
         }
         10 => format!("{before}{}{rest}", first.to_ascii_uppercase()),
-        11 => format!("{before}{}{after}", chance.pick(&["%", "%g1", "%1", "%C0%AF", "%c3", "%FF", "%u002f", "%%32"])),
-        12 => format!("{before}{}{after}", chance.pick(&["\\", "é", "|", "{", "\"", "^", "<", "`", "\u{7f}"])),
-        13 => format!("{target}{}", chance.pick(&["?", "#", "#/api", "?/../x", "?a=%", "?a=%2e%2e/"])),
-        14 => format!("{}{target}", chance.pick(&["/api/..", "/.", "/healthz/..", "/%61", "/assets/%2e%2e", "//x"])),
-        _ => format!("{head}{}{tail}", chance.pick(&["/api", "/mcp", "/./", "///"])),
+        11 => format!("{before}{}{after}", chance.of(&["%", "%g1", "%1", "%C0%AF", "%c3", "%FF", "%u002f", "%%32"])),
+        12 => format!("{before}{}{after}", chance.of(&["\\", "é", "|", "{", "\"", "^", "<", "`", "\u{7f}"])),
+        13 => format!("{target}{}", chance.of(&["?", "#", "#/api", "?/../x", "?a=%", "?a=%2e%2e/"])),
+        14 => format!("{}{target}", chance.of(&["/api/..", "/.", "/healthz/..", "/%61", "/assets/%2e%2e", "//x"])),
+        _ => format!("{head}{}{tail}", chance.of(&["/api", "/mcp", "/./", "///"])),
     }
 }
 
 /// The target as it may stand in the first line of a request.
-fn absolute(path: &str, host: &str, chance: &mut Chance) -> String {
+fn absolute(path: &str, host: &str, chance: &mut Random) -> String {
     let host = match chance.below(6) {
         0..=2 => host.to_owned(),
         3 => "evil.example".to_owned(),
@@ -146,7 +115,7 @@ struct Sender {
     address: String,
     host: String,
     basic: String,
-    chance: Chance,
+    chance: Random,
     sent: u64,
 }
 
@@ -190,7 +159,7 @@ impl Sender {
             let _ = socket.read_to_end(&mut answer).await;
             String::from_utf8_lossy(&answer).into_owned()
         };
-        let answer = timeout(PATIENCE, exchanged).await.unwrap_or_else(|_| panic!("{target:?} is not answered"));
+        let answer = within(&format!("the answer of {target:?}"), exchanged).await;
         let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
         let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default();
         Answer { status: status.unwrap_or_else(|| panic!("{target:?}: {answer:?}")), body, id }
@@ -201,7 +170,7 @@ impl Sender {
 fn occupy(app: &TestApp) -> JoinHandle<()> {
     let request = app.post("/api/query").json(&json!({"query": ENDLESS, "timeout": 300}));
     tokio::spawn(async move {
-        let mut pace = pace();
+        let mut pace = tokio::time::interval(PACE);
         while request.try_clone().unwrap().send().await.is_ok_and(|answer| answer.status() == 429) {
             pace.tick().await;
         }
@@ -223,6 +192,13 @@ fn records(path: &std::path::Path) -> (HashMap<String, Value>, u64) {
     (found, suppressed)
 }
 
+/// A service that works on so many calls at once, and records them.
+async fn service(max_calls: u8) -> TestApp {
+    let service = Configuration::new().server(&format!("max_calls = {max_calls}"));
+    let service = service.sqlite("shop", "access = \"read-write\"");
+    service.with("[audit]\nfile = \"audit.jsonl\"").start().await
+}
+
 /// Fails with the shortest of `wrong`.
 fn judge(mut wrong: Vec<String>, seed: u64) {
     wrong.sort_by_key(String::len);
@@ -231,14 +207,10 @@ fn judge(mut wrong: Vec<String>, seed: u64) {
 
 #[actix_web::test]
 async fn no_spelling_of_a_path_goes_around_what_its_route_has() {
-    let (chance, seed) = Chance::of_this_run();
+    let seed = Random::seed_of_this_run();
+    let chance = Random::of_seed(seed);
     println!("PORTICO_SEED={seed}");
-    let folder = TempDir::new().unwrap();
-    let url = sqlite(&folder, "shop.db");
-    let tables =
-        format!("[audit]\nfile = \"audit.jsonl\"\n{}", connection(CONNECTION, "shop", &url, "access = \"read-write\""));
-    let app = TestApp::start_with(folder, "max_calls = 2", &tables).await;
-    app.ready().await;
+    let app = service(2).await;
     let host = app.url.trim_start_matches("http://").to_owned();
     let basic = STANDARD.encode(format!("{}:{}", app.writer.name, app.writer.secret));
     let mut sender = Sender { address: host.clone(), host, basic, chance, sent: 0 };
@@ -294,7 +266,6 @@ async fn no_spelling_of_a_path_goes_around_what_its_route_has() {
     // the writer tell how many it only counted.
     let path = app.config.with_file_name("audit.jsonl");
     let last = sender.send(&bases[0], "/api/query", "").await;
-    let mut pace = pace();
     let (found, suppressed) = records(&path);
     assert!(found.contains_key(&last.id));
     let unrecorded = recorded.into_iter().filter(|(id, ..)| !found.contains_key(id));
@@ -307,16 +278,7 @@ async fn no_spelling_of_a_path_goes_around_what_its_route_has() {
 
     // While as many calls run as the service takes.
     let endless = [occupy(&app), occupy(&app)];
-    timeout(PATIENCE, async {
-        loop {
-            pace.tick().await;
-            if sender.send(&bases[0], "/api/query", "").await.status == 429 {
-                return;
-            }
-        }
-    })
-    .await
-    .unwrap();
+    eventually("a refusal", async || sender.send(&bases[0], "/api/query", "").await.status == 429).await;
     let mut wrong = Vec::new();
     for _ in 0..CASES / 4 {
         let number = sender.chance.below(bases.len());
@@ -337,14 +299,10 @@ async fn no_spelling_of_a_path_goes_around_what_its_route_has() {
 
 #[actix_web::test]
 async fn an_odd_path_is_refused_before_anything_else_and_recorded() {
-    let folder = TempDir::new().unwrap();
-    let shop = connection(CONNECTION, "shop", &sqlite(&folder, "shop.db"), "access = \"read-write\"");
-    let tables = format!("[audit]\nfile = \"audit.jsonl\"\n{shop}");
-    let app = TestApp::start_with(folder, "max_calls = 1", &tables).await;
-    app.ready().await;
+    let app = service(1).await;
     let host = app.url.trim_start_matches("http://").to_owned();
     let basic = STANDARD.encode(format!("{}:{}", app.writer.name, app.writer.secret));
-    let mut sender = Sender { address: host.clone(), host: host.clone(), basic, chance: Chance(0), sent: 0 };
+    let mut sender = Sender { address: host.clone(), host: host.clone(), basic, chance: Random::of_seed(0), sent: 0 };
     let base = &bases(&app)[0];
     let mut refused = Vec::new();
     let too_large = sender.send(base, "/api/query", &format!("X-Long: {}\r\n", "x".repeat(40_000))).await;
@@ -384,18 +342,10 @@ async fn an_odd_path_is_refused_before_anything_else_and_recorded() {
     }
     let endless = occupy(&app);
     let path = app.config.with_file_name("audit.jsonl");
-    let mut pace = pace();
-    let busy = timeout(PATIENCE, async {
-        loop {
-            pace.tick().await;
-            let answer = sender.send(base, "/api/query", "").await;
-            if answer.status == 429 {
-                return answer;
-            }
-        }
+    let busy = awaited("a refusal", async || {
+        Some(sender.send(base, "/api/query", "").await).filter(|answer| answer.status == 429)
     })
-    .await
-    .unwrap();
+    .await;
     refused.push((busy.id, "/api/query".to_owned(), "busy"));
     endless.abort();
     // An address that nothing is at.

@@ -150,7 +150,7 @@ async fn every_call_leaves_one_line_without_secrets() {
         let ended = events.iter().filter(|event| matches!(event, portico_actors::event::Event::CallEnded(_)));
         ended.map(|event| format!("{event:?}")).collect()
     };
-    eventually(|| ended().len() == 2).await;
+    eventually("the events of both calls", async || ended().len() == 2).await;
     let ended = ended();
     assert!(ended[0].contains("/api/query") && ended[0].contains("writer@example.com") && ended[0].contains("select"));
     assert!(ended[1].contains("get_tables"));

@@ -5,12 +5,10 @@ use portico_actors::principal::{Rights, Scope};
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
 
-use tempfile::TempDir;
-
-use crate::support::app::{CONNECTION, OTHER, TestApp, connection, pace, read};
+use crate::support::app::{OTHER, TestApp, awaited, eventually, read};
+use crate::support::configuration::{Configuration, connection, shop};
 use crate::support::fixture;
 use crate::support::postgres::connect;
-use crate::support::process::Service;
 
 const ADD: &str = "UPDATE orders SET total = total + 1 WHERE id = 2 RETURNING total";
 
@@ -112,28 +110,20 @@ async fn a_client_that_left_finds_its_answer() {
         let first = keyed(&app, "left", ADD).send();
         tokio::pin!(first);
         // The client stays until its statement waits for the lock, then leaves.
-        let mut pace = pace();
-        loop {
-            tokio::select! {
-                _ = &mut first => panic!("the table is locked"),
-                row = other.query_one(waiting, &[]) => if row.unwrap().get::<_, i64>(0) > 0 { break },
-            }
-            pace.tick().await;
+        let waits = async || other.query_one(waiting, &[]).await.unwrap().get::<_, i64>(0) > 0;
+        tokio::select! {
+            _ = &mut first => panic!("the table is locked"),
+            () = eventually("the statement to wait for the lock", waits) => {}
         }
         let (status, _, answer) = send(keyed(&app, "left", ADD)).await;
         assert_eq!((status, &answer["error"]["code"]), (409, &json!(1000)), "{answer}");
     }
     other.batch_execute("COMMIT").await.unwrap();
-    let mut pace = pace();
-    let document = loop {
-        match send(keyed(&app, "left", ADD)).await {
-            (409, ..) => pace.tick().await,
-            (status, replayed, document) => {
-                assert_eq!((status, replayed), (200, true), "{document}");
-                break document;
-            }
-        }
-    };
+    let (status, replayed, document) = awaited("the end of the first run", async || {
+        Some(send(keyed(&app, "left", ADD)).await).filter(|(status, ..)| *status != 409)
+    })
+    .await;
+    assert_eq!((status, replayed), (200, true), "{document}");
     assert_eq!(document["results"][0]["rows"][0][0].as_f64(), Some(1.1));
     assert_eq!(app.rows("SELECT count(*) FROM orders WHERE total = 1.1").await, json!([[1]]));
 }
@@ -147,15 +137,13 @@ const CHANGES: [(&str, &str, &str); 2] = [
 
 #[actix_web::test]
 async fn an_answer_is_not_for_whoever_would_get_another_one_today() {
-    let folder = TempDir::new().unwrap();
-    let shop = fixture::sqlite(&folder, "shop.db");
-    let service = Service::start(folder, "", &connection(CONNECTION, "shop", &shop, CHANGES[0].0)).await;
+    let service = Configuration::new().sqlite("shop", CHANGES[0].0).serve().await;
     let ask = |key: String, query: &str| {
         send(service.post("/api/query").header("idempotency-key", key).json(&json!({"query": query})))
     };
     for (number, (before, after, query)) in CHANGES.into_iter().enumerate() {
         let configure = async |more: &str| {
-            service.configure("", &connection(CONNECTION, "shop", &shop, more));
+            service.configure("", &shop(more));
             let (done, said) = service.reload().await;
             assert!(done, "{said}");
         };
@@ -175,17 +163,15 @@ async fn an_answer_is_not_for_whoever_would_get_another_one_today() {
     // A connection that is gone has no answers.
     let (_, _, first) = ask("gone".to_owned(), "SELECT 1").await;
     assert!(ask("gone".to_owned(), "SELECT 1").await.1, "{first}");
-    service.configure("", &connection(OTHER, "archive", &shop, ""));
+    service.configure("", &connection(OTHER, "archive", "sqlite:shop.db", ""));
     assert!(service.reload().await.0);
     assert!(!ask("gone".to_owned(), "SELECT 1").await.1);
 }
 
 #[actix_web::test]
 async fn an_answer_is_not_for_a_caller_who_may_do_less_or_asks_too_often() {
-    let folder = TempDir::new().unwrap();
-    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "access = \"read-write\"");
-    let app = TestApp::start(folder, &format!("{shop}[limits]\nrequests_per_principal = 4\n")).await;
-    app.ready().await;
+    let service = Configuration::new().sqlite("shop", "access = \"read-write\"");
+    let app = service.with("[limits]\nrequests_per_principal = 4").start().await;
     let (status, _, first) = send(keyed(&app, "one", ADD)).await;
     assert_eq!(status, 200, "{first}");
     assert!(send(keyed(&app, "one", ADD)).await.1);
@@ -200,13 +186,10 @@ async fn an_answer_is_not_for_a_caller_who_may_do_less_or_asks_too_often() {
     now_may(Scope::Write).await;
     assert_eq!(send(keyed(&app, "one", ADD)).await, (200, true, first.clone()));
     // One is earned back in fifteen seconds.
-    let mut pace = pace();
-    loop {
+    eventually("one request too many", async || {
         let (status, replayed, answer) = send(keyed(&app, "one", ADD)).await;
-        if (status, replayed) == (429, false) {
-            break;
-        }
-        assert_eq!((status, replayed), (200, true), "{answer}");
-        pace.tick().await;
-    }
+        assert!((status, replayed) == (200, true) || (status, replayed) == (429, false), "{status}: {answer}");
+        !replayed
+    })
+    .await;
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::fixture;
+use crate::support::fixture::{self, CITIES_OF};
 
 const MORE: &str = r#"access = "read-write"
 max_rows = 50
@@ -16,16 +16,11 @@ sql = "SELECT id FROM orders WHERE total > @least"
 [[connections.tools.parameters]]
 name = "least"
 type = "number"
-[[connections.procedures]]
-name = "cities_of"
-description = "All cities."
-read_only = true
-sql = "SELECT * FROM cities"
 "#;
 
 #[actix_web::test]
 async fn the_examples_run_and_everything_named_is_there() {
-    let app = fixture::with_sqlite(MORE).await;
+    let app = fixture::with_sqlite(&(MORE.to_owned() + CITIES_OF)).await;
     let result = app.tool("get_instructions", json!({})).await;
     let text = result["structuredContent"]["instructions"].as_str().unwrap();
     assert_eq!(result["content"][0]["text"], text);

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, TestApp, connection, pace, read};
+use crate::support::app::{CONNECTION, TestApp, eventually, read};
+use crate::support::configuration::Configuration;
 use crate::support::fixture;
 use crate::support::mcp::{Client, modern};
 use crate::support::stream::Events;
@@ -20,11 +20,8 @@ sql = "SELECT 1 AS n"
 /// A service whose database is not there yet, and the file that it waits for: with it, the tool
 /// `one` appears.
 async fn waiting() -> (TestApp, PathBuf) {
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("shop.db");
-    let url = format!("sqlite:{}", file.display());
-    let app = TestApp::start(folder, &connection(CONNECTION, "shop", &url, PROCEDURE)).await;
-    app.ready().await;
+    let app = Configuration::new().connection("shop", "sqlite:shop.db", PROCEDURE).start().await;
+    let file = app.config.with_file_name("shop.db");
     (app, file)
 }
 
@@ -150,10 +147,7 @@ async fn a_get_stream_that_broke_off_is_told_what_it_missed() {
     assert_eq!(first.data, "", "the first event only gives an id");
     drop(events);
     create(&file);
-    let mut pace = pace();
-    while !has_one(&app).await {
-        pace.tick().await;
-    }
+    eventually("a source with one table", async || has_one(&app).await).await;
     let mut again = Events::of(client.get(first.id.as_deref()).await);
     let primed = again.next().await.unwrap();
     let told = again.next().await.unwrap();

@@ -5,23 +5,12 @@ use serde_json::{Value, json};
 use crate::support::app::TestApp;
 use crate::support::fixture;
 
-const TOOLS: &str = r#"access = "read-write"
+const HIDDEN: &str = r#"
 [connections.hidden]
 tables = ["customers"]
-[[connections.tools]]
-name = "orders_above"
-title = "Large orders"
-description = "The orders above a total, the largest first."
-sql = "SELECT id, total FROM shop.main.orders WHERE total > @least AND (@placed IS NULL OR placed >= @placed) ORDER BY total DESC"
-[[connections.tools.parameters]]
-name = "least"
-type = "decimal"
-description = "The least total"
-default = 5
-[[connections.tools.parameters]]
-name = "placed"
-type = "date"
-optional = true
+"#;
+
+const WRITING: &str = r#"
 [[connections.tools]]
 name = "add_customer"
 description = "Adds a customer and returns their number."
@@ -42,6 +31,12 @@ name = "id"
 type = "integer"
 "#;
 
+/// A service with tools that read and write what callers may not see.
+async fn service(access: &str) -> TestApp {
+    let tools = [access, HIDDEN, &fixture::orders_above("main"), WRITING].concat();
+    fixture::with_sqlite(&tools).await
+}
+
 async fn listed(app: &TestApp, query: &str) -> Vec<Value> {
     let url = format!("{}/mcp/connections/{}{query}", app.url, crate::support::app::CONNECTION);
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
@@ -56,7 +51,7 @@ async fn listed(app: &TestApp, query: &str) -> Vec<Value> {
 
 #[actix_web::test]
 async fn own_tools_are_typed_and_their_annotations_are_true() {
-    let app = fixture::with_sqlite(TOOLS).await;
+    let app = service("access = \"read-write\"").await;
     let names =
         |tools: &[Value]| tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
     assert_eq!(names(&listed(&app, "?tools=source").await), [] as [&str; 0]);
@@ -73,7 +68,7 @@ async fn own_tools_are_typed_and_their_annotations_are_true() {
 
 #[actix_web::test]
 async fn own_tools_bind_what_callers_give_and_what_they_leave_out() {
-    let app = fixture::with_sqlite(TOOLS).await;
+    let app = service("access = \"read-write\"").await;
     let rows = async |name: &str, arguments: Value| {
         let result = app.tool(name, arguments).await;
         assert_eq!(result["isError"], false, "{result}");
@@ -99,14 +94,14 @@ async fn own_tools_bind_what_callers_give_and_what_they_leave_out() {
 
 #[actix_web::test]
 async fn own_tools_that_write_need_the_scope_and_a_connection_that_writes() {
-    let app = fixture::with_sqlite(TOOLS).await;
+    let app = service("access = \"read-write\"").await;
     let (_, body) = app.mcp(&app.reader, "tools/list", json!({})).await;
     let text = body.to_string();
     assert!(text.contains("orders_above") && !text.contains("add_customer"), "{text}");
     let call = json!({"name": "forget_customer", "arguments": {"id": 1}});
     let (status, _) = app.mcp(&app.reader, "tools/call", call.clone()).await;
     assert_eq!(status, 403);
-    let app = fixture::with_sqlite(&TOOLS.replace("read-write", "read-only")).await;
+    let app = service("access = \"read-only\"").await;
     let (status, body) = app.mcp(&app.writer, "tools/call", call).await;
     assert_eq!((status, &body["error"]["code"]), (200, &json!(-32602)), "{body}");
 }

@@ -3,7 +3,7 @@
 use portico_actors::error::Kind;
 use serde_json::{Value, json};
 
-use crate::support::app::{Caller, TestApp, eventually, pace, read};
+use crate::support::app::{Caller, TestApp, eventually, read};
 use crate::support::fixture;
 use crate::support::mcp::{BOTH, ENDLESS, modern, request, select};
 use crate::support::stream::Events;
@@ -100,7 +100,7 @@ async fn a_silent_call_tells_that_it_is_alive_and_ends_when_its_client_leaves() 
     }
     // A call that was left is told of when it has been cleared away, which may be after the next one's answer.
     let expected = [None, None, Some(Kind::Abandoned), Some(Kind::Abandoned)];
-    eventually(|| {
+    eventually("the ends of all calls", async || {
         let mut ended = app.endings("execute_select");
         ended.sort_by_key(Option::is_some);
         ended == expected
@@ -119,13 +119,8 @@ async fn a_call_that_is_answered_at_once_ends_too_when_its_client_leaves() {
     });
     let busy = async || app.tool("execute_select", json!({"query": "SELECT 1 AS n"})).await["isError"] == true;
     // There is one place, and it is taken while the statement runs.
-    let mut pace = pace();
-    while !busy().await {
-        pace.tick().await;
-    }
+    eventually("a busy connection", async || busy().await).await;
     running.abort();
-    while busy().await {
-        pace.tick().await;
-    }
-    eventually(|| app.endings("execute_select").contains(&Some(Kind::Abandoned))).await;
+    eventually("a free connection", async || !busy().await).await;
+    eventually("the abandoned call", async || app.endings("execute_select").contains(&Some(Kind::Abandoned))).await;
 }

@@ -13,10 +13,10 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient};
 use serde_json::{Map, json};
-use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::support::app::{CONNECTION, TestApp, connection, eventually, pace, within};
+use crate::support::app::{CONNECTION, TestApp, awaited, eventually, within};
+use crate::support::configuration::Configuration;
 use crate::support::fixture;
 use crate::support::postgres::connect;
 
@@ -147,14 +147,9 @@ async fn a_call_that_a_client_cancels_ends_at_the_source() {
         let (client, mut told) = connected(&app, lifecycle).await;
         let call = started(&client, "SELECT pg_sleep(250) AS rmcp_nap").await;
         assert_eq!(within("progress", told.recv()).await.unwrap().progress_token, call.progress_token);
-        let mut pace = pace();
-        while running().await == 0 {
-            pace.tick().await;
-        }
+        eventually("the statement at the server", async || running().await > 0).await;
         call.cancel(Some("enough".to_owned())).await.unwrap();
-        while running().await > 0 {
-            pace.tick().await;
-        }
+        eventually("the end of the statement at the server", async || running().await == 0).await;
         // The client goes on, and the only session of the source is free again.
         let next = client.call_tool(select("SELECT 1 AS n")).await.unwrap();
         assert_eq!(next.structured_content.unwrap()["rows"], json!([[1]]));
@@ -162,7 +157,10 @@ async fn a_call_that_a_client_cancels_ends_at_the_source() {
     }
     // It was the client that ended them, not their timeout.
     let abandoned = |event: &&Event| matches!(event, Event::CallEnded(call) if call.failure == Some(Kind::Abandoned));
-    eventually(|| app.events.lock().unwrap().iter().filter(abandoned).count() == cancelled).await;
+    eventually("the abandoned calls", async || {
+        app.events.lock().unwrap().iter().filter(abandoned).count() == cancelled
+    })
+    .await;
 }
 
 #[actix_web::test]
@@ -179,9 +177,8 @@ async fn a_client_without_a_token_finds_the_way_to_one() {
 #[actix_web::test]
 async fn a_client_that_knows_tasks_fetches_and_cancels_them() {
     let database = fixture::postgres().await;
-    let table = connection(CONNECTION, "shop", &database, "");
-    let app = TestApp::start_with(TempDir::new().unwrap(), "[server.tasks]\nafter = 0", &table).await;
-    app.ready().await;
+    let service = Configuration::new().server("[server.tasks]\nafter = 0");
+    let app = service.connection("shop", &database, "").start().await;
     let capabilities = || {
         let mut capabilities = ClientCapabilities::default();
         capabilities.extensions = Some([(TASKS_EXTENSION_ID.to_owned(), Map::new())].into());
@@ -208,18 +205,14 @@ async fn a_client_that_knows_tasks_fetches_and_cancels_them() {
         let now = async |id: &String| client.get_task(GetTaskParams::new(id)).await.unwrap().task.payload;
         assert_eq!(now(&begun[0]).await, TaskPayload::Working);
         client.cancel_task(CancelTaskParams::new(&begun[0])).await.unwrap();
-        let mut pace = pace();
-        while now(&begun[0]).await != TaskPayload::Cancelled {
-            pace.tick().await;
-        }
+        eventually("the task to be cancelled", async || now(&begun[0]).await == TaskPayload::Cancelled).await;
         holder.batch_execute("COMMIT").await.unwrap();
-        let result = loop {
-            match now(&begun[1]).await {
-                TaskPayload::Completed { result } => break result,
-                TaskPayload::Working => pace.tick().await,
-                other => panic!("another end: {other:?}"),
-            }
-        };
+        let result = awaited("the other task's result", async || match now(&begun[1]).await {
+            TaskPayload::Completed { result } => Some(result),
+            TaskPayload::Working => None,
+            other => panic!("another end: {other:?}"),
+        })
+        .await;
         assert_eq!(result["structuredContent"]["rows"], json!([[1], [2], [3]]));
         client.cancel().await.unwrap();
     }

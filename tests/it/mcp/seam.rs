@@ -1,14 +1,11 @@
 //! What the transport does for things that a configured connection does not offer: questions to the
 //! client, several rounds, watched resources. The conformance suite looks at their form.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::conformance_fixture::Fixture;
-use crate::support::app::{CONNECTION, Caller, TestApp, connection, read};
-use crate::support::fixture;
+use crate::support::app::{Caller, TestApp, read};
+use crate::support::configuration::Configuration;
 use crate::support::mcp::{Client, modern, request};
 use crate::support::stream::Events;
 
@@ -16,11 +13,7 @@ const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const WATCHED: &str = "test://watched-resource";
 
 async fn app() -> TestApp {
-    let folder = TempDir::new().unwrap();
-    let url = fixture::sqlite(&folder, "shop.db");
-    let app = TestApp::offering(folder, &connection(CONNECTION, "shop", &url, ""), Arc::new(Fixture::default())).await;
-    app.ready().await;
-    app
+    Configuration::new().sqlite("shop", "").offering(Fixture::default()).start().await
 }
 
 pub(crate) async fn call(app: &TestApp, by: &Caller, params: Value) -> (u16, Value) {

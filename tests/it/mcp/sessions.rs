@@ -6,7 +6,7 @@ use portico_actors::event::Event;
 use reqwest::Response;
 use serde_json::{Value, json};
 
-use crate::support::app::{CONNECTION, OTHER, eventually, pace, read};
+use crate::support::app::{CONNECTION, OTHER, eventually, read};
 use crate::support::fixture;
 use crate::support::mcp::{BOTH, Client, ENDLESS, request, select};
 use crate::support::stream::Events;
@@ -97,15 +97,15 @@ async fn a_cancelled_call_without_a_stream_is_202_without_a_body() {
     let built = app.mcp_request().basic_auth(&app.writer.name, Some(&app.writer.secret));
     let built = built.header("mcp-session-id", &client.session).header("accept", BOTH);
     let running = tokio::spawn(built.body(request(&json!(1), "tools/call", &params)).send());
-    let mut pace = pace();
-    while !running.is_finished() {
-        pace.tick().await;
+    eventually("the end of the call", async || {
         client.notify("notifications/cancelled", json!({"requestId": 1})).await;
-    }
+        running.is_finished()
+    })
+    .await;
     assert_eq!(text(running.await.unwrap().unwrap()).await, (202, String::new()));
     assert_eq!(app.tool("execute_select", json!({"query": "SELECT 1 AS n"})).await["isError"], false);
     let abandoned = |event: &Event| matches!(event, Event::CallEnded(call) if call.failure == Some(Kind::Abandoned));
-    eventually(|| app.events.lock().unwrap().iter().any(abandoned)).await;
+    eventually("the abandoned call", async || app.told(abandoned)).await;
 }
 
 #[actix_web::test]

@@ -4,19 +4,14 @@ use portico_actors::auth::records::{NewPat, NewUser};
 use portico_actors::principal::{Rights, Scope};
 use secrecy::ExposeSecret;
 use serde_json::json;
-use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, Caller, OTHER, TestApp, connection, pace, read};
+use crate::support::app::{CONNECTION, Caller, OTHER, TestApp, eventually, read};
 use crate::support::fixture;
 use crate::support::mcp::modern;
 use crate::support::stream::Events;
 
 async fn app(server: &str) -> TestApp {
-    let folder = TempDir::new().unwrap();
-    let url = fixture::sqlite(&folder, "shop.db");
-    let app = TestApp::start_with(folder, server, &connection(CONNECTION, "shop", &url, "")).await;
-    app.ready().await;
-    app
+    fixture::with_server(server, "").await
 }
 
 async fn get(app: &TestApp, by: &Caller) -> reqwest::Response {
@@ -44,10 +39,7 @@ async fn a_principal_has_a_bounded_number_of_open_streams() {
     // What is not a stream is not counted.
     assert_eq!(app.mcp(&app.writer, "tools/list", json!({})).await.0, 200);
     drop(first);
-    let mut pace = pace();
-    while get(&app, &app.writer).await.status() != 200 {
-        pace.tick().await;
-    }
+    eventually("a place for a stream", async || get(&app, &app.writer).await.status() == 200).await;
 }
 
 #[actix_web::test]

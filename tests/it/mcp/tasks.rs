@@ -1,15 +1,13 @@
 //! Tasks: calls of MCP clients that know the extension, which go on after they were answered.
 
-use std::sync::Arc;
-
 use portico_actors::error::Kind;
 use portico_actors::event::Event;
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::conformance_fixture::Fixture;
-use crate::support::app::{CONNECTION, Caller, TestApp, connection, eventually, pace, read};
+use crate::support::app::{Caller, TestApp, awaited, eventually, read};
+use crate::support::configuration::Configuration;
 use crate::support::fixture;
 use crate::support::mcp::modern;
 use crate::support::postgres::connect;
@@ -53,34 +51,27 @@ fn id(result: &Value) -> Value {
 
 /// The task, once it has this status.
 async fn until(app: &TestApp, task: &Value, status: &str) -> Value {
-    let mut pace = pace();
-    loop {
+    awaited(&format!("a task that is {status}"), async || {
         let now = result(app, "tasks/get", task.clone()).await;
         if now["status"] == status {
-            return now;
+            return Some(now);
         }
         assert!(matches!(now["status"].as_str(), Some("working" | "input_required")), "{now}");
-        pace.tick().await;
-    }
+        None
+    })
+    .await
 }
 
 /// A service before PostgreSQL with these settings, and its database.
 async fn service(server: &str, audit: &str) -> (TestApp, String) {
     let url = fixture::postgres().await;
-    let tables = format!("{audit}\n{}", connection(CONNECTION, "shop", &url, "access = \"read-write\""));
-    let app = TestApp::start_with(TempDir::new().unwrap(), server, &tables).await;
-    app.ready().await;
-    (app, url)
+    let app = Configuration::new().server(server).with(audit).connection("shop", &url, "access = \"read-write\"");
+    (app.start().await, url)
 }
 
 /// A service that offers the fixture's tools.
 async fn offering(server: &str) -> TestApp {
-    let folder = TempDir::new().unwrap();
-    let url = fixture::sqlite(&folder, "shop.db");
-    let tables = connection(CONNECTION, "shop", &url, "");
-    let app = TestApp::with(folder, server, &tables, Arc::new(Fixture::default())).await;
-    app.ready().await;
-    app
+    Configuration::new().server(server).sqlite("shop", "").offering(Fixture::default()).start().await
 }
 
 /// Holds up whoever reads the table, until it is dropped or commits.
@@ -132,7 +123,7 @@ async fn a_call_that_takes_long_goes_on_and_its_result_is_fetched() {
         let calls = records.filter(|record| record["tool"] == "execute_select");
         calls.map(|record| json!([record["outcome"], record["rows"], record["statement"]])).collect::<Vec<_>>()
     };
-    eventually(|| records().len() == 2).await;
+    eventually("the records of both tasks", async || records().len() == 2).await;
     assert_eq!(records(), [json!(["ok", 3, query]), json!(["ok", 3, query])]);
     // What is over is left as it is, and acknowledged.
     assert_eq!(result(&app, "tasks/cancel", task.clone()).await["resultType"], "complete");
@@ -215,17 +206,12 @@ async fn cancelling_a_task_stops_its_statement_at_the_source() {
                      AND pid <> pg_backend_pid()";
         watcher.query_one(query, &[]).await.unwrap().get::<_, i64>(0)
     };
-    let mut pace = pace();
-    while active().await == 0 {
-        pace.tick().await;
-    }
+    eventually("the statement at the server", async || active().await != 0).await;
     assert_eq!(result(&app, "tasks/cancel", task.clone()).await["resultType"], "complete");
     let cancelled = until(&app, &task, "cancelled").await;
     assert_eq!((cancelled.get("result"), cancelled.get("error")), (None, None));
-    while active().await != 0 {
-        pace.tick().await;
-    }
-    eventually(|| app.endings("execute_select") == [Some(Kind::Abandoned)]).await;
+    eventually("the end of the statement at the server", async || active().await == 0).await;
+    eventually("the abandoned call", async || app.endings("execute_select") == [Some(Kind::Abandoned)]).await;
     assert_eq!(result(&app, "tasks/cancel", task.clone()).await["resultType"], "complete", "twice is once");
     drop(holder);
 }
@@ -264,17 +250,19 @@ async fn a_task_is_its_principals_alone_and_its_name_stands_in_the_header() {
 async fn a_result_is_kept_for_a_while_and_then_gone() {
     let app = offering("[server.tasks]\nkeep = 1").await;
     let task = id(&result(&app, "tools/call", tool("failing_job", &json!({}))).await);
-    let mut pace = pace();
-    let gone = loop {
+    let gone = awaited("the end of the task", async || {
         let (_, body) = ask(&app, &app.writer, "tasks/get", task.clone()).await;
         match body["result"]["status"].as_str() {
-            Some("working") => {}
+            Some("working") => None,
             // A tool's failure is a result of its call.
-            Some("completed") => assert_eq!(body["result"]["result"]["isError"], true),
-            _ => break body,
+            Some("completed") => {
+                assert_eq!(body["result"]["result"]["isError"], true);
+                None
+            }
+            _ => Some(body),
         }
-        pace.tick().await;
-    };
+    })
+    .await;
     assert_eq!(gone["error"]["code"], -32602, "{gone}");
 }
 
@@ -348,7 +336,7 @@ async fn who_is_not_let_in_any_more_has_no_tasks() {
     store.revoke_pat(&pats[0].id.to_string()).unwrap();
     app.look().await;
     assert_eq!(ask(&app, &app.writer, "tasks/get", task).await.0, 401);
-    eventually(|| app.endings("slow_compute") == [Some(Kind::Abandoned)]).await;
+    eventually("the abandoned call", async || app.endings("slow_compute") == [Some(Kind::Abandoned)]).await;
 }
 
 #[actix_web::test]
@@ -357,15 +345,15 @@ async fn the_end_of_the_service_waits_for_tasks_as_for_calls_and_then_cuts_them(
     let holder = hold(&url).await;
     id(&result(&app, "tools/call", select("SELECT name AS cut_marker FROM customers")).await);
     app.stop();
-    eventually(|| app.events.lock().unwrap().iter().any(|event| matches!(event, Event::Stopped))).await;
+    eventually("the service's end", async || app.told(|event| matches!(event, Event::Stopped))).await;
     // Cancelled at its source, or dropped with the service: it has its account.
-    eventually(|| matches!(app.endings("execute_select")[..], [Some(_)])).await;
+    eventually("the end of the call", async || matches!(app.endings("execute_select")[..], [Some(_)])).await;
     let watcher = connect(&url).await;
     let active = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%cut\\_marker%' \
                   AND pid <> pg_backend_pid()";
-    let mut pace = pace();
-    while watcher.query_one(active, &[]).await.unwrap().get::<_, i64>(0) != 0 {
-        pace.tick().await;
-    }
+    eventually("the end of the statement at the server", async || {
+        watcher.query_one(active, &[]).await.unwrap().get::<_, i64>(0) == 0
+    })
+    .await;
     drop(holder);
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::app::{CONNECTION, Caller, TestApp, read};
-use crate::support::fixture;
+use crate::support::fixture::{self, ORDERS_OF, RENAME};
 
 async fn names(app: &TestApp, by: &Caller, query: &str) -> Vec<String> {
     let url = format!("{}/mcp/connections/{CONNECTION}{query}", app.url);
@@ -15,31 +15,14 @@ async fn names(app: &TestApp, by: &Caller, query: &str) -> Vec<String> {
     tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
 
-const PROCEDURES: &str = r#"access = "read-write"
-max_rows = 2
-[[connections.procedures]]
-name = "orders_of"
-description = "The orders of one customer."
-read_only = true
-sql = "SELECT id, total FROM orders WHERE customer_id = @customer ORDER BY id"
-[[connections.procedures.parameters]]
-name = "customer"
-type = "integer"
-[[connections.procedures]]
-name = "rename"
-description = "Renames a customer."
-sql = "UPDATE customers SET name = @name WHERE id = @id RETURNING id, name"
-[[connections.procedures.parameters]]
-name = "id"
-type = "integer"
-[[connections.procedures.parameters]]
-name = "name"
-type = "text"
-"#;
+/// A service with procedures that are tools too, and results of two rows.
+async fn service() -> TestApp {
+    fixture::with_sqlite(&["access = \"read-write\"\nmax_rows = 2", ORDERS_OF, RENAME].concat()).await
+}
 
 #[actix_web::test]
 async fn tools_are_listed_in_their_order_and_narrowed_by_filters() {
-    let app = fixture::with_sqlite(PROCEDURES).await;
+    let app = service().await;
     let all = names(&app, &app.writer, "").await;
     assert_eq!(
         all,
@@ -74,7 +57,7 @@ async fn tools_are_listed_in_their_order_and_narrowed_by_filters() {
 
 #[actix_web::test]
 async fn every_listed_tool_is_described_for_models() {
-    let app = fixture::with_sqlite(PROCEDURES).await;
+    let app = service().await;
     let (_, body) = app.mcp(&app.writer, "tools/list", json!({})).await;
     for tool in body["result"]["tools"].as_array().unwrap() {
         assert!(tool["title"].is_string() && tool["description"].as_str().unwrap().len() > 10, "{tool}");
@@ -93,7 +76,7 @@ async fn every_listed_tool_is_described_for_models() {
 
 #[actix_web::test]
 async fn all_twelve_operations_answer() {
-    let app = fixture::with_sqlite(PROCEDURES).await;
+    let app = service().await;
     let rows = async |name: &str, arguments: Value| {
         let result = app.tool(name, arguments).await;
         assert_eq!(result["isError"], false, "{name}: {result}");
@@ -133,7 +116,7 @@ async fn all_twelve_operations_answer() {
 
 #[actix_web::test]
 async fn results_are_cut_at_the_caps_and_say_how_to_go_on() {
-    let app = fixture::with_sqlite(PROCEDURES).await;
+    let app = service().await;
     let cut = app.tool("execute_select", json!({"query": "SELECT id FROM customers ORDER BY id"})).await;
     let content = &cut["structuredContent"];
     assert_eq!(

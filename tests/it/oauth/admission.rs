@@ -146,7 +146,7 @@ async fn every_answer_has_a_request_id() {
         assert_eq!(response.headers()["x-request-id"], own);
         assert_eq!(read(response).await.1["error"]["requestId"], own);
         let logged = |event: &Event| matches!(event, Event::CallEnded(call) if call.id.as_str() == own);
-        eventually(|| app.events.lock().unwrap().iter().any(logged)).await;
+        eventually("the event of the call", async || app.told(logged)).await;
     }
     for unfit in ["", "a b", "a\"b", "a\tb", "{}", &"x".repeat(129)] {
         let response = app.get("/api/connections").header("x-request-id", unfit).send().await.unwrap();
@@ -199,7 +199,7 @@ async fn what_is_nobodys_call_is_in_the_log_too() {
             });
             calls.collect::<Vec<_>>()
         };
-        eventually(|| !told().is_empty()).await;
+        eventually("the event of the refusal", async || !told().is_empty()).await;
         assert_eq!(told(), [(path.to_owned(), Some(failure))], "once");
     }
 }

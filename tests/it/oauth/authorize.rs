@@ -4,7 +4,8 @@ use reqwest::Url;
 use serde_json::{Value, json};
 
 use super::fixture;
-use crate::support::app::{CONNECTION, OTHER, TestApp, connection, pace, read};
+use crate::support::app::{CONNECTION, OTHER, TestApp, eventually, read};
+use crate::support::configuration::Configuration;
 use crate::support::person::{Person, REDIRECT, VERIFIER, authorize_path, client, opens, redemption, refresh, token};
 
 #[actix_web::test]
@@ -45,10 +46,7 @@ async fn a_client_gets_what_the_person_agreed_to_and_no_more() {
     // What the person may do less of, the client may too.
     app.store().remove_user(&app.writer.name).unwrap();
     // A store in a database tells a moment later.
-    let mut pace = pace();
-    while opens(&app, &issued["access_token"]).await != 401 {
-        pace.tick().await;
-    }
+    eventually("the end of a removed user's token", async || opens(&app, &issued["access_token"]).await == 401).await;
 }
 
 #[actix_web::test]
@@ -199,14 +197,7 @@ async fn clients_register_themselves_only_where_that_is_switched_on() {
     ] {
         assert_eq!(document[member], value, "{member}");
     }
-    let folder = tempfile::TempDir::new().unwrap();
-    let shop = fixture::sqlite(&folder, "shop.db");
-    let app = TestApp::start(
-        folder,
-        &format!("[oauth]\ndynamic_registration = true\n{}", connection(CONNECTION, "shop", &shop, "")),
-    )
-    .await;
-    app.ready().await;
+    let app = Configuration::new().sqlite("shop", "").with("[oauth]\ndynamic_registration = true").start().await;
     let (_, document) = read(metadata(&app).await.unwrap()).await;
     assert_eq!(document["registration_endpoint"], format!("{}/oauth/register", app.url));
     let (status, client) = read(post(&app, &body).await.unwrap()).await;

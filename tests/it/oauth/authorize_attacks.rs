@@ -8,7 +8,7 @@ use portico_actors::auth::oauth::client::NewClient;
 use portico_actors::auth::records::NewPat;
 use portico_actors::principal::{Rights, Scope};
 
-use crate::support::app::{CONNECTION, TestApp, connection};
+use crate::support::app::CONNECTION;
 use crate::support::fixture;
 use crate::support::person::{Page, Person, authorize_path, client, opens, redemption, refresh, token};
 
@@ -262,10 +262,7 @@ async fn every_page_is_framed_nowhere_kept_nowhere_and_runs_nothing() {
 
 #[actix_web::test]
 async fn over_tls_the_cookie_belongs_to_the_host_alone_and_forms_say_where_they_are_from() {
-    let folder = tempfile::TempDir::new().unwrap();
-    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    let app = TestApp::start_as(folder, Some("https://data.example"), &shop).await;
-    app.ready().await;
+    let app = fixture::with_server("public_url = \"https://data.example\"", "").await;
     let person = Person::signed_in(&app, &app.writer).await;
     assert!(person.cookies.borrow().keys().eq(["__Host-portico"]), "{:?}", person.cookies);
     let visitor = Person::new(&app);

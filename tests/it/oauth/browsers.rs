@@ -3,9 +3,9 @@
 
 use reqwest::Method;
 use serde_json::json;
-use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, TestApp, connection, read};
+use crate::support::app::{TestApp, read};
+use crate::support::configuration::Configuration;
 use crate::support::fixture;
 use crate::support::person::{Person, REDIRECT, authorize_path, client, redemption, token};
 
@@ -34,11 +34,8 @@ const CHANGING: [(&str, &str); 17] = [
 ];
 
 async fn registering(server: &str) -> TestApp {
-    let folder = TempDir::new().unwrap();
-    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    let app = TestApp::start_with(folder, server, &format!("{shop}[oauth]\ndynamic_registration = true\n")).await;
-    app.ready().await;
-    app
+    let service = Configuration::new().server(server).sqlite("shop", "");
+    service.with("[oauth]\ndynamic_registration = true").start().await
 }
 
 /// What is good for `path` but for where it is sent from.
@@ -120,9 +117,7 @@ async fn a_loopback_listener_answers_to_its_own_names_alone() {
         }
     }
     // The host of the public address is ours, whatever it is.
-    let folder = TempDir::new().unwrap();
-    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    let behind = TestApp::start_as(folder, Some("https://data.example.org"), &shop).await;
+    let behind = fixture::with_server("public_url = \"https://data.example.org\"", "").await;
     let health = |host: &'static str| behind.http.get(format!("{}/healthz", behind.url)).header("host", host).send();
     assert_eq!(health("data.example.org").await.unwrap().status(), 200);
     assert_eq!(health("example.org").await.unwrap().status(), 421);

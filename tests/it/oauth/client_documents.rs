@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
-use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, TestApp, connection};
-use crate::support::fixture;
+use crate::support::app::TestApp;
+use crate::support::configuration::Configuration;
 use crate::support::person::{Person, REDIRECT, redemption, token};
 
 /// A web server of the client's that answers every request with `answer(its own address)`.
@@ -44,11 +43,7 @@ fn document(id: &str) -> String {
 }
 
 async fn start(oauth: &str) -> TestApp {
-    let folder = TempDir::new().unwrap();
-    let shop = fixture::sqlite(&folder, "shop.db");
-    let app = TestApp::start(folder, &format!("[oauth]\n{oauth}\n{}", connection(CONNECTION, "shop", &shop, ""))).await;
-    app.ready().await;
-    app
+    Configuration::new().sqlite("shop", "").with(&format!("[oauth]\n{oauth}")).start().await
 }
 
 #[actix_web::test]

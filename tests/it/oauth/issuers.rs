@@ -10,10 +10,11 @@ use portico::config::Config;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, TestApp, connection, read};
+use crate::support::app::{CONNECTION, TestApp, read};
+use crate::support::configuration::{Configuration, connection};
 use crate::support::fixture;
 use crate::support::postgres::connect;
-use crate::support::process::finished;
+use crate::support::process::{finished, program};
 
 /// The key pair of RFC 8037 appendix A.
 const D: &str = "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A";
@@ -39,12 +40,10 @@ fn claims(connections: Value) -> Value {
 
 #[actix_web::test]
 async fn a_trusted_issuers_token_opens_its_connections() {
-    let folder = TempDir::new().unwrap();
-    std::fs::write(folder.path().join("idp.pem"), pem()).unwrap();
-    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "access = \"read-write\"");
+    let service = Configuration::new().sqlite("shop", "access = \"read-write\"");
+    std::fs::write(service.path().join("idp.pem"), pem()).unwrap();
     let issuer = "[[issuers]]\nissuer = \"https://id.example.org\"\naudience = \"portico\"\npublic_key = \"idp.pem\"\n";
-    let app = TestApp::start(folder, &(shop + issuer)).await;
-    app.ready().await;
+    let app = service.with(issuer).start().await;
     let tools = async |claims: Value| {
         let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
         read(app.mcp_request().bearer_auth(sign(&claims)).body(list).send().await.unwrap()).await.0
@@ -180,20 +179,15 @@ fn the_stores_key_comes_from_one_place() {
 
 #[test]
 fn an_encrypted_key_needs_its_key() {
-    let folder = TempDir::new().unwrap();
-    let shop = connection(CONNECTION, "shop", "sqlite:x.db", "");
-    std::fs::write(folder.path().join("config.toml"), format!("[server]\nlisten = \"127.0.0.1:0\"\n{shop}")).unwrap();
-    let rotate = |key: &str| {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_portico"));
-        let arguments = ["key", "rotate", "--algorithm", "ES256", "--json"];
-        finished(command.args(arguments).env("PORTICO_STORE_KEY", key).current_dir(folder.path()))
+    let folder = Configuration::new().connection("shop", "sqlite:x.db", "").write();
+    let run = |arguments: &[&str], key: &str| {
+        finished(program().args(arguments).env("PORTICO_STORE_KEY", key).current_dir(folder.path()))
     };
-    let made = rotate(&"ab".repeat(32));
+    let made = run(&["key", "rotate", "--algorithm", "ES256", "--json"], &"ab".repeat(32));
     let key: Value = serde_json::from_slice(&made.stdout).unwrap();
     assert_eq!((&key["algorithm"], &key["state"]), (&json!("ES256"), &json!("signs")));
     for (key, words) in [("", "no key is given"), (&"cd".repeat(32), "it is another one")] {
-        let mut serve = std::process::Command::new(env!("CARGO_BIN_EXE_portico"));
-        let refused = finished(serve.arg("serve").env("PORTICO_STORE_KEY", key).current_dir(folder.path()));
+        let refused = run(&["serve"], key);
         let told = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(!refused.status.success() && told.contains(words) && told.contains("PORTICO_STORE_KEY"), "{told}");
     }

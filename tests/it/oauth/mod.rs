@@ -7,6 +7,7 @@ mod browser;
 mod browsers;
 mod client_documents;
 mod doors;
+mod endings;
 mod endpoints;
 mod issuers;
 mod people;

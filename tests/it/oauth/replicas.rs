@@ -1,9 +1,6 @@
 //! Services that share a store in PostgreSQL: what one of them is told holds for the other, and while
 //! the store is away nobody is refused who should not be.
 
-use std::path::Path;
-use std::sync::Arc;
-
 use portico_actors::auth::Algorithm;
 use portico_actors::auth::records::NewPat;
 use portico_actors::auth::store::{Store, StoreLocation};
@@ -17,10 +14,11 @@ use tempfile::TempDir;
 use crate::conformance_fixture::Fixture;
 use crate::mcp::listen::listen;
 use crate::mcp::seam::call;
-use crate::operations::command_line::run;
-use crate::support::app::{CONNECTION, Caller, STORE, Shared, TestApp, callers, connection, eventually, pace, read};
+use crate::support::app::{Caller, Shared, TestApp, callers, eventually, read};
+use crate::support::configuration::Configuration;
 use crate::support::fixture;
 use crate::support::postgres::{TestPostgres, connect};
+use crate::support::process::run;
 use crate::support::proxy::ChaosProxy;
 use crate::support::stream::Events;
 
@@ -38,11 +36,9 @@ fn store(url: &str) -> Store {
 
 /// One more service on the store at `url`, with those who call it.
 pub(crate) async fn replica(url: &str, callers: &(Caller, Caller, Caller)) -> TestApp {
-    let shared = Shared { url: url.to_owned(), callers: Some(callers.clone()) };
-    let folder = TempDir::new().unwrap();
-    let shop = fixture::sqlite(&folder, "shop.db");
-    let connections = connection(CONNECTION, "shop", &shop, "access = \"read-write\"");
-    STORE.scope(shared, TestApp::start_as(folder, Some(PUBLIC), &connections)).await
+    let service = Configuration::new().on(Shared { url: url.to_owned(), callers: Some(callers.clone()) });
+    let service = service.server(&format!("public_url = \"{PUBLIC}\""));
+    TestApp::begin(service.sqlite("shop", "access = \"read-write\"")).await
 }
 
 impl TestApp {
@@ -58,19 +54,13 @@ impl TestApp {
 
     /// Waits until the caller is answered so.
     async fn until(&self, by: &Caller, status: u16) {
-        let mut pace = pace();
-        while self.listing(by).await.status() != status {
-            pace.tick().await;
-        }
+        eventually(&format!("{} to be answered {status}", by.name), async || self.listing(by).await.status() == status)
+            .await;
     }
 
     async fn exchange(&self, id: &str, secret: &str) -> Response {
         let form = [("grant_type", "client_credentials"), ("client_id", id), ("client_secret", secret)];
         self.http.post(format!("{}/oauth/token", self.url)).form(&form).send().await.unwrap()
-    }
-
-    fn told(&self, what: impl Fn(&Event) -> bool) -> bool {
-        self.events.lock().unwrap().iter().any(what)
     }
 }
 
@@ -96,10 +86,7 @@ async fn what_one_replica_is_told_holds_for_the_other() {
     let revoked = one.http.post(format!("{}/oauth/revoke", one.url)).form(&form).send().await.unwrap();
     assert_eq!(revoked.status(), 200);
     assert_eq!(one.opens(&token).await, 401, "at once where it was revoked");
-    let mut pace = pace();
-    while two.opens(&token).await != 401 {
-        pace.tick().await;
-    }
+    eventually("the revocation in the other process", async || two.opens(&token).await == 401).await;
     // A change by the command line is in force for both.
     for app in [&one, &two] {
         assert_eq!(app.listing(&known.0).await.status(), 200);
@@ -149,10 +136,10 @@ async fn while_the_store_is_away_memory_answers_and_nobody_else_is_refused_for_g
         let revoked = app.http.post(format!("{}/oauth/revoke", app.url)).form(&form).send().await.unwrap();
         refused_for_now(revoked).await;
         assert_eq!(app.opens("a.b.c").await, 401, "what is none needs no store");
-        eventually(|| app.told(|event| matches!(event, Event::StoreFailed { .. }))).await;
+        eventually("the store's failure", async || app.told(|event| matches!(event, Event::StoreFailed { .. }))).await;
         proxy.restore();
         app.until(&newcomer, 200).await;
-        eventually(|| app.told(|event| matches!(event, Event::StoreResumed))).await;
+        eventually("the store to be back", async || app.told(|event| matches!(event, Event::StoreResumed))).await;
         assert_eq!(app.ready().await["status"], "ready");
         app.events.lock().unwrap().clear();
     }
@@ -174,17 +161,13 @@ async fn a_store_that_is_away_at_the_start_stops_nothing() {
     app.ready().await;
     assert_eq!(app.listing(&known.0).await.status(), 200);
     assert_eq!(app.exchange(&known.2.name, &known.2.secret).await.status(), 200);
-    eventually(|| app.told(|event| matches!(event, Event::StoreResumed))).await;
+    eventually("the store to be back", async || app.told(|event| matches!(event, Event::StoreResumed))).await;
 }
 
 /// One more service on the store at `url` that asks its callers back.
 async fn asking(url: &str, callers: &(Caller, Caller, Caller)) -> TestApp {
-    let shared = Shared { url: url.to_owned(), callers: Some(callers.clone()) };
-    let folder = TempDir::new().unwrap();
-    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    let app = STORE.scope(shared, TestApp::offering(folder, &shop, Arc::new(Fixture::default()))).await;
-    app.ready().await;
-    app
+    let service = Configuration::new().on(Shared { url: url.to_owned(), callers: Some(callers.clone()) });
+    service.sqlite("shop", "").offering(Fixture::default()).start().await
 }
 
 /// A call of the tool that wants its own state back, with what is given of it.
@@ -227,14 +210,15 @@ async fn a_state_that_one_replica_gave_is_taken_by_the_other_and_by_no_other_sto
     refuses(&other, &given).await;
     // Whoever rotates the key that signs replaces this one too, for all replicas.
     store(&url).rotate_key(Algorithm::EdDsa).unwrap();
-    let mut pace = pace();
-    while call(&two, &two.writer, round(Some(&given))).await.1.get("error").is_none() {
-        pace.tick().await;
-    }
+    eventually("the new key in the other process", async || {
+        call(&two, &two.writer, round(Some(&given))).await.1.get("error").is_some()
+    })
+    .await;
     refuses(&two, &given).await;
-    while call(&one, &one.writer, round(Some(&given))).await.1.get("error").is_none() {
-        pace.tick().await;
-    }
+    eventually("the new key in this process", async || {
+        call(&one, &one.writer, round(Some(&given))).await.1.get("error").is_some()
+    })
+    .await;
     takes(&two, &state(&one).await).await;
 }
 
@@ -251,11 +235,8 @@ async fn a_state_from_before_a_restart_is_taken() {
 
 /// One more service on the store at `url`, whose connection looks at the database `shop` once a day.
 async fn slow(url: &str, shop: &str, callers: &(Caller, Caller, Caller)) -> TestApp {
-    let shared = Shared { url: url.to_owned(), callers: Some(callers.clone()) };
-    let shop = connection(CONNECTION, "shop", shop, "access = \"read-write\"\nrefresh_interval = 86_400");
-    let app = STORE.scope(shared, TestApp::start(TempDir::new().unwrap(), &shop)).await;
-    app.ready().await;
-    app
+    let service = Configuration::new().on(Shared { url: url.to_owned(), callers: Some(callers.clone()) });
+    service.connection("shop", shop, "access = \"read-write\"\nrefresh_interval = 86_400").start().await
 }
 
 /// A stream that is told of changed tools.
@@ -298,31 +279,23 @@ async fn what_changes_through_one_replica_is_told_to_who_listens_at_the_other() 
     told().await;
     // Each has found its own change, and was told of the other's.
     for app in [&one, &two] {
-        eventually(|| (app.found(false), app.found(true)) == (1, 1)).await;
+        eventually("news of the change in both", async || (app.found(false), app.found(true)) == (1, 1)).await;
     }
     // A word that comes while nobody can hear it is not lost for good.
     proxy.break_up();
-    eventually(|| two.told(|event| matches!(event, Event::StoreFailed { .. }))).await;
+    eventually("the store's failure", async || two.told(|event| matches!(event, Event::StoreFailed { .. }))).await;
     make(&one, "third").await;
-    eventually(|| one.found(false) == 2).await;
+    eventually("news of the change", async || one.found(false) == 2).await;
     proxy.restore();
     told().await;
-    eventually(|| (two.found(false), two.found(true)) == (1, 2)).await;
-}
-
-/// A configuration for the command line, with the audit trail in the store.
-fn configure(folder: &Path, url: &str) {
-    let shop = connection(CONNECTION, "shop", "sqlite:shop.db", "");
-    let text = format!("[server]\nlisten = \"127.0.0.1:0\"\n[store]\nurl = \"{url}\"\n[audit]\nstore = true\n{shop}");
-    std::fs::write(folder.join("config.toml"), text).unwrap();
+    eventually("news of the change in both", async || (two.found(false), two.found(true)) == (1, 2)).await;
 }
 
 #[actix_web::test]
 async fn the_command_line_works_on_the_database() {
     let url = database().await;
-    let folder = TempDir::new().unwrap();
-    fixture::sqlite(&folder, "shop.db");
-    configure(folder.path(), &url);
+    let configuration = Configuration::new().on(Shared { url, callers: None });
+    let folder = configuration.sqlite("shop", "").with("[audit]\nstore = true").write();
     let portico = |arguments: &[&str]| run(arguments, folder.path());
     let missing = portico(&["doctor"]);
     let of = |findings: &Value, subject: &str| {
@@ -340,9 +313,7 @@ async fn the_command_line_works_on_the_database() {
     assert_eq!(of(&well, "keys")["grade"], "ok", "{well}");
     assert_eq!(portico(&["user", "list"]).to_string().matches("ann@example.org").count(), 1);
     assert!(pat.to_string().contains("ptc_pat_"));
-    let mut search = std::process::Command::new(env!("CARGO_BIN_EXE_portico"));
-    let arguments = ["audit", "search", "--event", "change", "--json"];
-    let text = crate::support::process::finished(search.args(arguments).current_dir(folder.path()));
+    let text = crate::support::process::portico(folder.path(), &["audit", "search", "--event", "change", "--json"]);
     let recorded = String::from_utf8_lossy(&text.stdout);
     assert_eq!(recorded.lines().count(), 5, "{recorded}{}", String::from_utf8_lossy(&text.stderr));
     assert!(!recorded.contains("ptc_pat_"), "{recorded}");
@@ -353,15 +324,11 @@ async fn the_command_line_works_on_the_database() {
 async fn what_is_done_is_recorded_in_the_database() {
     let url = database().await;
     let known = callers(Address::from(url.as_str()));
-    let shared = Shared { url: url.clone(), callers: Some(known.clone()) };
-    let folder = TempDir::new().unwrap();
-    let shop = fixture::sqlite(&folder, "shop.db");
-    let connections = format!("[audit]\nstore = true\n{}", connection(CONNECTION, "shop", &shop, ""));
-    let app = STORE.scope(shared, TestApp::start(folder, &connections)).await;
-    app.ready().await;
+    let service = Configuration::new().on(Shared { url: url.clone(), callers: Some(known.clone()) });
+    let app = service.sqlite("shop", "").with("[audit]\nstore = true").start().await;
     assert_eq!(app.query(json!({"query": "SELECT 1"})).await.0, 200);
     let reading = store(&url);
-    eventually(|| {
+    eventually("the record of the query", async || {
         let records = reading.audit_after(0, 1_000).unwrap();
         records.iter().any(|(_, record)| record.contains("/api/query") && record.contains(&known.0.name))
     })

@@ -4,11 +4,10 @@ use portico_actors::auth::records::NewServiceAccount;
 use portico_actors::principal::{Rights, Scope};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, OTHER, TestApp, connection, pace, read};
+use crate::support::app::{CONNECTION, OTHER, TestApp, eventually, read};
+use crate::support::configuration::Configuration;
 use crate::support::fixture;
-use crate::support::process::Service;
 
 impl TestApp {
     /// A form sent to `path`, with the answer's status and text.
@@ -161,23 +160,18 @@ async fn one_caller_may_write_here_and_only_read_there() {
     run(&["service-account", "enable", "half"]).await;
     assert_eq!((statuses(&by_user).await, app.status(&token).await), (vec![200, 404], 401), "it has ended for good");
     // A token of the same second would have been one from before.
-    let mut pace = pace();
-    loop {
+    eventually("a token of the next second", async || {
         let (_, text) = app.form("/oauth/token", &form).await;
         let issued: Value = serde_json::from_str(&text).unwrap();
-        if app.status(issued["access_token"].as_str().unwrap()).await == 200 {
-            break;
-        }
-        pace.tick().await;
-    }
+        app.status(issued["access_token"].as_str().unwrap()).await == 200
+    })
+    .await;
 }
 
 #[actix_web::test]
 async fn what_the_command_line_takes_away_is_refused_when_it_ends() {
-    let folder = TempDir::new().unwrap();
-    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    let service = Service::start(folder, "", &shop).await;
-    let run = |arguments: &[&str]| crate::operations::command_line::run(arguments, service.folder.path());
+    let service = Configuration::new().sqlite("shop", "").serve().await;
+    let run = |arguments: &[&str]| crate::support::process::run(arguments, service.folder.path());
     let url = format!("{}/api/connections", service.url);
     let status = async |token: &str| service.http.get(&url).bearer_auth(token).send().await.unwrap().status().as_u16();
     for round in 0..10 {

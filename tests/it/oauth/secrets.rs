@@ -11,11 +11,9 @@ use portico_actors::auth::store::Store;
 use reqwest::{Method, RequestBuilder};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, connection, pace};
-use crate::support::fixture;
-use crate::support::process::Service;
+use crate::support::configuration::Configuration;
+use crate::support::service::Service;
 
 /// Paths with their method; what is sent to them has the form that they read.
 const PATHS: [(&str, &str); 26] = [
@@ -153,19 +151,18 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 async fn nothing_is_written_down(format: &str) {
-    let folder = TempDir::new().unwrap();
-    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "access = \"read-write\"");
     let rest = format!(
-        "{shop}[log]\nformat = \"{format}\"\n[audit]\nfile = \"audit.jsonl\"\nstore = true\n\
+        "[log]\nformat = \"{format}\"\n[audit]\nfile = \"audit.jsonl\"\nstore = true\n\
          [oauth]\ndynamic_registration = true\n[limits]\nfailures_per_address = 100000\nfailures_per_name = 100000\n"
     );
-    let mut service = Service::start_in(folder, "metrics = \"open\"", &rest, &[("RUST_LOG", "debug".to_owned())]).await;
-    let (id, client_secret) = {
+    let service = Configuration::new().server("metrics = \"open\"").sqlite("shop", "access = \"read-write\"");
+    let mut service = service.with(&rest).serve_with(&[("RUST_LOG", "debug")]).await;
+    let client_secret = {
         let mut store = Store::open(service.folder.path().join("portico.db")).unwrap();
         let redirect_uris = vec!["https://client.example/cb".to_owned()];
         let new = NewClient { name: "Known".to_owned(), redirect_uris, confidential: true };
-        let (client, secret) = store.add_client(&new).unwrap();
-        (client.client_id, secret.unwrap().expose_secret().to_owned())
+        let (_, secret) = store.add_client(&new).unwrap();
+        secret.unwrap().expose_secret().to_owned()
     };
     let unknown = |prefix: &str| format!("{prefix}{}", "Zm9vYmFy".repeat(5) + "Zm9");
     let address = "postgres://ann:hunter2-secret@db.example/x".to_owned();
@@ -220,7 +217,6 @@ async fn nothing_is_written_down(format: &str) {
     }
     let log = &written[written.len() - 2].1;
     assert!(String::from_utf8_lossy(log).contains("[redacted]"), "nothing reached the log");
-    drop((id, pace()));
 }
 
 #[actix_web::test]

@@ -15,6 +15,7 @@ use portico_actors::source::{Access, Location, Plan, Settings, Source};
 use tempfile::TempDir;
 
 use crate::support::app::{eventually, within};
+use crate::support::configuration::CONNECT_TIMEOUT;
 use crate::support::fixture::sqlite;
 use crate::support::postgres::TestPostgres;
 use crate::support::results::plan;
@@ -39,7 +40,7 @@ fn source(location: Arc<dyn Location>, pool: usize, budget: &Budget) -> Arc<dyn 
         name: "test".into(),
         access: Access::ReadWrite,
         pool,
-        connect_timeout: Duration::from_secs(10),
+        connect_timeout: CONNECT_TIMEOUT,
         declared: Arc::new([]),
         has_roles: false,
         exposure: Arc::default(),
@@ -100,7 +101,7 @@ async fn large_rows_of_many_calls_are_in_memory_one_after_the_other() {
         let most = alive.most.load(Ordering::SeqCst);
         assert!((3 * MIB..=ROOM).contains(&most), "{most} octets at one time");
         assert!((3 * MIB..=ROOM).contains(&budget.peak()), "{} were lent at one time", budget.peak());
-        eventually(|| budget.lent() == 0).await;
+        eventually("all memory to be given back", async || budget.lent() == 0).await;
     }
 }
 
@@ -129,7 +130,7 @@ async fn who_waits_for_room_is_bounded_by_its_timeout_and_small_rows_do_not_wait
         assert!(matches!(results.next().await, Some(Ok(Part::Columns(_)))));
         assert!(matches!(results.next().await, Some(Ok(Part::Rows(_)))));
         drop(results);
-        eventually(|| budget.lent() == 0).await;
+        eventually("all memory to be given back", async || budget.lent() == 0).await;
     }
 }
 
@@ -145,6 +146,6 @@ async fn a_row_that_is_larger_than_all_of_it_is_refused() {
         };
         assert_eq!((error.kind, error.get_sqlstate()), (Kind::TooLarge, Some("54000")), "{error:?}");
         assert!(error.message.contains("8 MiB"), "{error:?}");
-        eventually(|| budget.lent() == 0).await;
+        eventually("all memory to be given back", async || budget.lent() == 0).await;
     }
 }

@@ -120,7 +120,7 @@ async fn the_log_tells_it_from_a_real_run(app: &TestApp) {
     let (status, _) = dry(app, "/api/query", json!({"query": "DELETE FROM orders"})).await;
     assert_eq!(status, 200);
     let told = |event: &Event| matches!(event, Event::CallEnded(call) if call.what == "/api/query?dryRun");
-    eventually(|| app.events.lock().unwrap().iter().any(told)).await;
+    eventually("the event of the call", async || app.told(told)).await;
 }
 
 #[actix_web::test]

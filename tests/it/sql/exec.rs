@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::app::{TestApp, read};
-use crate::support::fixture;
+use crate::support::fixture::{self, ORDERS_OF, RENAME};
 use crate::support::postgres::connect;
 
 const ROUTINES: &str = "
@@ -154,35 +154,12 @@ async fn what_does_not_fit_is_told() {
 
 #[actix_web::test]
 async fn declared_procedures_are_called_the_same_way() {
-    let declared = r#"access = "read-write"
-[[connections.procedures]]
-name = "orders_of"
-description = "The orders of one customer."
-sql = "SELECT id FROM orders WHERE customer_id = @customer AND total >= coalesce(@least, 0) ORDER BY id"
-[[connections.procedures.parameters]]
-name = "customer"
-type = "integer"
-[[connections.procedures.parameters]]
-name = "least"
-type = "decimal"
-optional = true
-[[connections.procedures]]
-name = "rename"
-description = "Renames a customer."
-sql = "UPDATE customers SET name = @name WHERE id = @id"
-[[connections.procedures.parameters]]
-name = "id"
-type = "integer"
-[[connections.procedures.parameters]]
-name = "name"
-type = "text"
-"#;
-    let app = fixture::with_sqlite(declared).await;
+    let app = fixture::with_sqlite(&["access = \"read-write\"", ORDERS_OF, RENAME].concat()).await;
     for (procedure, parameters, rows) in [
-        ("orders_of", json!({"@customer": {"dataType": 8, "value": 1}}), json!([[1], [2]])),
-        ("shop.main.orders_of", json!({"customer": 1, "least": 1}), json!([[1]])),
-        ("main.ORDERS_OF", json!({"@2": 1, "@1": 1}), json!([[1]])),
-        ("[orders_of]", json!([3]), json!([[3]])),
+        ("orders_of", json!({"@customer": {"dataType": 8, "value": 1}}), json!([[1, 10.5], [2, 0.1]])),
+        ("shop.main.orders_of", json!({"customer": 1, "least": 1}), json!([[1, 10.5]])),
+        ("main.ORDERS_OF", json!({"@2": 1, "@1": 1}), json!([[1, 10.5]])),
+        ("[orders_of]", json!([3]), json!([[3, 99999.99]])),
     ] {
         let (status, document) = app.exec(json!({"procedure": procedure, "parameters": parameters})).await;
         assert_eq!((status, &document["results"][0]["rows"]), (200, &rows), "{procedure}: {document}");

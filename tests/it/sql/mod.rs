@@ -4,6 +4,7 @@ mod answers;
 mod arrow_form;
 mod batch;
 mod decoding;
+mod descriptors;
 mod dry_run;
 mod exec;
 mod literals;

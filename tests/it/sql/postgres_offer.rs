@@ -18,18 +18,6 @@ procedures = ["secret%"]
 [connections.disabled]
 tools = ["execute_update"]
 [[connections.tools]]
-name = "orders_above"
-description = "The orders above a total, the largest first."
-sql = "SELECT id, total FROM shop.public.orders WHERE total > @least AND (@placed IS NULL OR placed >= @placed) ORDER BY total DESC"
-[[connections.tools.parameters]]
-name = "least"
-type = "decimal"
-default = 5
-[[connections.tools.parameters]]
-name = "placed"
-type = "date"
-optional = true
-[[connections.tools]]
 name = "customer_name"
 description = "The name of a customer."
 sql = "SELECT name FROM customers WHERE id = @id"
@@ -37,6 +25,11 @@ sql = "SELECT name FROM customers WHERE id = @id"
 name = "id"
 type = "integer"
 "#;
+
+/// A service before the database at `url`.
+async fn service(url: &str) -> TestApp {
+    fixture::with_postgres(url, &(MORE.to_owned() + &fixture::orders_above("public"))).await
+}
 
 async fn tools(app: &TestApp) -> Vec<String> {
     let (_, body) = app.mcp(&app.writer, "tools/list", json!({})).await;
@@ -55,7 +48,7 @@ async fn listen(app: &TestApp, notifications: &Value) -> Events {
 #[actix_web::test]
 async fn a_function_that_another_client_makes_becomes_a_tool_and_is_told_of() {
     let url = fixture::postgres().await;
-    let mut app = fixture::with_postgres(&url, MORE).await;
+    let mut app = service(&url).await;
     let session = Client::begin(&app, &app.writer, "2025-06-18").await;
     let mut get = Events::of(session.get(None).await);
     let mut events = listen(&app, &json!({"toolsListChanged": true})).await;
@@ -79,7 +72,7 @@ async fn a_function_that_another_client_makes_becomes_a_tool_and_is_told_of() {
 
 #[actix_web::test]
 async fn switches_hidden_names_and_own_tools_hold_on_postgres() {
-    let app = fixture::with_postgres(&fixture::postgres().await, MORE).await;
+    let app = service(&fixture::postgres().await).await;
     let listed = tools(&app).await;
     assert!(!listed.contains(&"execute_update".to_owned()) && listed.contains(&"orders_above".to_owned()));
     let tables = app.tool("get_tables", json!({})).await["structuredContent"]["rows"].to_string();
@@ -133,7 +126,7 @@ async fn the_examples_of_the_instructions_run_on_postgres() {
 #[actix_web::test]
 async fn tables_that_another_client_makes_or_alters_are_told_of_unless_they_are_hidden() {
     let url = fixture::postgres().await;
-    let mut app = fixture::with_postgres(&url, MORE).await;
+    let mut app = service(&url).await;
     let both = json!({"toolsListChanged": true, "resourcesListChanged": true});
     let mut events = listen(&app, &both).await;
     let other = connect(&url).await;

@@ -5,12 +5,10 @@ use std::panic::Location;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use portico::app::App;
 use portico::config::Config;
-use portico::mcp::connection::ConnectionFeatures;
-use portico::mcp::features::Features;
 use portico_actors::auth::Auth;
 use portico_actors::auth::records::{NewPat, NewServiceAccount, NewUser};
 use portico_actors::auth::store::{Store, StoreLocation};
@@ -23,6 +21,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use uuid::Uuid;
+
+use super::configuration::Configuration;
+use super::process::run;
 
 /// The first connection of every test.
 pub(crate) const CONNECTION: Uuid = Uuid::from_u128(0x1111_1111_1111_4111_8111_1111_1111_1111);
@@ -67,58 +68,22 @@ tokio::task_local! {
     pub(crate) static STORE: Shared;
 }
 
-/// One `[[connections]]` table.
-pub(crate) fn connection(id: Uuid, name: &str, url: &str, more: &str) -> String {
-    format!("[[connections]]\nid = \"{id}\"\nname = \"{name}\"\nurl = \"{url}\"\n{more}\n")
-}
-
 impl TestApp {
-    /// Starts the service with these `[[connections]]` tables in `folder`.
-    pub(crate) async fn start(folder: TempDir, connections: &str) -> Self {
-        Self::offering(folder, connections, Arc::new(ConnectionFeatures::default())).await
-    }
-
-    /// The same, where every MCP address offers `features`.
-    pub(crate) async fn offering(folder: TempDir, connections: &str, features: Arc<dyn Features>) -> Self {
-        Self::with(folder, "", connections, features).await
-    }
-
-    /// The same, with further keys of `[server]`.
-    pub(crate) async fn start_with(folder: TempDir, server: &str, connections: &str) -> Self {
-        Self::with(folder, server, connections, Arc::new(ConnectionFeatures::default())).await
-    }
-
-    /// The same, with both.
-    pub(crate) async fn with(folder: TempDir, server: &str, connections: &str, features: Arc<dyn Features>) -> Self {
-        Self::begin(folder, None, server, connections, features).await
-    }
-
-    /// The same behind a proxy that clients know as `public_url`.
-    pub(crate) async fn start_as(folder: TempDir, public_url: Option<&str>, connections: &str) -> Self {
-        Self::begin(folder, public_url, "", connections, Arc::new(ConnectionFeatures::default())).await
-    }
-
-    async fn begin(
-        folder: TempDir,
-        public_url: Option<&str>,
-        server: &str,
-        connections: &str,
-        features: Arc<dyn Features>,
-    ) -> Self {
+    /// Starts the service, and waits for none of its connections.
+    pub(crate) async fn begin(mut configuration: Configuration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://localhost:{}", listener.local_addr().unwrap().port());
-        let public_url = public_url.unwrap_or(&url);
-        let shared = STORE.try_with(Shared::clone).ok();
-        let store = shared.as_ref().map_or("sqlite:portico.db", |shared| shared.url.as_str());
-        let text = format!(
-            "[server]\nlisten = \"{}\"\npublic_url = \"{public_url}\"\nshutdown_timeout = 1\n{server}\n[store]\nurl = \"{store}\"\n{connections}",
-            listener.local_addr().unwrap()
-        );
+        let place = listener.local_addr().unwrap();
+        let url = format!("http://localhost:{}", place.port());
+        let public_url = format!("public_url = \"{url}\"\n");
+        let public_url = if configuration.server.contains("public_url =") { "" } else { &public_url };
+        let common = format!("listen = \"{place}\"\n{public_url}shutdown_timeout = 1\n");
+        configuration.server.insert_str(0, &common);
+        let (features, store) = (Arc::clone(&configuration.features), configuration.store.clone());
+        let folder = configuration.write();
         let path = folder.path().join("config.toml");
-        std::fs::write(&path, text).unwrap();
         let config = Config::load(&path).unwrap();
-        let (writer, reader, agent) =
-            shared.and_then(|shared| shared.callers).unwrap_or_else(|| callers(&config.store.place));
+        let known = store.and_then(|store| store.callers);
+        let (writer, reader, agent) = known.unwrap_or_else(|| callers(&config.store.place));
         let events: Arc<Mutex<Vec<Event>>> = Arc::default();
         let seen = Arc::clone(&events);
         let (stop, stopped) = oneshot::channel::<()>();
@@ -218,14 +183,11 @@ impl TestApp {
 
     /// Waits until `/readyz` says that every connection had its first attempt.
     pub(crate) async fn ready(&self) -> Value {
-        let mut pace = pace();
-        loop {
-            pace.tick().await;
+        awaited("the first attempt of every connection", async || {
             let (_, body) = read(self.http.get(format!("{}/readyz", self.url)).send().await.unwrap()).await;
-            if body["status"] != "starting" {
-                return body;
-            }
-        }
+            (body["status"] != "starting").then_some(body)
+        })
+        .await
     }
 }
 
@@ -238,6 +200,18 @@ impl TestApp {
             _ => None,
         });
         calls.collect()
+    }
+
+    /// Whether it has told of such an event by now.
+    pub(crate) fn told(&self, met: impl Fn(&Event) -> bool) -> bool {
+        self.events.lock().unwrap().iter().any(met)
+    }
+
+    /// The JSON of a command beside this service, which is told of it as the service of the program is.
+    pub(crate) async fn run(&self, arguments: &[&str]) -> Value {
+        let told = run(arguments, self.config.parent().unwrap());
+        self.look().await;
+        told
     }
 
     /// Asks the service to end, and does not wait for it.
@@ -275,7 +249,9 @@ pub(crate) fn callers(store: impl Into<StoreLocation>) -> (Caller, Caller, Calle
 }
 
 /// Far beyond what anything takes that a test waits for, also where many tests share two cores.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
+/// How often a condition is looked at that is waited for.
+pub(crate) const PACE: Duration = Duration::from_millis(20);
 
 /// Waits for `work`: the one way to wait in a test. What never comes fails it, and says where and for what.
 #[track_caller]
@@ -287,41 +263,34 @@ pub(crate) fn within<T>(what: &str, work: impl Future<Output = T>) -> impl Futur
     }
 }
 
-/// Paces a loop that waits for a condition of another process: without it the loop takes the time
-/// that the other needs. A loop that goes on for too long has failed.
-pub(crate) struct Pace {
-    interval: tokio::time::Interval,
-    until: Instant,
-    place: &'static Location<'static>,
-}
-
+/// Waits until `find` has something. Between two looks it leaves the processor to whoever is to bring it about.
 #[track_caller]
-pub(crate) fn pace() -> Pace {
-    let interval = tokio::time::interval(Duration::from_millis(20));
-    Pace { interval, until: Instant::now() + DEADLINE, place: Location::caller() }
-}
-
-impl Pace {
-    pub(crate) async fn tick(&mut self) {
-        assert!(Instant::now() < self.until, "{}: waited {} s in a loop", self.place, DEADLINE.as_secs());
-        self.interval.tick().await;
-    }
-}
-
-/// Waits until `met` holds: what is told of an event after the answer that it belongs to.
-#[track_caller]
-pub(crate) fn eventually(met: impl Fn() -> bool) -> impl Future<Output = ()> {
-    let mut pace = pace();
-    async move {
-        while !met() {
+pub(crate) fn awaited<T>(what: &str, mut find: impl AsyncFnMut() -> Option<T>) -> impl Future<Output = T> {
+    within(what, async move {
+        let mut pace = tokio::time::interval(PACE);
+        loop {
             pace.tick().await;
+            if let Some(found) = find().await {
+                return found;
+            }
         }
-    }
+    })
+}
+
+/// Waits until `met` holds.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut met: impl AsyncFnMut() -> bool) -> impl Future<Output = ()> {
+    awaited(what, async move || met().await.then_some(()))
 }
 
 /// A client that does not wait for ever either: for an answer to begin, or for its next piece.
 pub(crate) fn client() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().read_timeout(2 * DEADLINE).build().unwrap()
+    builder().build().unwrap()
+}
+
+/// The same, which is to know something more.
+pub(crate) fn builder() -> reqwest::ClientBuilder {
+    reqwest::Client::builder().no_proxy().read_timeout(2 * DEADLINE)
 }
 
 /// Status and JSON body.

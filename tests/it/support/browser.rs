@@ -11,7 +11,7 @@ use base64::Engine as _;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::app::pace;
+use super::app::{client, eventually};
 
 /// The name of an element's reference (`WebDriver` §11).
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
@@ -72,7 +72,7 @@ impl Browser {
         if !scripts {
             options["prefs"] = json!({"profile.managed_default_content_settings.javascript": 2});
         }
-        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        let http = client();
         let mut browser = Self { driver, port, session: String::new(), http, _profile: profile };
         let always = json!({"goog:chromeOptions": options, "timeouts": {"implicit": PATIENCE, "pageLoad": 120_000}});
         let session = browser.ask("POST", "session", json!({"capabilities": {"alwaysMatch": always}})).await;
@@ -135,14 +135,7 @@ impl Browser {
 
     /// Waits until an element's text holds `wanted`: until then the page before may still be there.
     pub(crate) async fn shows(&self, selector: &str, wanted: &str) {
-        let mut pace = pace();
-        for _ in 0..3_000 {
-            pace.tick().await;
-            if self.text(selector).await.contains(wanted) {
-                return;
-            }
-        }
-        panic!("{selector} never showed {wanted:?}: {:?}", self.text(selector).await);
+        eventually(&format!("{wanted:?} in {selector}"), async || self.text(selector).await.contains(wanted)).await;
     }
 
     /// How many elements a selector finds now; ask for something that is there first.

@@ -2,16 +2,16 @@
 //! restarted, copied and promoted. The tests' common server is in `postgres.rs`.
 
 use std::fs::{self, Permissions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::postgres::{account, programs};
+use super::postgres::{Said, account, programs};
 
 /// Obeys one word a line, and stops and clears up when there are no more: the end of the tests,
 /// whatever brings it about, closes the pipe.
@@ -40,7 +40,7 @@ rm -rf "$home"
 pub(crate) struct Cluster {
     pub(crate) home: PathBuf,
     pub(crate) port: u16,
-    keeper: Mutex<(ChildStdin, BufReader<ChildStdout>)>,
+    keeper: Mutex<(ChildStdin, Said)>,
     // Reaped with the tests.
     _child: Child,
 }
@@ -81,7 +81,7 @@ impl Cluster {
             command.uid(user).gid(group);
         }
         let mut child = command.spawn().expect("sh starts the keeper");
-        let keeper = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        let keeper = (child.stdin.take().unwrap(), Said::by(child.stdout.take().unwrap()));
         Self { home, port, keeper: Mutex::new(keeper), _child: child }
     }
 
@@ -112,9 +112,7 @@ impl Cluster {
     pub(crate) fn obey(&self, word: &str) {
         let mut keeper = self.keeper.lock().unwrap();
         writeln!(keeper.0, "{word}").unwrap();
-        let mut answer = String::new();
-        keeper.1.read_line(&mut answer).unwrap();
-        assert_eq!(answer, "done\n", "{word}: see above");
+        assert_eq!(keeper.1.next(word).as_deref(), Some("done"), "{word}: see above");
     }
 
     /// A database of the server as `user`.

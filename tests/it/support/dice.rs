@@ -9,11 +9,16 @@ pub(crate) struct Random(u64);
 impl Random {
     /// With the seed that `PORTICO_SEED` names, or another one at each run; it is printed.
     pub(crate) fn seeded(what: &str) -> Self {
-        let given = std::env::var("PORTICO_SEED").ok().map(|text| text.parse().expect("PORTICO_SEED is a number"));
-        let now = || u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap();
-        let seed = given.unwrap_or_else(now);
+        let seed = Self::seed_of_this_run();
         crate::walls::server::say(&format!("{what}: PORTICO_SEED={seed}"));
         Self(seed)
+    }
+
+    /// The seed, for those who tell of it where they fail.
+    pub(crate) fn seed_of_this_run() -> u64 {
+        let given = std::env::var("PORTICO_SEED").ok().map(|text| text.parse().expect("PORTICO_SEED is a number"));
+        let now = || u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap();
+        given.unwrap_or_else(now)
     }
 
     pub(crate) const fn of_seed(seed: u64) -> Self {

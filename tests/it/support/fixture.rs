@@ -3,7 +3,8 @@
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::app::{CONNECTION, OTHER, TestApp, connection};
+use super::app::TestApp;
+use super::configuration::Configuration;
 use super::postgres::{TestPostgres, connect};
 
 /// Runs on every driver alike.
@@ -19,6 +20,67 @@ CREATE VIEW cities AS SELECT city, count(*) AS customers FROM customers GROUP BY
 INSERT INTO customers VALUES (1, 'Łukasz', 'Gdańsk'), (2, 'José', NULL), (3, '美咲', '東京');
 INSERT INTO orders VALUES (1, 1, 10.50, '2026-01-02'), (2, 1, 0.10, NULL), (3, 3, 99999.99, '2025-12-31');
 ";
+
+/// A declared procedure that reads: a key of a connection, as those below.
+pub(crate) const ORDERS_OF: &str = r#"
+[[connections.procedures]]
+name = "orders_of"
+description = "The orders of one customer."
+read_only = true
+sql = "SELECT id, total FROM orders WHERE customer_id = @customer AND (@least IS NULL OR total >= @least) ORDER BY id"
+[[connections.procedures.parameters]]
+name = "customer"
+type = "integer"
+[[connections.procedures.parameters]]
+name = "least"
+type = "decimal"
+optional = true
+"#;
+
+/// One that reads and has no parameter.
+pub(crate) const CITIES_OF: &str = r#"
+[[connections.procedures]]
+name = "cities_of"
+description = "All cities."
+read_only = true
+sql = "SELECT * FROM cities"
+"#;
+
+/// One that writes.
+pub(crate) const RENAME: &str = r#"
+[[connections.procedures]]
+name = "rename"
+description = "Renames a customer."
+sql = "UPDATE customers SET name = @name WHERE id = @id RETURNING id, name"
+[[connections.procedures.parameters]]
+name = "id"
+type = "integer"
+[[connections.procedures.parameters]]
+name = "name"
+type = "text"
+"#;
+
+/// A tool of an administrator's own that reads what is in this schema.
+pub(crate) fn orders_above(schema: &str) -> String {
+    format!(
+        r#"
+[[connections.tools]]
+name = "orders_above"
+title = "Large orders"
+description = "The orders above a total, the largest first."
+sql = "SELECT id, total FROM shop.{schema}.orders WHERE total > @least AND (@placed IS NULL OR placed >= @placed) ORDER BY total DESC"
+[[connections.tools.parameters]]
+name = "least"
+type = "decimal"
+description = "The least total"
+default = 5
+[[connections.tools.parameters]]
+name = "placed"
+type = "date"
+optional = true
+"#
+    )
+}
 
 /// A SQLite file with the schema.
 pub(crate) fn sqlite(folder: &TempDir, name: &str) -> String {
@@ -36,25 +98,17 @@ pub(crate) async fn on_sqlite() -> TestApp {
 
 /// The same with further keys of the connection.
 pub(crate) async fn with_sqlite(more: &str) -> TestApp {
-    with_server("", more).await
+    Configuration::new().sqlite("shop", more).start().await
 }
 
 /// The same with further keys of `[server]`.
 pub(crate) async fn with_server(server: &str, more: &str) -> TestApp {
-    let folder = TempDir::new().unwrap();
-    let url = sqlite(&folder, "shop.db");
-    let app = TestApp::start_with(folder, server, &connection(CONNECTION, "shop", &url, more)).await;
-    app.ready().await;
-    app
+    Configuration::new().server(server).sqlite("shop", more).start().await
 }
 
 /// A service with these `[limits]`.
 pub(crate) async fn limited(limits: &str) -> TestApp {
-    let folder = TempDir::new().unwrap();
-    let shop = connection(CONNECTION, "shop", &sqlite(&folder, "shop.db"), "");
-    let app = TestApp::start(folder, &format!("{shop}[limits]\n{limits}\n")).await;
-    app.ready().await;
-    app
+    Configuration::new().sqlite("shop", "").with(&format!("[limits]\n{limits}")).start().await
 }
 
 /// A service with two SQLite connections, `shop` to be written and `archive` only to be read.
@@ -67,14 +121,8 @@ pub(crate) async fn two_writable_connections() -> TestApp {
     two_with("access = \"read-write\"").await
 }
 
-async fn two_with(archive_access: &str) -> TestApp {
-    let folder = TempDir::new().unwrap();
-    let (shop, archive) = (sqlite(&folder, "shop.db"), sqlite(&folder, "archive.db"));
-    let connections = connection(CONNECTION, "shop", &shop, "access = \"read-write\"")
-        + &connection(OTHER, "archive", &archive, archive_access);
-    let app = TestApp::start(folder, &connections).await;
-    app.ready().await;
-    app
+async fn two_with(archive: &str) -> TestApp {
+    Configuration::new().sqlite("shop", "access = \"read-write\"").sqlite("archive", archive).start().await
 }
 
 /// A PostgreSQL database with the schema.
@@ -91,9 +139,7 @@ pub(crate) async fn on_postgres() -> TestApp {
 
 /// A service with one connection named `shop` to the database at `url`.
 pub(crate) async fn with_postgres(url: &str, more: &str) -> TestApp {
-    let app = TestApp::start(TempDir::new().unwrap(), &connection(CONNECTION, "shop", url, more)).await;
-    app.ready().await;
-    app
+    Configuration::new().connection("shop", url, more).start().await
 }
 
 /// Makes each test run on SQLite and on PostgreSQL.

@@ -4,6 +4,7 @@
 pub(crate) mod app;
 pub(crate) mod browser;
 pub(crate) mod cluster;
+pub(crate) mod configuration;
 pub(crate) mod dice;
 pub(crate) mod fixture;
 pub(crate) mod mcp;
@@ -14,5 +15,6 @@ pub(crate) mod process;
 pub(crate) mod proxy;
 pub(crate) mod raw;
 pub(crate) mod results;
+pub(crate) mod service;
 pub(crate) mod stream;
 pub(crate) mod tls;

@@ -9,7 +9,7 @@ use reqwest::{RequestBuilder, Response};
 use secrecy::ExposeSecret;
 use serde_json::Value;
 
-use super::app::{Caller, TestApp, read};
+use super::app::{Caller, TestApp, builder, read};
 
 /// The example of RFC 7636, appendix B.
 pub(crate) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
@@ -59,7 +59,7 @@ pub(crate) struct Person<'a> {
 
 impl<'a> Person<'a> {
     pub(crate) fn new(app: &'a TestApp) -> Self {
-        let http = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+        let http = builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
         Self { app, http, cookies: RefCell::default() }
     }
 

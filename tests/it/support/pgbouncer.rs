@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use tokio::net::TcpStream;
 
-use super::app::pace;
+use super::app::eventually;
 use super::postgres::account;
 
 /// Ends with its standard input: the end of the test, whatever brings it about, closes the pipe.
@@ -57,11 +57,11 @@ impl PgBouncer {
             command.uid(user).gid(group);
         }
         let keeper = command.spawn().expect("sh starts PgBouncer");
-        let mut pace = pace();
-        while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
+        eventually("PgBouncer", async || {
             assert!(home.exists(), "PgBouncer is installed");
-            pace.tick().await;
-        }
+            TcpStream::connect(("127.0.0.1", port)).await.is_ok()
+        })
+        .await;
         Self { port, _keeper: keeper }
     }
 

@@ -2,7 +2,7 @@
 //! database for each test. It ends with the process, also when that is killed.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::process::CommandExt;
@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
 
 use tokio_postgres::{Client, NoTls};
 
@@ -39,6 +41,33 @@ kill -INT "$server" || true
 wait "$server" || true
 rm -rf "$home"
 "#;
+
+/// Far beyond what a server takes to start, also where many tests share two cores.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// What a keeper of servers says line by line, for those who wait without a runtime.
+#[expect(clippy::disallowed_types, reason = "a test waits for its servers")]
+pub(crate) struct Said(std::sync::mpsc::Receiver<String>);
+
+impl Said {
+    pub(crate) fn by(pipe: impl Read + Send + 'static) -> Self {
+        let (tell, told) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            BufReader::new(pipe).lines().map_while(Result::ok).try_for_each(|line| tell.send(line).ok())
+        });
+        Self(told)
+    }
+
+    /// The next line, or nothing where there is none any more.
+    #[track_caller]
+    pub(crate) fn next(&self, what: &str) -> Option<String> {
+        match self.0.recv_timeout(PATIENCE) {
+            Ok(line) => Some(line),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("waited {} s for {what}", PATIENCE.as_secs()),
+        }
+    }
+}
 
 /// The server of this process.
 pub(crate) struct TestPostgres {
@@ -95,9 +124,8 @@ impl TestPostgres {
             command.uid(user).gid(group);
         }
         let mut keeper = command.spawn().expect("sh starts the server");
-        let mut line = String::new();
-        BufReader::new(keeper.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert_eq!(line, "ready\n", "the server did not start; see above");
+        let said = Said::by(keeper.stdout.take().unwrap()).next("PostgreSQL to start");
+        assert_eq!(said.as_deref(), Some("ready"), "the server did not start; see above");
         Self { home, port, databases: AtomicU32::new(0), _keeper: keeper }
     }
 }

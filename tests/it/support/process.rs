@@ -1,59 +1,39 @@
-//! The program itself as a child process, which is stopped, hung up on and watched from outside.
+//! Processes that a test starts: none is waited for without a deadline, and none outlives its test.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
 
-use portico::config::Config;
-use reqwest::RequestBuilder;
-use serde_json::{Value, json};
-use tempfile::TempDir;
+use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::app::{CONNECTION, Caller, DEADLINE, STORE, callers, client, pace, read, within};
-use super::mcp::BOTH;
-use super::stream::Events;
+use super::app::{DEADLINE, awaited, within};
 
-/// `portico serve` in a folder of its own.
-pub(crate) struct Service {
-    pub(crate) folder: TempDir,
-    pub(crate) url: String,
-    pub(crate) http: reqwest::Client,
-    pub(crate) writer: Caller,
-    /// A user who may read on every connection.
-    pub(crate) reader: Caller,
-    child: Child,
-    log: UnboundedReceiver<String>,
-    /// Held while nobody reads the log.
-    unread: Arc<Mutex<()>>,
-    /// What was read of the log, for the words of a test that fails.
-    seen: Vec<String>,
+/// The program of this build, which has still to be told what to do.
+pub(crate) fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_portico"))
 }
 
-/// What a process has of the machine.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Census {
-    pub(crate) descriptors: usize,
-    pub(crate) threads: usize,
-    /// Memory, in KiB.
-    pub(crate) resident: u64,
-}
-
-/// A configuration: `server` are keys of `[server]`.
-pub(crate) fn configure(folder: &Path, server: &str, connections: &str) {
-    let listen = if server.contains("listen =") { "" } else { "listen = \"127.0.0.1:0\"\n" };
-    let store = STORE.try_with(|shared| shared.url.clone()).unwrap_or_else(|_| "sqlite:portico.db".to_owned());
-    let text = format!(
-        "[server]\npublic_url = \"http://localhost\"\n{listen}{server}\n[store]\nurl = \"{store}\"\n{connections}"
-    );
-    std::fs::write(folder.join("config.toml"), text).unwrap();
-}
-
-/// One command, to its end.
+/// One command of the program in `folder`, to its end.
+#[track_caller]
 pub(crate) fn portico(folder: &Path, arguments: &[&str]) -> Output {
-    finished(Command::new(env!("CARGO_BIN_EXE_portico")).args(arguments).current_dir(folder))
+    finished(program().args(arguments).current_dir(folder))
+}
+
+/// The JSON that a command prints, which succeeds.
+#[track_caller]
+pub(crate) fn run(arguments: &[&str], folder: &Path) -> Value {
+    let output = portico(folder, &[arguments, &["--json"]].concat());
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    json_of(&output)
+}
+
+/// What a command printed, which is JSON.
+pub(crate) fn json_of(output: &Output) -> Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr)))
 }
 
 /// Runs a command to its end. One that does not end in time is ended, and the test with it.
@@ -76,65 +56,43 @@ pub(crate) fn output(child: Child) -> Output {
     output.unwrap()
 }
 
-impl Service {
-    /// Starts it and waits until every connection had its first attempt.
-    pub(crate) async fn start(folder: TempDir, server: &str, connections: &str) -> Self {
-        Self::start_in(folder, server, connections, &[]).await
-    }
+/// A process that runs, and the lines that it writes where its command has a pipe. Dropping it ends it.
+pub(crate) struct Running {
+    child: Child,
+    lines: UnboundedReceiver<String>,
+    /// Held while nobody reads the lines.
+    unread: Arc<Mutex<()>>,
+    /// The lines that were read, for the words of a test that fails.
+    seen: Vec<String>,
+}
 
-    pub(crate) async fn start_in(
-        folder: TempDir,
-        server: &str,
-        connections: &str,
-        environment: &[(&str, String)],
-    ) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_portico"));
-        command.envs(environment.iter().map(|(name, value)| (name, value)));
-        Self::start_by(folder, server, connections, command).await
-    }
-
-    /// The same by `command`, which lacks what the program is to do.
-    pub(crate) async fn start_by(folder: TempDir, server: &str, connections: &str, mut command: Command) -> Self {
-        configure(folder.path(), server, connections);
-        let shared = STORE.try_with(|shared| shared.callers.clone()).ok().flatten();
-        let (writer, reader, _) = shared.unwrap_or_else(|| callers(folder.path().join("portico.db")));
-        if !command.get_envs().any(|(name, _)| name == "RUST_LOG") {
-            command.env("RUST_LOG", "info");
-        }
-        let command = command.arg("serve").current_dir(folder.path()).stderr(Stdio::piped());
+impl Running {
+    pub(crate) fn begin(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap();
-        let stderr = child.stderr.take().unwrap();
-        let (tell, log) = unbounded_channel();
+        let pipe: Box<dyn Read + Send> = match (child.stdout.take(), child.stderr.take()) {
+            (Some(output), None) => Box::new(output),
+            (None, Some(errors)) => Box::new(errors),
+            _ => panic!("one of the two is read"),
+        };
+        let (tell, lines) = unbounded_channel();
         let unread = Arc::new(Mutex::new(()));
         let held = Arc::clone(&unread);
         std::thread::spawn(move || {
-            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+            for line in BufReader::new(pipe).lines().map_while(Result::ok) {
                 drop(held.blocking_lock());
                 if tell.send(line).is_err() {
                     break;
                 }
             }
         });
-        let http = client();
-        let mut service =
-            Self { folder, url: String::new(), http, writer, reader, child, log, unread, seen: Vec::new() };
-        let line = service.line("listening on ").await;
-        let place = line.split("listening on ").nth(1).unwrap().split([' ', ',']).next().unwrap();
-        service.url = format!("http://{place}");
-        service.line("ready: ").await;
-        service
+        Self { child, lines, unread, seen: Vec::new() }
     }
 
-    /// The port that the first listener got.
-    pub(crate) fn port(&self) -> u16 {
-        self.url.rsplit_once(':').unwrap().1.parse().unwrap()
-    }
-
-    /// Waits for a line of the log that has `part` in it.
+    /// Waits for a line that has `part` in it.
     pub(crate) async fn line(&mut self, part: &str) -> String {
         loop {
-            let line = within(&format!("{part:?} in the log, behind {:#?}", self.seen), self.log.recv()).await;
-            let line = line.unwrap_or_else(|| panic!("the log ended before {part:?}: {:#?}", self.seen));
+            let line = within(&format!("{part:?} behind {:#?}", self.seen), self.lines.recv()).await;
+            let line = line.unwrap_or_else(|| panic!("the process ended before {part:?}: {:#?}", self.seen));
             self.seen.push(line.clone());
             if line.contains(part) {
                 return line;
@@ -142,130 +100,58 @@ impl Service {
         }
     }
 
-    /// Has nobody read the log, until what is given back is dropped.
-    pub(crate) async fn leave_unread(&self) -> OwnedMutexGuard<()> {
-        Arc::clone(&self.unread).lock_owned().await
-    }
-
-    /// Waits for the end of the process without reading its log.
-    pub(crate) async fn over(&mut self) -> ExitStatus {
-        let mut pace = pace();
-        loop {
-            pace.tick().await;
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status;
-            }
-        }
-    }
-
-    /// What the log says by now that was not read yet.
+    /// The lines that are there by now and were not read yet.
     pub(crate) fn logged(&mut self) -> Vec<String> {
-        std::iter::from_fn(|| self.log.try_recv().ok()).collect()
+        std::iter::from_fn(|| self.lines.try_recv().ok()).collect()
     }
 
-    /// What was read of the log so far.
+    /// The lines that were read so far.
     pub(crate) fn seen(&self) -> &[String] {
         &self.seen
     }
 
-    /// The rest of the log, to the end of the process.
+    /// The rest of the lines, to the end of the process.
     pub(crate) async fn rest(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
-        while let Some(line) = within("the end of the process", self.log.recv()).await {
+        while let Some(line) = within("the end of the process", self.lines.recv()).await {
             lines.push(line);
         }
         lines
     }
 
-    /// The most memory that it ever had, in KiB.
-    pub(crate) fn resident_peak(&self) -> u64 {
-        self.status("VmHWM:")
+    /// Has nobody read the lines, until what is given back is dropped.
+    pub(crate) async fn leave_unread(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.unread).lock_owned().await
     }
 
-    /// What it has of the machine now.
-    pub(crate) fn census(&self) -> Census {
-        let descriptors = std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count();
-        let threads = usize::try_from(self.status("Threads:")).unwrap();
-        Census { descriptors, threads, resident: self.status("VmRSS:") }
+    /// Waits for the end of the process.
+    pub(crate) async fn ended(&mut self) -> ExitStatus {
+        self.rest().await;
+        self.over().await
     }
 
-    /// A number of the kernel's own on the process (`proc_pid_status(5)`).
-    fn status(&self, name: &str) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-        line.trim().trim_end_matches(" kB").parse().unwrap()
+    /// The same without reading its lines.
+    pub(crate) async fn over(&mut self) -> ExitStatus {
+        awaited("the end of the process", async || self.child.try_wait().unwrap()).await
     }
 
-    /// The process, for those who change its limits.
+    /// Writes to the process where its command has a pipe for it.
+    pub(crate) fn input(&mut self) -> std::process::ChildStdin {
+        self.child.stdin.take().unwrap()
+    }
+
+    /// The process, for those who look at it from outside.
     pub(crate) fn id(&self) -> rustix::process::Pid {
         rustix::process::Pid::from_child(&self.child)
-    }
-
-    /// How many sockets it has open.
-    pub(crate) fn sockets(&self) -> usize {
-        let open = std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap();
-        // One that is closed just now names nothing any more.
-        let names = open.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
-        names.filter(|name| name.as_os_str().as_encoded_bytes().starts_with(b"socket:")).count()
     }
 
     pub(crate) fn signal(&self, name: &str) {
         let status = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();
         assert!(status.success());
     }
-
-    /// Waits for the end of the process.
-    pub(crate) async fn ended(&mut self) -> ExitStatus {
-        self.rest().await;
-        self.child.wait().unwrap()
-    }
-
-    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
-        portico(self.folder.path(), arguments)
-    }
-
-    /// `portico reload --json`: whether it exits well, and what it prints.
-    pub(crate) async fn reload(&self) -> (bool, Value) {
-        let folder = self.folder.path().to_owned();
-        let output = tokio::task::spawn_blocking(move || portico(&folder, &["reload", "--json"])).await.unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        (output.status.success(), serde_json::from_str(&text).unwrap_or_else(|_| panic!("no JSON: {text}")))
-    }
-
-    /// Writes another configuration; the service does not know it yet.
-    pub(crate) fn configure(&self, server: &str, connections: &str) {
-        configure(self.folder.path(), server, connections);
-        Config::load(&self.folder.path().join("config.toml")).expect("the test's own configuration is valid");
-    }
-
-    pub(crate) fn get(&self, path: &str) -> RequestBuilder {
-        self.http.get(format!("{}{path}", self.url)).basic_auth(&self.writer.name, Some(&self.writer.secret))
-    }
-
-    pub(crate) fn post(&self, path: &str) -> RequestBuilder {
-        self.http.post(format!("{}{path}", self.url)).basic_auth(&self.writer.name, Some(&self.writer.secret))
-    }
-
-    pub(crate) async fn query(&self, query: &str) -> (u16, Value) {
-        let body = json!({"query": query, "defaultCatalog": "shop"});
-        read(self.post("/api/query").json(&body).send().await.unwrap()).await
-    }
-
-    /// A subscription of 2026-07-28 to every list, acknowledged.
-    pub(crate) async fn listen(&self) -> Events {
-        let all = json!({"toolsListChanged": true, "resourcesListChanged": true, "promptsListChanged": true});
-        let params = json!({"notifications": all, "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {}}});
-        let body = json!({"jsonrpc": "2.0", "id": 7, "method": "subscriptions/listen", "params": params});
-        let request = self.post(&format!("/mcp/connections/{CONNECTION}")).header("accept", BOTH);
-        let request = request.header("mcp-protocol-version", "2026-07-28").header("mcp-method", "subscriptions/listen");
-        let mut events = Events::of(request.json(&body).send().await.unwrap());
-        assert_eq!(events.message().await["method"], "notifications/subscriptions/acknowledged");
-        events
-    }
 }
 
-impl Drop for Service {
+impl Drop for Running {
     fn drop(&mut self) {
         // Only our own child; one that has ended already is none any more.
         let _ = self.child.kill();

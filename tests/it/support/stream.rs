@@ -1,13 +1,10 @@
 //! Reads server-sent events as a client would (WHATWG HTML §9.2.6), with a deadline on each: a
 //! test that waits for what never comes fails instead of hanging.
 
-use std::time::Duration;
-
 use reqwest::Response;
 use serde_json::Value;
 
-/// Far beyond what any event of these tests takes, heartbeats included.
-const DEADLINE: Duration = Duration::from_mins(1);
+use super::app::within;
 
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +37,7 @@ impl Events {
                     return Some(event);
                 }
             }
-            let chunk = tokio::time::timeout(DEADLINE, self.response.chunk()).await.expect("no event came");
+            let chunk = within("an event", self.response.chunk()).await;
             self.read.extend_from_slice(&chunk.unwrap()?);
         }
     }

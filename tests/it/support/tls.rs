@@ -11,6 +11,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::app::builder;
+
 /// Serves with the certificate named `server`.
 pub(crate) const TLS: &str = "[server.tls]\ncertificate = \"server.pem\"\nkey = \"server.key\"\n";
 
@@ -48,13 +50,8 @@ impl Authority {
     /// The same that speaks these protocols alone.
     pub(crate) fn speaking(&self, identity: Option<(&Path, &str)>, protocols: &[&[u8]]) -> reqwest::Client {
         let config = self.settings(identity, protocols);
-        reqwest::Client::builder()
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .read_timeout(std::time::Duration::from_secs(120))
-            .tls_backend_preconfigured(config)
-            .build()
-            .unwrap()
+        let client = builder().redirect(reqwest::redirect::Policy::none());
+        client.tls_backend_preconfigured(config).build().unwrap()
     }
 
     /// What such a client is made of.

@@ -1,13 +1,11 @@
 //! How generated attacks are drawn, sent and told.
 
-use std::time::Duration;
-
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 
-use crate::support::app::{CONNECTION, Caller};
+use crate::support::app::{CONNECTION, Caller, DEADLINE};
 pub(crate) use crate::support::dice::{Random, cases};
-use crate::support::process::Service;
+use crate::support::service::Service;
 
 /// The ways in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,9 +71,9 @@ pub(super) fn request(
     }
 }
 
-/// Sends it and reads the answer to its end. One that takes a minute has failed the test.
+/// Sends it and reads the answer to its end. One that does not end has failed the test.
 pub(super) async fn send(request: RequestBuilder) -> Answer {
-    let response = request.timeout(Duration::from_secs(60)).send().await.expect("an answer within a minute");
+    let response = request.timeout(DEADLINE).send().await.expect("an answer in time");
     let status = response.status().as_u16();
     let octets = response.bytes().await.expect("the whole answer");
     Answer { status, text: String::from_utf8_lossy(&octets).into_owned() }

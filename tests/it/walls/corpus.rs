@@ -5,11 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio_postgres::Client;
 
 use super::server::{Server, on_each_server, say};
-use crate::support::app::{CONNECTION, TestApp, connection};
+use crate::support::configuration::Configuration;
 
 on_each_server! {
     ordinary_statements_pass_where_something_is_hidden
@@ -94,8 +93,7 @@ async fn ordinary_statements_pass_where_something_is_hidden(programs: &Path) {
         }
     }
     assert!(corpus.len() >= 320, "the corpus has {} statements", corpus.len());
-    let app = TestApp::start(TempDir::new().unwrap(), &connection(CONNECTION, "shop", &server.url, EXPOSURE)).await;
-    app.ready().await;
+    let app = Configuration::new().connection("shop", &server.url, EXPOSURE).start().await;
 
     let mut refused = Vec::new();
     for each in &corpus {

@@ -2,10 +2,9 @@
 //! what is hidden, and changes nothing of it.
 
 use serde_json::json;
-use tempfile::TempDir;
 
 use super::server::say;
-use crate::support::app::{CONNECTION, TestApp, connection};
+use crate::support::configuration::Configuration;
 use crate::support::postgres::{TestPostgres, connect};
 
 const SETUP: &str = "
@@ -63,8 +62,7 @@ async fn what_was_found_is_refused_and_tells_nothing() {
     let url = TestPostgres::shared().database("found").await;
     let admin = connect(&url).await;
     admin.batch_execute(SETUP).await.unwrap();
-    let app = TestApp::start(TempDir::new().unwrap(), &connection(CONNECTION, "shop", &url, HIDDEN)).await;
-    app.ready().await;
+    let app = Configuration::new().connection("shop", &url, HIDDEN).start().await;
     let number: u32 = admin.query_one("SELECT 'vault.gold'::regclass::oid", &[]).await.unwrap().get(0);
     let by_number = [
         format!("SELECT '{number}'::regclass"),
@@ -115,8 +113,7 @@ async fn a_plan_tells_no_condition_of_what_is_hidden() {
     let admin = connect(&url).await;
     admin.batch_execute(PLANS).await.unwrap();
     let hidden = "access = \"read-write\"\n[connections.hidden]\ntables = [\"vaulted%\"]\n";
-    let app = TestApp::start(TempDir::new().unwrap(), &connection(CONNECTION, "shop", &url, hidden)).await;
-    app.ready().await;
+    let app = Configuration::new().connection("shop", &url, hidden).start().await;
     for options in ["", "VERBOSE", "ANALYZE VERBOSE", "(VERBOSE, COSTS off)", "(ANALYZE, VERBOSE, BUFFERS, SETTINGS)"] {
         for what in ["wages WHERE note = 'x'", "peek()", "guarded", "family", "(SELECT id FROM wages LIMIT 1) w"] {
             let query = format!("EXPLAIN {options} SELECT * FROM {what}");
@@ -161,8 +158,7 @@ async fn a_function_of_postgis_that_runs_sql_is_refused() {
         .await
         .unwrap();
     let hidden = "access = \"read-write\"\n[connections.hidden]\ntables = [\"secret\"]\n";
-    let app = TestApp::start(TempDir::new().unwrap(), &connection(CONNECTION, "shop", &url, hidden)).await;
-    app.ready().await;
+    let app = Configuration::new().connection("shop", &url, hidden).start().await;
     let data = "(SELECT ST_AsFlatGeobuf(q, false, 'g') FROM (SELECT ST_MakePoint(1, 2) AS g, 1 AS id) q)";
     for query in [
         format!("SELECT ST_FromFlatGeobufToTable('public', 'planted', {data})"),

@@ -3,10 +3,10 @@
 //! what acts is refused, and ordinary statements pass.
 
 use serde_json::json;
-use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, TestApp, connection};
+use crate::support::app::TestApp;
 use crate::support::cluster::Cluster;
+use crate::support::configuration::Configuration;
 use crate::support::postgres::{TestPostgres, connect};
 
 const SETUP: &str = "CREATE TABLE orders (id int PRIMARY KEY, note text);
@@ -60,9 +60,7 @@ async fn holds(app: &TestApp) {
 }
 
 async fn on(url: &str, more: &str) -> TestApp {
-    let app = TestApp::start(TempDir::new().unwrap(), &connection(CONNECTION, "shop", url, more)).await;
-    app.ready().await;
-    app
+    Configuration::new().connection("shop", url, more).start().await
 }
 
 #[actix_web::test]

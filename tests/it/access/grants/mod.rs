@@ -7,20 +7,18 @@ mod script;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio_postgres::Client;
 
-use crate::support::app::{CONNECTION, connection};
-use crate::support::process::{configure, portico};
+use crate::support::configuration::Configuration;
+use crate::support::process::{finished, portico, program};
 
 /// A folder with the configuration of one connection, `shop`.
 pub(crate) fn folder(url: &str, more: &str) -> TempDir {
-    let folder = TempDir::new().unwrap();
-    configure(folder.path(), "", &connection(CONNECTION, "shop", url, more));
-    folder
+    Configuration::new().connection("shop", url, more).write()
 }
 
 /// `portico grants shop …`, which succeeds: what it prints.
@@ -45,8 +43,7 @@ pub(crate) fn refused(folder: &TempDir, arguments: &[&str]) -> String {
 
 /// A command with one variable of the environment.
 pub(crate) fn with_variable(folder: &Path, arguments: &[&str], name: &str, value: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_portico"));
-    command.args(arguments).current_dir(folder).env(name, value).output().unwrap()
+    finished(program().args(arguments).current_dir(folder).env(name, value))
 }
 
 /// The findings of `check` about the one connection: grade and words.

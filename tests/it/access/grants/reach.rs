@@ -1,16 +1,13 @@
 //! What is said of a user that can do more than is exposed, and of a server that cannot be asked.
 
-use std::time::Duration;
-
 use serde_json::Value;
-use tokio::time::timeout;
 
 use super::{findings, folder, grants};
-use crate::support::app::{CONNECTION, connection};
 use crate::support::cluster::Cluster;
+use crate::support::configuration::Configuration;
 use crate::support::fixture;
 use crate::support::postgres::{TestPostgres, connect};
-use crate::support::process::{Service, portico};
+use crate::support::process::portico;
 
 const HIDES: &str =
     "[connections.hidden]\nschemas = [\"vault\"]\ntables = [\"orders\", \"hush%\"]\nprocedures = [\"whisper\"]\n";
@@ -108,16 +105,15 @@ async fn a_superuser_is_called_one_and_the_log_names_nothing_hidden() {
     let setup = format!("CREATE ROLE {user} LOGIN; GRANT SELECT ON orders TO {user}");
     admin.batch_execute(&setup).await.unwrap();
     let own = TestPostgres::shared().url_as(&user, &database);
-    let mut service =
-        Service::start(tempfile::TempDir::new().unwrap(), "", &connection(CONNECTION, "shop", &own, HIDES)).await;
+    let mut service = Configuration::new().connection("shop", &own, HIDES).serve().await;
     // It is said soon after the connection is up; the service may be ready before.
     let line = match service.seen().iter().find(|line| line.contains(TOLD)).cloned() {
         Some(line) => line,
-        None => timeout(Duration::from_secs(60), service.line(TOLD)).await.expect("the log says it"),
+        None => service.line(TOLD).await,
     };
     assert!(line.contains("WARN") && line.contains("portico check names them"), "{line}");
     service.signal("TERM");
-    let rest = timeout(Duration::from_secs(60), service.rest()).await.expect("the service ends");
+    let rest = service.rest().await;
     let log = [service.seen(), &rest].concat();
     assert!(log.iter().all(|line| !line.contains("orders")), "{log:#?}");
     // Grants for a user of its own end it.

@@ -15,7 +15,6 @@ mod resources;
 mod fixture {
     use crate::support::app::{STORE, Shared, TestApp};
     use crate::support::fixture;
-    pub(super) use crate::support::fixture::sqlite;
     use crate::support::postgres::TestPostgres;
 
     async fn with_store(start: impl Future<Output = TestApp>) -> TestApp {

@@ -6,7 +6,7 @@ use portico_actors::error::{Error, Kind};
 use portico_actors::source::Access;
 use tokio_postgres::Client;
 
-use crate::support::app::pace;
+use crate::support::app::eventually;
 use crate::support::cluster::Cluster;
 use crate::support::postgres::connect;
 use crate::support::results::{Subject, plan};
@@ -23,11 +23,8 @@ async fn port(subject: &Subject) -> Result<u16, Error> {
 }
 
 async fn until_replicating(primary: &Client) {
-    let mut pace = pace();
     let question = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'";
-    while primary.query_one(question, &[]).await.unwrap().get::<_, i64>(0) == 0 {
-        pace.tick().await;
-    }
+    eventually("the standby", async || primary.query_one(question, &[]).await.unwrap().get::<_, i64>(0) != 0).await;
 }
 
 #[tokio::test]

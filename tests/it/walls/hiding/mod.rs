@@ -11,15 +11,14 @@ use std::path::Path;
 
 use futures_util::StreamExt;
 use serde_json::json;
-use tempfile::TempDir;
 use tokio_postgres::Client;
 
 use self::existence::what_is_hidden_is_told_like_what_does_not_exist;
 use self::spelling::{Case, Look, Position, Sent, Target, positions};
 use super::attack::{Answer, CHANNELS, Channel, Random, cases, request, send};
 use super::server::{Server, on_each_server, say, text};
-use crate::support::app::{CONNECTION, connection};
-use crate::support::process::Service;
+use crate::support::configuration::Configuration;
+use crate::support::service::Service;
 
 on_each_server! {
     nothing_tells_or_changes_what_is_hidden
@@ -98,9 +97,9 @@ impl Attack {
         let admin = server.admin().await;
         server.cluster.write("canary_file.txt", "canary_value_zq7_file\n");
         admin.batch_execute(&text("hiding/hiding.sql")).await.unwrap();
-        let environment = [("RUST_LOG", "info,tokio_postgres=warn,portico=debug,portico_actors=debug".to_owned())];
-        let tables = connection(CONNECTION, "shop", &server.url, EXPOSURE);
-        let service = Service::start_in(TempDir::new().unwrap(), "", &tables, &environment).await;
+        let log = "info,tokio_postgres=warn,portico=debug,portico_actors=debug";
+        let service = Configuration::new().connection("shop", &server.url, EXPOSURE);
+        let service = service.serve_with(&[("RUST_LOG", log)]).await;
         let dblink = format!("host=127.0.0.1 port={} dbname=walls user=postgres", server.cluster.port);
         let mut attack = Self { service, server, admin, targets: Vec::new(), dblink, state: String::new() };
         attack.reset().await;

@@ -4,16 +4,15 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::json;
-use tempfile::TempDir;
 use tokio_postgres::Client;
 
 use super::attack::{Answer, Channel, Random, cases, request, send};
 use super::server::{Server, on_each_server, say, text};
-use crate::support::app::{CONNECTION, connection, pace};
-use crate::support::process::Service;
+use crate::support::app::awaited;
+use crate::support::configuration::Configuration;
+use crate::support::service::Service;
 
 on_each_server! {
     nobody_leaves_its_role_or_anything_for_the_next
@@ -167,8 +166,7 @@ impl Attack {
         let admin = server.admin().await;
         admin.batch_execute(&text("identity/setup.sql")).await.unwrap();
         let url = server.cluster.url("gateway", "walls");
-        let service =
-            Service::start(TempDir::new().unwrap(), "", &connection(CONNECTION, "shop", &url, IDENTITY)).await;
+        let service = Configuration::new().connection("shop", &url, IDENTITY).serve().await;
         let mut attack = Self { service, admin, fresh: String::new(), _server: server };
         attack.fresh = attack.next().await.text;
         assert!(attack.fresh.contains("south | gateway"), "{}", attack.fresh);
@@ -177,15 +175,10 @@ impl Attack {
 
     /// What the next caller finds, once there is a session for it.
     async fn next(&self) -> Answer {
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
-        let mut pace = pace();
-        loop {
-            let answer = self.probe().await;
-            if answer.status != 503 || tokio::time::Instant::now() > deadline {
-                return answer;
-            }
-            pace.tick().await;
-        }
+        awaited("a session for the next caller", async || {
+            Some(self.probe().await).filter(|answer| answer.status != 503)
+        })
+        .await
     }
 
     async fn probe(&self) -> Answer {

@@ -10,13 +10,12 @@ use std::path::Path;
 
 use futures_util::StreamExt;
 use serde_json::json;
-use tempfile::TempDir;
 
 use self::state::{State, Watch, difference};
 use super::attack::{Answer, Channel, Random, request, send};
 use super::server::{Server, on_each_server, say, text};
-use crate::support::app::{CONNECTION, OTHER, connection};
-use crate::support::process::Service;
+use crate::support::configuration::Configuration;
+use crate::support::service::Service;
 
 on_each_server! {
     no_function_acts_where_only_reading_is_allowed
@@ -66,9 +65,8 @@ impl Attack {
     async fn start(programs: &Path) -> Self {
         let server = Server::start(programs).await;
         let mut watch = Watch::start(&server).await;
-        let tables = connection(CONNECTION, "shop", &server.url, "access = \"read-only\"\npool = 6")
-            + &connection(OTHER, "wide", &server.url, "access = \"read-write\"\npool = 6");
-        let service = Service::start(TempDir::new().unwrap(), "", &tables).await;
+        let service = Configuration::new().connection("shop", &server.url, "access = \"read-only\"\npool = 6");
+        let service = service.connection("wide", &server.url, "access = \"read-write\"\npool = 6").serve().await;
         let dblink = format!("host=127.0.0.1 port={} dbname=walls user=postgres", server.cluster.port);
         let before = watch.accept().await;
         Self { service, watch, dblink, before, _server: server }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use futures_util::StreamExt;
 use tokio_postgres::{AsyncMessage, Client, NoTls};
 
+use crate::support::app::{awaited, eventually};
 use crate::support::postgres::connect;
 use crate::walls::server::{Server, text};
 
@@ -96,12 +96,8 @@ impl Watch {
         tokio::spawn(async move { working.batch_execute("SELECT pg_sleep(3600)").await });
         let working =
             "SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND state = 'active' AND wait_event = 'PgSleep'";
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
-        let mut pace = crate::support::app::pace();
-        while self.admin.query_one(working, &[&self.victim]).await.unwrap().get::<_, i64>(0) == 0 {
-            assert!(tokio::time::Instant::now() < deadline, "the session is not at work");
-            pace.tick().await;
-        }
+        let at_work = async || self.admin.query_one(working, &[&self.victim]).await.unwrap().get::<_, i64>(0) != 0;
+        eventually("the session to be at work", at_work).await;
         self.read_to = self.flushed().await;
     }
 
@@ -129,19 +125,13 @@ impl Watch {
     /// Waits for what was sent before now.
     async fn heard(&self) -> String {
         self.listener.batch_execute("NOTIFY portico_sync").await.unwrap();
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
-        let mut pace = crate::support::app::pace();
-        loop {
-            {
-                let mut heard = self.heard.lock().unwrap();
-                if let Some(place) = heard.iter().position(|channel| channel == "portico_sync") {
-                    heard.remove(place);
-                    return heard.join(",");
-                }
-            }
-            assert!(tokio::time::Instant::now() < deadline, "our own notification did not arrive");
-            pace.tick().await;
-        }
+        awaited("our own notification", async || {
+            let mut heard = self.heard.lock().unwrap();
+            let place = heard.iter().position(|channel| channel == "portico_sync")?;
+            heard.remove(place);
+            Some(heard.join(","))
+        })
+        .await
     }
 
     /// Takes what was done as given, and says what the state is from here on.
