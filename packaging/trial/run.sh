@@ -2,7 +2,7 @@
 # Builds the Debian package twice, boots a fresh Debian with its systemd in a container without a network, and
 # has it install the first, run it, upgrade to the second, and let go of it (inside.sh tells what is looked at).
 # Needs cargo-deb, and for the container root, debootstrap and systemd-nspawn; the Debian is kept in
-# target/debian, and no run changes it. PROFILE=dist packs what is shipped instead of a debug build.
+# target/debian, and no run changes it. PROFILE=release packs what is shipped instead of a debug build.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 profile="${PROFILE:-dev}"
