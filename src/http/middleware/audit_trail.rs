@@ -17,7 +17,6 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use portico_actors::auth::accounts::session::Session;
-use portico_actors::call::RequestId;
 use portico_actors::error::Error;
 
 use crate::app::App;
@@ -152,6 +151,7 @@ pub(in crate::http) async fn reserve(
             let status = response.status();
             let session = response.request().extensions().get::<SignedIn>().map(|person| person.0.clone());
             Record {
+                request_id: Some(id.to_string()),
                 credential: session.as_ref().and_then(Session::credential),
                 principal: session.map(|session| session.email).unwrap_or_default(),
                 code: Some(status.as_u16().to_string()),

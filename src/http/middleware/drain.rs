@@ -8,7 +8,6 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
 use actix_web::web;
 use portico_actors::error::{Error, Kind};
-use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::app::App;
 use crate::http::error;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::config::{Prompt, Words};
+use crate::config::{Prompt, PromptArgument, Words};
 use crate::mcp::context::Context;
 use crate::mcp::envelope::{RpcError, invalid_params};
 use crate::mcp::model::present;
