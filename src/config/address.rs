@@ -63,7 +63,9 @@ fn judge(section: &Section<'_>, location: &dyn Location) {
     if !section.is_blamed(&["url", "password_file", "password_command", "pooler"])
         && let Err(mut error) = location.check()
     {
-        error.message = error.message.strip_prefix("url: ").unwrap_or(&error.message).to_owned();
+        if error.message.starts_with("url: ") {
+            error.message.replace_range(..5, "");
+        }
         section.error("url", error, &format!("write {}", location.driver().example));
     }
 }

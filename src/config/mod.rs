@@ -1,6 +1,11 @@
 //! `config.toml` and the environment become a [`Config`]: data and its validation, no behaviour.
 //! Secrets are of types that print nothing.
 
+#![expect(
+    clippy::doc_markdown,
+    reason = "what describes a setting also stands in config.toml, where there is no markup"
+)]
+
 mod address;
 mod audit;
 mod clients;

@@ -18,7 +18,6 @@ use crate::support::mcp::ENDLESS;
 
 /// Spellings of each run, in all of its parts.
 const CASES: u64 = 2_000;
-/// Longer than any answer takes.
 
 /// A request that its route serves.
 struct Base {

@@ -84,10 +84,12 @@ impl Form {
 }
 
 /// A database in `SQL_ASCII` may hold what is not UTF-8.
+#[expect(clippy::unnecessary_wraps, reason = "one of the functions that a form holds")]
 fn text(raw: &[u8]) -> Result<Cell<'_>, Malformed> {
     Ok(Cell::Text(String::from_utf8_lossy(raw)))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "one of the functions that a form holds")]
 fn json(raw: &[u8]) -> Result<Cell<'_>, Malformed> {
     Ok(Cell::Json(String::from_utf8_lossy(raw)))
 }

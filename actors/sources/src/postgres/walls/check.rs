@@ -244,11 +244,12 @@ impl Walls {
         if guarded.guard.read_only && !planned && !uses.only_reads() {
             return Err(writes());
         }
-        let (judged, admission) = join(
+        // Rarely needed, and large.
+        let asked = Box::pin(join(
             judge::judge(session, &uses, guarded.guard, &self.exposure),
             harmless::admission(session, &uses, guarded.guard),
-        )
-        .await;
+        ));
+        let (judged, admission) = asked.await;
         judged?;
         let explains = matches!(guarded.outline, Outline::Explain { .. });
         if guarded.guard.hides && explains && plan::goes_behind(session, &uses, &self.exposure).await? {
