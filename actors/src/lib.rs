@@ -82,7 +82,7 @@ pub mod source {
     }
 
     pub mod sqlite {
-        //! The driver for SQLite, for files that the service makes itself.
+        //! The driver for SQLite, for tests of its walls.
 
         pub use portico_sources::sqlite::DatabaseFile;
     }

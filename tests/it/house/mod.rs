@@ -79,11 +79,10 @@ fn a_driver_is_a_folder_and_a_line() {
             &[&format!("actors/sources/src/{driver}/"), "actors/auth/src/store/"],
         );
     }
-    // The store has a session of its own with PostgreSQL, and the demo makes a file.
+    // The store has a session of its own with PostgreSQL.
     only_in(&sources, "portico_sources::postgres", &["actors/auth/src/", "actors/src/lib.rs"]);
     only_in(&sources, "portico_sources::sqlite", &["actors/src/lib.rs"]);
     only_in(&sources, "source::postgres", &["src/config/address.rs", "src/config/store.rs"]);
-    only_in(&sources, "source::sqlite", &["src/cli/demo/", "src/sample/tests.rs"]);
     // Who opens a connection takes its driver from there, and no driver knows the others.
     only_in(&sources, "drivers::", &["src/"]);
 }

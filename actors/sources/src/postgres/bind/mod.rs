@@ -6,3 +6,4 @@ pub(crate) mod fingerprint;
 pub(crate) mod inference;
 pub(crate) mod parameter_types;
 pub(crate) mod split_parameters;
+pub(crate) mod values;

@@ -10,10 +10,10 @@ use tokio_postgres::error::SqlState;
 use crate::postgres::bind::argument::BoundValue;
 use crate::postgres::bind::argument_types::fits;
 use crate::postgres::bind::argument_types::own;
+use crate::postgres::bind::values;
 use crate::postgres::decode::columns::{ColumnDescription, descriptions};
 use crate::postgres::decode::form::Form;
 use crate::postgres::execute::execution::{Execution, Values};
-use crate::postgres::execute::prepared::bound;
 use crate::postgres::execute::running::{EndOutcome, TransactionEnd};
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
@@ -59,7 +59,7 @@ impl Autocommit {
         if !given.iter().zip(statement.params()).all(takes) {
             return Ok(None);
         }
-        let bound = bound(given, &statement, None)?;
+        let bound = values::bound(given, &statement, None)?;
         Ok(Some(Self { opening: session.autocommits(milliseconds), statement: Some(statement), bound }))
     }
 

@@ -12,12 +12,13 @@ use tokio_postgres::Statement;
 use crate::postgres::bind::argument;
 use crate::postgres::bind::argument_types;
 use crate::postgres::bind::split_parameters::SplitParameters;
+use crate::postgres::bind::values;
 use crate::postgres::catalog::relations;
 use crate::postgres::catalog::relations::TableLookup;
 use crate::postgres::decode::form::Form;
 use crate::postgres::execute::execution::Execution;
 use crate::postgres::execute::options::TransactionPosition;
-use crate::postgres::execute::prepared::{PreparedExecution, bound, make_ready};
+use crate::postgres::execute::prepared::{PreparedExecution, make_ready};
 use crate::postgres::execute::rows;
 use crate::postgres::execute::rows::Rows;
 use crate::postgres::execute::running;
@@ -253,7 +254,7 @@ impl BatchRun {
         }
         let number = self.number + self.sent.len();
         let Some((_, values)) = self.waiting.pop_front() else { return Ok(false) };
-        let values = bound(&values, &ready.statement, ready.apart.as_deref());
+        let values = values::bound(&values, &ready.statement, ready.apart.as_deref());
         let values = values.map_err(|error| Repeated::failure(number, error))?;
         let (session, made) = (Arc::clone(&self.session), ready.clone());
         let run = async move {

@@ -9,10 +9,10 @@ use futures_util::future::{join, join3};
 use tokio::sync::oneshot;
 use tokio_postgres::Statement;
 
-use crate::postgres::bind::argument;
 use crate::postgres::bind::argument::BoundValue;
 use crate::postgres::bind::inference::{Inferred, inferred};
 use crate::postgres::bind::split_parameters::SplitParameters;
+use crate::postgres::bind::values;
 use crate::postgres::catalog::cache::CatalogCache;
 use crate::postgres::catalog::relations;
 use crate::postgres::catalog::relations::TableLookup;
@@ -27,7 +27,6 @@ use crate::postgres::execute::text_fallback::TextFallback;
 use crate::postgres::execute::transaction::{PREPARED, ending, give_up, held};
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
-use portico_core::call::Argument;
 use portico_core::error::{Error, Kind, Result};
 use portico_sql::Class;
 
@@ -138,7 +137,7 @@ pub(crate) async fn make_ready(
     context: &CallContext,
 ) -> Result<PreparedExecution> {
     let Inferred { statement: ready, apart } = inferred(session, execution, context).await?;
-    let bound = bound(execution.arguments(), &ready, apart.as_ref())?;
+    let bound = values::bound(execution.arguments(), &ready, apart.as_ref())?;
     let columns = descriptions(ready.columns());
     let text = apart.as_ref().map(|apart| apart.text.clone());
     let shift = if apart.is_some() { APART } else { 0 };
@@ -183,20 +182,6 @@ pub(crate) async fn make_ready(
         apart,
         fallback: None,
     })
-}
-
-/// The values as the types of the parameters read them.
-pub(crate) fn bound(
-    arguments: &[Argument],
-    ready: &Statement,
-    apart: Option<&SplitParameters>,
-) -> Result<Vec<BoundValue>> {
-    let given = apart.map_or_else(|| arguments.iter().collect(), |apart| apart.arguments(arguments));
-    if ready.params().len() != given.len() {
-        let (needs, given) = (ready.params().len(), given.len());
-        return Err(Error::invalid(format!("parameters: the statement takes {needs} values, {given} were given")));
-    }
-    given.into_iter().zip(ready.params()).map(|(argument, type_)| argument::bound(argument, type_)).collect()
 }
 
 /// The columns of a reader whose answer was empty.

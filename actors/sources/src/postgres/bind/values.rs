@@ -1,0 +1,23 @@
+//! The values of one run of a statement that is prepared.
+
+use tokio_postgres::Statement;
+
+use crate::postgres::bind::argument;
+use crate::postgres::bind::argument::BoundValue;
+use crate::postgres::bind::split_parameters::SplitParameters;
+use portico_core::call::Argument;
+use portico_core::error::{Error, Result};
+
+/// The values as the types of the parameters read them.
+pub(crate) fn bound(
+    arguments: &[Argument],
+    ready: &Statement,
+    apart: Option<&SplitParameters>,
+) -> Result<Vec<BoundValue>> {
+    let given = apart.map_or_else(|| arguments.iter().collect(), |apart| apart.arguments(arguments));
+    if ready.params().len() != given.len() {
+        let (needs, given) = (ready.params().len(), given.len());
+        return Err(Error::invalid(format!("parameters: the statement takes {needs} values, {given} were given")));
+    }
+    given.into_iter().zip(ready.params()).map(|(argument, type_)| argument::bound(argument, type_)).collect()
+}
