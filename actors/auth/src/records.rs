@@ -48,7 +48,7 @@ pub struct User {
 pub struct NewUser {
     /// The name to authenticate with.
     pub email: String,
-    /// What the user may do, and where; [`Scope::Admin`] makes an administrator.
+    /// What the user may do, and where; `admin` makes an administrator.
     pub rights: Rights,
 }
 

@@ -273,7 +273,7 @@ pub struct ProcedureCall {
     pub arguments: Vec<Argument>,
     /// Where an unqualified name is looked for first.
     pub default_schema: Option<String>,
-    /// The [`signature`](portico_sources::Procedure::signature) of the one overload that is meant;
+    /// The types of the parameters, as listings tell them, of the one overload that is meant;
     /// absent where the arguments are to choose it.
     pub overload: Option<Vec<String>>,
     /// Whether everything that it does is undone at its end.
