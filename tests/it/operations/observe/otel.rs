@@ -13,7 +13,6 @@ use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use prost::Message;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::support::app::{TestApp, read};
 use crate::support::configuration::Configuration;
