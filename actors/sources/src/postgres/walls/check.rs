@@ -102,7 +102,11 @@ impl Walls {
         let fingerprint = alone.then(|| {
             let role = by.as_ref().map_or("", |identity| identity.role.as_str());
             let types: Vec<String> = values.iter().map(|value| format!("{:?}", argument_types::kind(value))).collect();
-            let parts = [role, default_schema.unwrap_or_default(), &format!("{guard:?}"), &types.join(",")];
+            let stands = |wall: bool, word: &'static str| if wall { word } else { "" };
+            let walls = [stands(guard.hides, "h"), stands(guard.identity, "i"), stands(guard.read_only, "r")];
+            let [hides, identity, read_only] = walls;
+            let types = types.join(",");
+            let parts = [role, default_schema.unwrap_or_default(), hides, identity, read_only, types.as_str()];
             QueryFingerprint::of(&statement.text, &parts)
         });
         if let Some(admission) = fingerprint.and_then(|fingerprint| self.memory.get(&fingerprint)) {
