@@ -10,6 +10,7 @@ use tokio_postgres::error::SqlState;
 use crate::postgres::bind::argument::BoundValue;
 use crate::postgres::bind::argument_types::fits;
 use crate::postgres::bind::argument_types::own;
+use crate::postgres::bind::fingerprint::QueryFingerprint;
 use crate::postgres::bind::values;
 use crate::postgres::decode::columns::{ColumnDescription, descriptions};
 use crate::postgres::decode::form::Form;
@@ -42,15 +43,16 @@ impl Autocommit {
         let Some(milliseconds) = context.whole_milliseconds().filter(|_| session.may_autocommit()) else {
             return Ok(None);
         };
-        let kept = if may_keep(execution) { session.kept().get(&execution.exact()) } else { None };
-        let Some(statement) = kept else {
+        let fingerprint = may_keep(execution).then(|| execution.exact());
+        let Some(statement) = fingerprint.and_then(|fingerprint| session.kept().get(&fingerprint)) else {
             if !execution.arguments().is_empty() {
                 return Ok(None);
             }
             let opening = session.autocommits(milliseconds);
             let mut plain = Self { opening, statement: None, bound: Vec::new() };
-            if comes_again(session, execution) {
-                plain.statement = context.bound(plain.prepare(session, execution)).await?;
+            if let Some(fingerprint) = fingerprint.filter(|fingerprint| session.recent_texts().came_before(fingerprint))
+            {
+                plain.statement = context.bound(plain.prepare(session, execution, fingerprint)).await?;
             }
             return Ok(Some(plain));
         };
@@ -64,7 +66,12 @@ impl Autocommit {
     }
 
     /// Prepares the statement and keeps it; what is wrong with it is told when it runs.
-    async fn prepare(&mut self, session: &Session, execution: &Execution) -> Option<Statement> {
+    async fn prepare(
+        &mut self,
+        session: &Session,
+        execution: &Execution,
+        fingerprint: QueryFingerprint,
+    ) -> Option<Statement> {
         let opening = self.opening.take();
         let opened = async {
             match &opening {
@@ -75,7 +82,7 @@ impl Autocommit {
         let (opened, made) = join(opened, session.prepare_typed(&execution.text, &[])).await;
         opened.ok()?;
         let statement = made.ok()?;
-        keep(session, execution, &statement).then_some(statement)
+        keep(session, execution, fingerprint, &statement).then_some(statement)
     }
 
     /// The columns that the session knows already.
@@ -106,8 +113,9 @@ pub(crate) async fn described(
 
 /// Keeps `statement`, which was prepared of the text of `execution` as it is, if that text comes again.
 pub(crate) fn keep_if_it_comes_again(session: &Session, execution: &Execution, statement: &Statement) {
-    if comes_again(session, execution) {
-        keep(session, execution, statement);
+    let fingerprint = may_keep(execution).then(|| execution.exact());
+    if let Some(fingerprint) = fingerprint.filter(|fingerprint| session.recent_texts().came_before(fingerprint)) {
+        keep(session, execution, fingerprint, statement);
     }
 }
 
@@ -116,15 +124,11 @@ fn may_keep(execution: &Execution) -> bool {
     execution.may_autocommit() && execution.admission.reusable && !execution.options.describes
 }
 
-fn comes_again(session: &Session, execution: &Execution) -> bool {
-    may_keep(execution) && session.recent_texts().came_before(&execution.exact())
-}
-
 /// Whether it was kept: its values can be read as they come.
-fn keep(session: &Session, execution: &Execution, statement: &Statement) -> bool {
+fn keep(session: &Session, execution: &Execution, fingerprint: QueryFingerprint, statement: &Statement) -> bool {
     let natively = statement.columns().iter().all(|column| Form::of(column.type_()).is_some());
     if natively {
-        session.kept().keep(execution.exact(), &execution.text, statement);
+        session.kept().keep(fingerprint, &execution.text, statement);
     }
     natively
 }

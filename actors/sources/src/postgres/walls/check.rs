@@ -251,15 +251,15 @@ impl Walls {
         // Rarely needed, and large.
         let asked = Box::pin(join(
             judge::judge(session, &uses, guarded.guard, &self.exposure),
-            harmless::admission(session, &uses, guarded.guard),
+            harmless::is_plain(session, &uses, guarded.guard),
         ));
-        let (judged, admission) = asked.await;
-        judged?;
+        let (judged, plain) = asked.await;
+        let called = judged?;
         let explains = matches!(guarded.outline, Outline::Explain { .. });
         if guarded.guard.hides && explains && plan::goes_behind(session, &uses, &self.exposure).await? {
             guarded.tell_briefly()?;
         }
-        let admission = admission?;
+        let admission = if plain? { harmless::admission(&uses, &called)? } else { Admission::default() };
         Ok((!uses.depends_on_literals()).then_some(admission))
     }
 

@@ -4,13 +4,11 @@
 //! Somebody else's definition may make something else of a table meanwhile; so this is remembered for no
 //! longer than the verdict, and each session is still cleaned about once a second.
 
-use futures_util::future::join;
-use tokio_postgres::Client;
 use tokio_postgres::types::{Oid, Type};
+use tokio_postgres::{Client, Row};
 
 use crate::postgres::session::own::{ask, get};
 use crate::postgres::walls::called::Function;
-use crate::postgres::walls::judge::called;
 use crate::postgres::walls::memory::Admission;
 use crate::postgres::walls::policy::Policy;
 use crate::postgres::walls::tree::Uses;
@@ -50,25 +48,34 @@ const LASTING: [Type; 17] = [
     Type::UUID,
 ];
 
-/// What a query that was admitted under `guard` may do without.
+/// Whether what the query names is plain, where it may do without anything under `guard` at all.
 ///
 /// # Errors
 /// The catalogue cannot be read.
-pub(crate) async fn admission(client: &Client, uses: &Uses, guard: Policy) -> Result<Admission> {
+pub(crate) async fn is_plain(client: &Client, uses: &Uses, guard: Policy) -> Result<bool> {
     if !guard.read_only || guard.identity || uses.locks || !uses.only_reads() {
-        return Ok(Admission::default());
+        return Ok(false);
     }
     let relations: Vec<Oid> = uses.relations.iter().copied().collect();
     let types: Vec<Oid> = uses.types.iter().chain(&uses.casts).copied().collect();
-    let (plain, called) =
-        join(ask(client, PLAIN, &[(&relations, Type::OID_ARRAY), (&types, Type::OID_ARRAY)]), called(client, uses))
-            .await;
-    let (plain, called) = (plain?, called?);
-    let Some(row) = plain.first() else { return Ok(Admission::default()) };
-    let mut autocommit = get::<bool>(row, 0)? && get::<bool>(row, 1)?;
-    for row in &called {
-        autocommit &= Function::read(row)?.leaves_nothing();
+    let plain = ask(client, PLAIN, &[(&relations, Type::OID_ARRAY), (&types, Type::OID_ARRAY)]).await?;
+    Ok(match plain.first() {
+        Some(row) => get(row, 0)? && get(row, 1)?,
+        None => false,
+    })
+}
+
+/// What an admitted query may do without, where all that it names [is plain](is_plain) and `called` are the
+/// functions that it calls.
+///
+/// # Errors
+/// A row cannot be read.
+pub(crate) fn admission(uses: &Uses, called: &[Row]) -> Result<Admission> {
+    for row in called {
+        if !Function::read(row)?.leaves_nothing() {
+            return Ok(Admission::default());
+        }
     }
     let lasts = |type_: &Oid| LASTING.iter().any(|lasting| lasting.oid() == *type_);
-    Ok(Admission { autocommit, reusable: autocommit && uses.literals.iter().all(lasts) })
+    Ok(Admission { autocommit: true, reusable: uses.literals.iter().all(lasts) })
 }

@@ -53,11 +53,11 @@ SELECT 'pg_catalog.pg_prepared_statements'::pg_catalog.regclass::pg_catalog.oid 
     EXISTS (SELECT FROM reads WHERE oid = 'pg_catalog.pg_settings'::pg_catalog.regclass)";
 
 /// Holds `uses` against the guard. What has to be known for that is asked for in one round trip, but for
-/// relations that only types lead to.
+/// relations that only types lead to. Answers with the rows of the functions that it calls.
 ///
 /// # Errors
 /// What is not available, and why; [`Kind::Internal`](portico_core::error::Kind::Internal) when the catalogue cannot be read.
-pub(crate) async fn judge(client: &Client, uses: &Uses, guard: Policy, exposure: &Exposure) -> Result<()> {
+pub(crate) async fn judge(client: &Client, uses: &Uses, guard: Policy, exposure: &Exposure) -> Result<Vec<Row>> {
     let mut relations = uses.relations.clone();
     relations.extend(uses.constants.iter().filter(|(type_, _)| *type_ == REGCLASS).map(|(_, oid)| oid));
     let (called, held, belong, setting) = join4(
@@ -67,7 +67,8 @@ pub(crate) async fn judge(client: &Client, uses: &Uses, guard: Policy, exposure:
         setting(client, uses, guard),
     )
     .await;
-    functions(&called?, uses, guard, exposure)?;
+    let called = called?;
+    functions(&called, uses, guard, exposure)?;
     if guard.hides {
         constants(uses)?;
         let behind = types(&held?, uses, exposure)?;
@@ -78,7 +79,7 @@ pub(crate) async fn judge(client: &Client, uses: &Uses, guard: Policy, exposure:
     match setting?.first() {
         Some(row) if get(row, 0)? => Err(refused("pg_prepared_statements")),
         Some(row) if get(row, 1)? && !uses.only_reads() => Err(refused("a change of pg_settings")),
-        _ => Ok(()),
+        _ => Ok(called),
     }
 }
 
@@ -96,7 +97,7 @@ async fn setting(client: &Client, uses: &Uses, guard: Policy) -> Result<Vec<Row>
 const CALLED: &str = "p.oid = ANY ($2::pg_catalog.oid[] OPERATOR(pg_catalog.||) ARRAY(\
     SELECT o.oprcode::pg_catalog.oid FROM pg_catalog.pg_operator o WHERE o.oid = ANY ($3)))";
 
-pub(crate) async fn called(client: &Client, uses: &Uses) -> Result<Vec<Row>> {
+async fn called(client: &Client, uses: &Uses) -> Result<Vec<Row>> {
     if uses.functions.is_empty() && uses.operators.is_empty() {
         return Ok(Vec::new());
     }
