@@ -3,12 +3,12 @@
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-/// What was found under each key, for so long, and so many of them at most.
+/// What was found under each key, for so long, and so many of them at most. Nearly all who come only look.
 pub(crate) struct Recent<K, V> {
-    kept: Mutex<HashMap<K, (Instant, V)>>,
+    kept: RwLock<HashMap<K, (Instant, V)>>,
     lifetime: Duration,
     most: usize,
 }
@@ -16,7 +16,7 @@ pub(crate) struct Recent<K, V> {
 impl<K: Eq + Hash, V: Clone> Recent<K, V> {
     /// Nothing was found yet.
     pub(crate) fn new(lifetime: Duration, most: usize) -> Self {
-        Self { kept: Mutex::default(), lifetime, most }
+        Self { kept: RwLock::default(), lifetime, most }
     }
 
     /// What was found under `key`, if that was lately.
@@ -24,12 +24,12 @@ impl<K: Eq + Hash, V: Clone> Recent<K, V> {
     where
         K: Borrow<Q>,
     {
-        self.lock().get(key).filter(|(since, _)| since.elapsed() < self.lifetime).map(|(_, found)| found.clone())
+        self.read().get(key).filter(|(since, _)| since.elapsed() < self.lifetime).map(|(_, found)| found.clone())
     }
 
     /// Remembers what was found.
     pub(crate) fn keep(&self, key: K, found: V) {
-        let mut kept = self.lock();
+        let mut kept = self.write();
         if kept.len() >= self.most {
             kept.retain(|_, (since, _)| since.elapsed() < self.lifetime);
             if kept.len() >= self.most {
@@ -41,16 +41,20 @@ impl<K: Eq + Hash, V: Clone> Recent<K, V> {
 
     /// Whether nothing is remembered.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+        self.read().is_empty()
     }
 
     /// Forgets everything.
     pub(crate) fn clear(&self) {
-        self.lock().clear();
+        self.write().clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<K, (Instant, V)>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn read(&self) -> RwLockReadGuard<'_, HashMap<K, (Instant, V)>> {
+        self.kept.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, HashMap<K, (Instant, V)>> {
+        self.kept.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

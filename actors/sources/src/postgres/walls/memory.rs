@@ -1,10 +1,10 @@
 //! The shapes of the statements that were admitted lately.
 
-use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::postgres::bind::fingerprint::QueryFingerprint;
+use crate::postgres::recent::Recent;
 
 /// How long a verdict holds. What another session changes in the catalogue meanwhile, such as which
 /// table a name without a schema means, is seen after that time.
@@ -22,58 +22,42 @@ pub(crate) struct Admission {
 /// Verdicts of one connection that are kept at most, 16 octets each and their time.
 const MOST: usize = 16_384;
 
-/// The shapes that were admitted lately. Nearly all who come only look.
-#[derive(Default)]
-pub(crate) struct AdmittedStatements(RwLock<Admitted>);
-
-#[derive(Default)]
-struct Admitted {
-    fingerprints: HashMap<QueryFingerprint, (Instant, Admission)>,
+/// The shapes that were admitted lately.
+pub(crate) struct AdmittedStatements {
+    /// By the generation that they were found in: what was found of an earlier one is found by nobody.
+    admitted: Recent<(u64, QueryFingerprint), Admission>,
     /// Goes up whenever everything is forgotten.
-    generation: u64,
+    generation: AtomicU64,
+}
+
+impl Default for AdmittedStatements {
+    fn default() -> Self {
+        Self { admitted: Recent::new(LIFETIME, MOST), generation: AtomicU64::default() }
+    }
 }
 
 impl AdmittedStatements {
     /// What was found of this shape, where it was admitted lately.
     pub(crate) fn get(&self, fingerprint: &QueryFingerprint) -> Option<Admission> {
-        let admitted = self.read();
-        let (since, admission) = admitted.fingerprints.get(fingerprint)?;
-        (since.elapsed() < LIFETIME).then_some(*admission)
+        self.admitted.get(&(self.generation(), *fingerprint))
     }
 
     /// To be handed to [`AdmittedStatements::keep`]: what is found from now on holds for this moment.
     pub(crate) fn generation(&self) -> u64 {
-        self.read().generation
+        self.generation.load(Ordering::Acquire)
     }
 
     /// Remembers what was admitted, unless everything was forgotten since `generation`.
     pub(crate) fn keep(&self, fingerprint: QueryFingerprint, generation: u64, admission: Admission) {
-        let mut admitted = self.write();
-        if admitted.generation != generation {
-            return;
+        if generation == self.generation() {
+            self.admitted.keep((generation, fingerprint), admission);
         }
-        if admitted.fingerprints.len() >= MOST {
-            admitted.fingerprints.retain(|_, (since, _)| since.elapsed() < LIFETIME);
-            if admitted.fingerprints.len() >= MOST {
-                admitted.fingerprints.clear();
-            }
-        }
-        admitted.fingerprints.insert(fingerprint, (Instant::now(), admission));
     }
 
     /// Forgets everything: the catalogue may have changed.
     pub(crate) fn forget(&self) {
-        let mut admitted = self.write();
-        admitted.generation += 1;
-        admitted.fingerprints.clear();
-    }
-
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, Admitted> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Admitted> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        self.admitted.clear();
     }
 }
 
