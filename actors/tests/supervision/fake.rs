@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -49,6 +50,8 @@ pub(crate) struct Fake {
     pub(crate) held: AtomicBool,
     /// Lets a sign of life through.
     pub(crate) opened: Arc<Notify>,
+    /// The threads that plans were run on, in order.
+    pub(crate) threads: Mutex<Vec<ThreadId>>,
 }
 
 struct Running(Arc<AtomicUsize>);
@@ -91,6 +94,7 @@ impl Source for Fake {
 
     fn run(&self, plan: Plan) -> BoxFuture<'static, Result<Results>> {
         let mood = *self.run.lock().unwrap();
+        self.threads.lock().unwrap().push(std::thread::current().id());
         self.running.fetch_add(1, Ordering::SeqCst);
         let running = Running(Arc::clone(&self.running));
         async move {

@@ -9,13 +9,15 @@ mod idle;
 mod reload;
 
 use std::sync::atomic::Ordering;
+use std::thread::ThreadId;
 use std::time::Duration;
 
-use actix::System;
+use actix::{Arbiter, System};
 use fake::{House, Mood, ask};
 use portico_actors::directory::Intensity;
 use portico_actors::error::Kind;
 use portico_actors::event::Event;
+use tokio::sync::oneshot;
 
 pub(crate) fn run<F: Future<Output = ()>>(test: F) {
     System::new().block_on(test);
@@ -123,6 +125,72 @@ fn a_panic_in_a_call_is_that_call_s_alone() {
         house.sources[0].set(Mood::Well, Mood::Well);
         assert!(house.answers(0).await, "the same actor answers");
     });
+}
+
+/// Asks on `arbiter`'s thread, and tells that thread.
+async fn ask_on(arbiter: &Arbiter, house: &House) -> (ThreadId, Result<(), Kind>) {
+    let (directory, id) = (house.directory.clone(), house.ids[0]);
+    let (tell, told) = oneshot::channel();
+    arbiter.spawn(async move {
+        let outcome = ask(directory, id).await.map(drop).map_err(|error| error.kind);
+        let _ = tell.send((std::thread::current().id(), outcome));
+    });
+    told.await.expect("the thread lives")
+}
+
+#[test]
+fn each_thread_s_calls_stay_on_it_and_all_threads_have_one_connection() {
+    run(async {
+        let mut house = House::start(&[Mood::Well], quick(5), 1, 1);
+        house.event(up).await;
+        let threads: Vec<Arbiter> = (0..3).map(|_| Arbiter::new()).collect();
+        let mut asked = Vec::new();
+        for arbiter in threads.iter().chain(&threads) {
+            let (thread, outcome) = ask_on(arbiter, &house).await;
+            assert_eq!(outcome, Ok(()));
+            asked.push(thread);
+        }
+        assert_eq!(*house.sources[0].threads.lock().unwrap(), asked, "each plan is run where it was asked for");
+        // One permit is one permit on all threads, and a drained house answers on none.
+        let held = house.ask(0).await.unwrap();
+        let waiting = tokio::task::spawn_local(ask(house.directory.clone(), house.ids[0]));
+        until(|| house.directory.get(house.ids[0]).unwrap().load().waiting == 1).await;
+        assert_eq!(ask_on(&threads[0], &house).await.1, Err(Kind::Busy));
+        drop(held);
+        drop(waiting.await.unwrap().unwrap());
+        house.directory.drain(Duration::from_secs(5)).await;
+        for arbiter in &threads {
+            assert_eq!(ask_on(arbiter, &house).await.1, Err(Kind::Unavailable));
+            arbiter.stop();
+        }
+    });
+}
+
+#[test]
+fn a_panic_of_the_monitor_ends_the_connection_on_all_threads() {
+    run(async {
+        let mut house = House::with_refresh(&[Mood::Well], quick(5), 2, 2, Duration::from_millis(1));
+        house.event(up).await;
+        let thread = Arbiter::new();
+        assert_eq!(ask_on(&thread, &house).await.1, Ok(()));
+        house.sources[0].set(Mood::Mad, Mood::Well);
+        assert_eq!(house.event(died).await, (true, true));
+        house.sources[0].set(Mood::Well, Mood::Well);
+        until_answered(&thread, &house).await;
+        thread.stop();
+    });
+}
+
+/// Asks until there is an answer; meanwhile it is said that there is none, and nothing else.
+async fn until_answered(arbiter: &Arbiter, house: &House) {
+    let begun = std::time::Instant::now();
+    loop {
+        match ask_on(arbiter, house).await.1 {
+            Ok(()) => return,
+            Err(kind) => assert_eq!(kind, Kind::Unavailable),
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "no answer came within a minute");
+    }
 }
 
 #[test]

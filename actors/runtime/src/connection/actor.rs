@@ -1,201 +1,152 @@
-//! One connection's actor: Connecting, Up or Down; permits; and the calls it lets through. The
-//! call itself is carried out in `run`, outside the actor's context, so that no failure there
-//! can reach the actor.
+//! Lets one connection's calls through, on one thread: each thread that takes requests has an actor of its own
+//! for each connection that they go to, so that no call changes threads. How the source fares, who may run and
+//! the sessions are the same for all of them. The call itself is carried out in `run`, outside the actor's
+//! context, so that no failure there can reach the actor.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use actix::prelude::*;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
-use super::description::Description;
+use super::monitor::{ConnectionMonitor, Look, Why};
 use super::runner::Runner;
 use super::state::{State, unavailable};
-use portico_core::backoff::Backoff;
 use portico_core::call::Call;
 use portico_core::error::{Error, Kind, Result};
-use portico_core::event::{Event, Observer};
-use portico_core::finding::{Finding, Grade};
 use portico_core::reply::{Reply, Results};
-use portico_sources::{Profile, Source};
+use portico_sources::Profile;
 use portico_sql::Class;
 
-/// The first delay after a failed attempt.
-const BACKOFF_MIN: Duration = Duration::from_millis(250);
-/// The longest delay between attempts.
-const BACKOFF_MAX: Duration = Duration::from_secs(30);
-
-/// Why the source is looked at; the weightier reason last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Why {
-    /// Another process said that something has changed: what is found is no news to the others.
-    Told,
-    /// A reason of our own: a call that found it away, or a change made here.
-    Own,
+thread_local! {
+    /// This thread's actors, by the place of what they share. Each holds that, so that no other can have its place.
+    static ACTORS: RefCell<HashMap<usize, Addr<ConnectionActor>>> = RefCell::default();
 }
 
-/// Owns one connection.
-pub(crate) struct ConnectionActor {
+/// One connection as all threads share it while it lives.
+pub(crate) struct LiveConnection {
+    pub(crate) monitor: Addr<ConnectionMonitor>,
     runner: Arc<Runner>,
-    source: Arc<dyn Source>,
-    state: watch::Sender<State>,
-    backoff: Backoff,
-    attempting: bool,
-    /// Something changed while the source was being asked: what it said may be older.
-    again: Option<Why>,
-    /// Another actor has taken its place; what runs here may end.
-    retired: bool,
-    /// Whether its user's rights were looked at.
-    examined: bool,
-    observer: Observer,
-    /// Dropped with the actor, also when a panic ends it.
-    _obituary: Obituary,
+    state: watch::Receiver<State>,
+    /// Cancelled when the monitor ends.
+    ended: CancellationToken,
 }
 
-/// Tells the supervisor that the actor is gone: a `Drop` runs on a panic too, which actix itself
-/// does not report.
-pub(crate) struct Obituary(pub(crate) Option<Box<dyn FnOnce(bool) + Send>>);
-
-impl Drop for Obituary {
-    fn drop(&mut self) {
-        if let Some(tell) = self.0.take() {
-            tell(std::thread::panicking());
-        }
-    }
-}
-
-impl ConnectionActor {
+impl LiveConnection {
+    /// What is watched by `monitor`, until `ended` is cancelled.
     pub(crate) fn new(
-        description: Arc<Description>,
-        source: Arc<dyn Source>,
-        state: watch::Sender<State>,
-        observer: Observer,
-        obituary: Obituary,
+        monitor: Addr<ConnectionMonitor>,
+        runner: Arc<Runner>,
+        state: watch::Receiver<State>,
+        ended: CancellationToken,
     ) -> Self {
-        let seed = description
-            .connection
-            .name
-            .bytes()
-            .fold(0x9e37_79b9_7f4a_7c15, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-        Self {
-            runner: Arc::new(Runner::new(description, Arc::clone(&source))),
-            source,
-            state,
-            backoff: Backoff::new(BACKOFF_MIN, BACKOFF_MAX, seed),
-            attempting: false,
-            again: None,
-            retired: false,
-            examined: false,
-            observer,
-            _obituary: obituary,
+        Self { monitor, runner, state, ended }
+    }
+
+    /// Has this thread's actor carry out `call`.
+    ///
+    /// # Errors
+    /// As the call, and when the connection has ended.
+    pub(crate) async fn call(self: &Arc<Self>, call: Call) -> Result<Reply> {
+        if self.ended.is_cancelled() {
+            return Err(self.gone());
+        }
+        let address = self.actor();
+        match address.send(call).await {
+            Ok(reply) => reply,
+            // The call's own future panicked, or the actor has ended.
+            Err(_) if address.connected() => Err(Error::internal("a call ended without an answer")),
+            Err(_) => Err(self.gone()),
         }
     }
 
-    fn name(&self) -> &Arc<str> {
-        &self.runner.description.connection.name
+    fn gone(&self) -> Error {
+        unavailable(&self.runner.description.connection.name, Instant::now())
     }
 
-    /// Asks the source for a sign of life, unless that is already under way.
-    fn attempt(&mut self, ctx: &mut Context<Self>) {
-        self.attempt_for(Why::Own, ctx);
+    fn place(self: &Arc<Self>) -> usize {
+        Arc::as_ptr(self).addr()
     }
 
-    fn attempt_for(&mut self, why: Why, ctx: &mut Context<Self>) {
-        if self.retired || std::mem::replace(&mut self.attempting, true) {
-            return;
+    /// This thread's actor.
+    fn actor(self: &Arc<Self>) -> Addr<ConnectionActor> {
+        let known = ACTORS.with_borrow(|actors| actors.get(&self.place()).filter(|actor| actor.connected()).cloned());
+        known.unwrap_or_else(|| {
+            let connection = Arc::clone(self);
+            let address = ConnectionActor::start_in_arbiter(&Arbiter::current(), |ctx| ConnectionActor {
+                connection,
+                own: ctx.address(),
+            });
+            ACTORS.with_borrow_mut(|actors| actors.insert(self.place(), address.clone()));
+            address
+        })
+    }
+
+    /// What the source said of itself when it was last asked, once its first attempt has ended.
+    async fn profile(&self) -> Result<Arc<Profile>> {
+        if let State::Up(profile) = &*self.state.borrow() {
+            return Ok(Arc::clone(profile));
         }
-        let ping = self.source.ping().into_actor(self);
-        ctx.spawn(ping.map(move |result, actor, ctx| {
-            actor.attempting = false;
-            match result {
-                // How its source fares is the successor's to tell.
-                _ if actor.retired => {}
-                Ok(profile) => {
-                    let again = actor.again.take();
-                    // What was changed here meanwhile may be in it already.
-                    actor.up(profile, again.map_or(why, |again| why.max(again)));
-                    actor.examine(ctx);
-                    if let Some(why) = again {
-                        actor.attempt_for(why, ctx);
+        // The first attempt is bounded by the connect timeout, so this wait is too.
+        let mut state = self.state.clone();
+        let attempted = state.wait_for(|state| !matches!(state, State::Connecting)).await;
+        match &*attempted.map_err(|_| Error::internal("the connection's monitor ended"))? {
+            State::Up(profile) => Ok(Arc::clone(profile)),
+            State::Down { until } => Err(unavailable(&self.runner.description.connection.name, *until)),
+            State::Connecting => Err(Error::internal("waited for the first attempt, which has not ended")),
+        }
+    }
+
+    async fn run(&self, call: Call) -> Result<Reply> {
+        let profile = self.profile().await?;
+        match self.runner.run(call, &profile).await {
+            Ok(Reply::Results(results)) => {
+                let changes = results.writes && changes_catalogue(&results);
+                let told = self.monitor.clone();
+                let results = results.on_failure(move |error| {
+                    if may_be_away(error) {
+                        told.do_send(Look(Why::Own));
                     }
-                }
-                Err(error) => actor.down(&error, ctx),
+                });
+                // Once the results are dropped, the statement is committed or undone.
+                Ok(Reply::Results(if changes { results.keep(LookOnDrop(self.monitor.clone())) } else { results }))
             }
-        }));
-    }
-
-    fn up(&mut self, profile: Profile, why: Why) {
-        self.backoff.reset();
-        let was_up = matches!(*self.state.borrow(), State::Up(_));
-        if !was_up {
-            (self.observer)(&Event::ConnectionUp { name: Arc::clone(self.name()), product: profile.product.clone() });
-        }
-        let changed = self.state.send_if_modified(|state| match state {
-            State::Up(known) if **known == profile => false,
-            _ => {
-                *state = State::Up(Arc::new(profile));
-                true
+            Err(error) if may_be_away(&error) => {
+                self.monitor.do_send(Look(Why::Own));
+                Err(error)
             }
-        });
-        if was_up && changed {
-            let (id, name) = (self.runner.description.connection.id, Arc::clone(self.name()));
-            (self.observer)(&Event::CatalogueChanged { id, name, told: why == Why::Told });
+            reply => reply,
         }
     }
+}
 
-    /// Tells, once, what the connection's user can do at the source beyond what is exposed.
-    fn examine(&mut self, ctx: &mut Context<Self>) {
-        if std::mem::replace(&mut self.examined, true) {
-            return;
-        }
-        let (name, observer) = (Arc::clone(self.name()), Arc::clone(&self.observer));
-        let reach = self.source.reach();
-        let examined = async move {
-            let unknown = |error: Error| {
-                let cause = error.cause().unwrap_or(&error.message);
-                let message = format!("what its user can do could not be compared with what is exposed: {cause}");
-                vec![Finding::new(Grade::Note, message, "portico check tries again")]
-            };
-            for finding in reach.await.unwrap_or_else(unknown) {
-                observer(&Event::ConnectionFinding { name: Arc::clone(&name), finding });
-            }
-        };
-        ctx.spawn(examined.into_actor(self));
-    }
-
-    /// Looks at a source that is up: now, or once what is under way has ended.
-    fn look(&mut self, why: Why, ctx: &mut Context<Self>) {
-        if !matches!(*self.state.borrow(), State::Up(_)) {
-            return;
-        }
-        if self.attempting {
-            self.again = self.again.max(Some(why));
-        } else {
-            self.attempt_for(why, ctx);
-        }
-    }
-
-    fn down(&mut self, error: &Error, ctx: &mut Context<Self>) {
-        let delay = self.backoff.delay();
-        (self.observer)(&Event::ConnectionDown {
-            name: Arc::clone(self.name()),
-            cause: error.cause().unwrap_or(&error.message).to_owned(),
-            retry_in: delay,
-        });
-        self.state.send_replace(State::Down { until: Instant::now() + delay });
-        ctx.run_later(delay, Self::attempt);
-    }
+/// Lets the calls of one thread through to one connection.
+pub(crate) struct ConnectionActor {
+    connection: Arc<LiveConnection>,
+    own: Addr<Self>,
 }
 
 impl Actor for ConnectionActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        self.attempt(ctx);
-        ctx.run_interval(self.runner.description.connection.refresh, |actor, ctx| {
-            // While Down the backoff decides when to try.
-            if matches!(*actor.state.borrow(), State::Up(_)) {
-                actor.attempt(ctx);
+        let ended = self.connection.ended.clone().cancelled_owned();
+        ctx.spawn(ended.into_actor(self).map(|(), _, ctx| ctx.stop()));
+    }
+}
+
+impl Drop for ConnectionActor {
+    fn drop(&mut self) {
+        let place = self.connection.place();
+        // The thread itself may be ending.
+        let _ = ACTORS.try_with(|actors| {
+            let mut actors = actors.borrow_mut();
+            // Another one may have taken its place.
+            if actors.get(&place) == Some(&self.own) {
+                actors.remove(&place);
             }
         });
     }
@@ -204,41 +155,9 @@ impl Actor for ConnectionActor {
 impl Handler<Call> for ConnectionActor {
     type Result = ResponseFuture<Result<Reply>>;
 
-    fn handle(&mut self, call: Call, ctx: &mut Self::Context) -> Self::Result {
-        let runner = Arc::clone(&self.runner);
-        let mut state = self.state.subscribe();
-        let own = ctx.address();
-        Box::pin(async move {
-            // The first attempt is bounded by the connect timeout, so this wait is too.
-            let state = state
-                .wait_for(|state| !matches!(state, State::Connecting))
-                .await
-                .map_err(|_| Error::internal("the connection's actor ended"))?
-                .clone();
-            let profile = match state {
-                State::Up(profile) => profile,
-                State::Down { until } => return Err(unavailable(&runner.description.connection.name, until)),
-                State::Connecting => return Err(Error::internal("waited for the first attempt, which has not ended")),
-            };
-            match runner.run(call, &profile).await {
-                Ok(Reply::Results(results)) => {
-                    let changes = results.writes && changes_catalogue(&results);
-                    let told = own.clone();
-                    let results = results.on_failure(move |error| {
-                        if may_be_away(error) {
-                            told.do_send(Look(Why::Own));
-                        }
-                    });
-                    // Once the results are dropped, the statement is committed or undone.
-                    Ok(Reply::Results(if changes { results.keep(LookOnDrop(own)) } else { results }))
-                }
-                Err(error) if may_be_away(&error) => {
-                    own.do_send(Look(Why::Own));
-                    Err(error)
-                }
-                reply => reply,
-            }
-        })
+    fn handle(&mut self, call: Call, _: &mut Self::Context) -> Self::Result {
+        let connection = Arc::clone(&self.connection);
+        Box::pin(async move { connection.run(call).await })
     }
 }
 
@@ -254,58 +173,10 @@ fn changes_catalogue(results: &Results) -> bool {
 }
 
 /// Has the source looked at as soon as it is dropped.
-struct LookOnDrop(Addr<ConnectionActor>);
+struct LookOnDrop(Addr<ConnectionMonitor>);
 
 impl Drop for LookOnDrop {
     fn drop(&mut self) {
         self.0.do_send(Look(Why::Own));
-    }
-}
-
-/// The source may have gone, or something changed there: look at once.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(crate) struct Look(pub(crate) Why);
-
-impl Handler<Look> for ConnectionActor {
-    type Result = ();
-
-    fn handle(&mut self, Look(why): Look, ctx: &mut Self::Context) {
-        self.look(why, ctx);
-    }
-}
-
-/// Another actor has taken this one's place: the calls that it let in go on to their end, and then
-/// it ends.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(crate) struct Retire;
-
-impl Handler<Retire> for ConnectionActor {
-    type Result = ();
-
-    fn handle(&mut self, _: Retire, ctx: &mut Self::Context) {
-        if std::mem::replace(&mut self.retired, true) {
-            return;
-        }
-        let (idle, source) = (self.runner.idle(), Arc::clone(&self.source));
-        let ended = async move {
-            idle.await;
-            source.close().await;
-        };
-        ctx.spawn(ended.into_actor(self).map(|(), _, ctx| ctx.stop()));
-    }
-}
-
-/// Ends the actor after its source has let go of its sessions.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(crate) struct Close;
-
-impl Handler<Close> for ConnectionActor {
-    type Result = AtomicResponse<Self, ()>;
-
-    fn handle(&mut self, _: Close, _: &mut Self::Context) -> Self::Result {
-        AtomicResponse::new(Box::pin(self.source.close().into_actor(self).map(|(), _, ctx| ctx.stop())))
     }
 }

@@ -1,11 +1,13 @@
-//! One connection: its actor, which is Connecting, Up or Down, gives permits and lets calls through; and how
-//! a call is carried out, outside of the actor's context, so that no failure there can reach the actor.
+//! One connection: its monitor, by which it is Connecting, Up or Down; its actors, one on each thread, which let
+//! calls through; and how a call is carried out, outside of the actor's context, so that no failure there can
+//! reach the actor.
 
 mod actor;
 mod attended;
 mod description;
 mod instructions;
 mod misspelt;
+mod monitor;
 mod run;
 mod runner;
 mod script;
@@ -13,8 +15,10 @@ mod settings;
 mod state;
 mod texts;
 
-pub(crate) use actor::{Close, ConnectionActor, Look, Obituary, Retire, Why};
+pub(crate) use actor::LiveConnection;
 pub(crate) use description::{Description, Names};
+pub(crate) use monitor::{Close, ConnectionMonitor, Look, Obituary, Retire, Why};
+pub(crate) use runner::Runner;
 pub use settings::{Connection, Intensity, Start};
 pub use state::State;
 pub(crate) use state::unavailable;

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use actix::prelude::*;
 use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::usage::Usage;
-use crate::connection::{ConnectionActor, Look, State, Why};
+use crate::connection::{LiveConnection, Look, State, Why};
 use crate::queue::{Load, Queue};
 use portico_sources::{Access, Pool, Profile, Source};
 
@@ -40,7 +39,7 @@ pub(super) struct Standing {
 pub(super) enum Occupant {
     /// Nobody: the next use starts an actor.
     Idle,
-    Alive(Addr<ConnectionActor>),
+    Alive(Arc<LiveConnection>),
     /// A fresh actor is started at that time.
     Replaced(Instant),
     /// It has died too often.
@@ -96,8 +95,8 @@ impl Entry {
     }
 
     pub(super) fn on_catalog_changed(&self) {
-        if let Occupant::Alive(address) = &self.standing.occupant {
-            address.do_send(Look(Why::Told));
+        if let Occupant::Alive(connection) = &self.standing.occupant {
+            connection.monitor.do_send(Look(Why::Told));
         }
     }
 

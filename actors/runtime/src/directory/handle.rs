@@ -168,8 +168,8 @@ impl Directory {
         notices: Option<Notices>,
     ) -> Result<Reply> {
         let (entry, in_use) = self.begin(entry).await?;
-        let address = match &entry.standing.occupant {
-            Occupant::Alive(address) => address,
+        let connection = match &entry.standing.occupant {
+            Occupant::Alive(connection) => connection,
             Occupant::Idle => return Err(unavailable(&entry.name, Instant::now())),
             Occupant::Replaced(until) => return Err(unavailable(&entry.name, *until)),
             Occupant::GivenUp => {
@@ -182,12 +182,7 @@ impl Directory {
         let abandoned = by.validity.child_token();
         let guard = abandoned.clone().drop_guard();
         let call = Call { origin: origin.into(), by: by.at(entry.id), op, limits, abandoned, notices };
-        let reply = match address.send(call).await {
-            Ok(reply) => reply,
-            // The call's own future panicked, or the whole actor did.
-            Err(_) if address.connected() => Err(Error::internal("a call ended without an answer")),
-            Err(_) => Err(unavailable(&entry.name, Instant::now())),
-        };
+        let reply = connection.call(call).await;
         // From here on the results' own drop cancels.
         guard.disarm();
         reply.map(|reply| match reply {

@@ -11,13 +11,15 @@ use actix::prelude::*;
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use tokio::sync::{Semaphore, watch};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::entry::{Entry, Occupant, Standing};
 use super::snapshot::Snapshot;
 use super::usage::Usage;
 use crate::connection::{
-    Close, Connection, ConnectionActor, Description, Intensity, Names, Obituary, Retire, Start, State,
+    Close, Connection, ConnectionMonitor, Description, Intensity, LiveConnection, Names, Obituary, Retire, Runner,
+    Start, State,
 };
 use crate::queue::Queue;
 use portico_core::backoff::Backoff;
@@ -42,7 +44,7 @@ pub(crate) struct Supervisor {
     openings: Arc<Semaphore>,
     pub(super) observer: Observer,
     /// Actors whose place another has taken, and whose calls are not over.
-    retired: Vec<Addr<ConnectionActor>>,
+    retired: Vec<Addr<ConnectionMonitor>>,
     /// Actors that were started so far: tells each one from its successor.
     pub(super) started: u64,
     pub(super) draining: bool,
@@ -150,10 +152,13 @@ impl Supervisor {
         // The sessions of an actor that died are as good as before.
         let source = Arc::clone(child.source.get_or_insert_with(lazy));
         let observer = Arc::clone(&self.observer);
-        let address = ConnectionActor::start_in_arbiter(&arbiter.handle(), move |_| {
-            ConnectionActor::new(description, source, state, observer, obituary)
+        let runner = Arc::new(Runner::new(description, source));
+        let (ended, watched) = (CancellationToken::new(), child.state.clone());
+        let (own, ends) = (Arc::clone(&runner), ended.clone());
+        let monitor = ConnectionMonitor::start_in_arbiter(&arbiter.handle(), move |_| {
+            ConnectionMonitor::new(own, state, observer, obituary, ends)
         });
-        child.occupant = Occupant::Alive(address);
+        child.occupant = Occupant::Alive(Arc::new(LiveConnection::new(monitor, runner, watched, ended)));
         if let Some(timeout) = child.connection().idle_timeout {
             Self::look_later(id, number, timeout, ctx);
         }
@@ -161,9 +166,9 @@ impl Supervisor {
 
     pub(super) fn retire(&mut self, occupant: &Occupant) {
         self.retired.retain(Addr::connected);
-        if let Occupant::Alive(address) = occupant {
-            address.do_send(Retire);
-            self.retired.push(address.clone());
+        if let Occupant::Alive(connection) = occupant {
+            connection.monitor.do_send(Retire);
+            self.retired.push(connection.monitor.clone());
         }
     }
 
@@ -349,8 +354,8 @@ impl Handler<Drain> for Supervisor {
         for child in self.children.values() {
             let previous = child.previous.as_ref().map(|entry| &entry.standing.occupant);
             for occupant in [Some(&child.occupant), previous].into_iter().flatten() {
-                if let Occupant::Alive(address) = occupant {
-                    actors.push(address.clone());
+                if let Occupant::Alive(connection) = occupant {
+                    actors.push(connection.monitor.clone());
                 }
             }
         }

@@ -1,0 +1,253 @@
+//! How one connection fares: Connecting, Up or Down. One monitor asks its source for signs of life; the calls
+//! are let through by an actor on each thread (`actor.rs`), which read here how it fares.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix::prelude::*;
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::runner::Runner;
+use super::state::State;
+use portico_core::backoff::Backoff;
+use portico_core::error::Error;
+use portico_core::event::{Event, Observer};
+use portico_core::finding::{Finding, Grade};
+use portico_sources::{Profile, Source};
+
+/// The first delay after a failed attempt.
+const BACKOFF_MIN: Duration = Duration::from_millis(250);
+/// The longest delay between attempts.
+const BACKOFF_MAX: Duration = Duration::from_secs(30);
+
+/// Why the source is looked at; the weightier reason last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Why {
+    /// Another process said that something has changed: what is found is no news to the others.
+    Told,
+    /// A reason of our own: a call that found it away, or a change made here.
+    Own,
+}
+
+/// Watches one connection's source, for all threads together.
+pub(crate) struct ConnectionMonitor {
+    runner: Arc<Runner>,
+    source: Arc<dyn Source>,
+    state: watch::Sender<State>,
+    backoff: Backoff,
+    attempting: bool,
+    /// Something changed while the source was being asked: what it said may be older.
+    again: Option<Why>,
+    /// Another actor has taken its place; what runs here may end.
+    retired: bool,
+    /// Whether its user's rights were looked at.
+    examined: bool,
+    observer: Observer,
+    /// Dropped with the monitor, also when a panic ends it.
+    _obituary: Obituary,
+    /// Ends the actors that let calls through, in the same way.
+    _ends: DropGuard,
+}
+
+/// Tells the supervisor that the actor is gone: a `Drop` runs on a panic too, which actix itself
+/// does not report.
+pub(crate) struct Obituary(pub(crate) Option<Box<dyn FnOnce(bool) + Send>>);
+
+impl Drop for Obituary {
+    fn drop(&mut self) {
+        if let Some(tell) = self.0.take() {
+            tell(std::thread::panicking());
+        }
+    }
+}
+
+impl ConnectionMonitor {
+    /// Watches the source of `runner`. When it ends, however it does, it tells by `obituary` and `ended`.
+    pub(crate) fn new(
+        runner: Arc<Runner>,
+        state: watch::Sender<State>,
+        observer: Observer,
+        obituary: Obituary,
+        ended: CancellationToken,
+    ) -> Self {
+        let seed = runner
+            .description
+            .connection
+            .name
+            .bytes()
+            .fold(0x9e37_79b9_7f4a_7c15, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        Self {
+            source: Arc::clone(&runner.source),
+            runner,
+            state,
+            backoff: Backoff::new(BACKOFF_MIN, BACKOFF_MAX, seed),
+            attempting: false,
+            again: None,
+            retired: false,
+            examined: false,
+            observer,
+            _obituary: obituary,
+            _ends: ended.drop_guard(),
+        }
+    }
+
+    fn name(&self) -> &Arc<str> {
+        &self.runner.description.connection.name
+    }
+
+    /// Asks the source for a sign of life, unless that is already under way.
+    fn attempt(&mut self, ctx: &mut Context<Self>) {
+        self.attempt_for(Why::Own, ctx);
+    }
+
+    fn attempt_for(&mut self, why: Why, ctx: &mut Context<Self>) {
+        if self.retired || std::mem::replace(&mut self.attempting, true) {
+            return;
+        }
+        let ping = self.source.ping().into_actor(self);
+        ctx.spawn(ping.map(move |result, actor, ctx| {
+            actor.attempting = false;
+            match result {
+                // How its source fares is the successor's to tell.
+                _ if actor.retired => {}
+                Ok(profile) => {
+                    let again = actor.again.take();
+                    // What was changed here meanwhile may be in it already.
+                    actor.up(profile, again.map_or(why, |again| why.max(again)));
+                    actor.examine(ctx);
+                    if let Some(why) = again {
+                        actor.attempt_for(why, ctx);
+                    }
+                }
+                Err(error) => actor.down(&error, ctx),
+            }
+        }));
+    }
+
+    fn up(&mut self, profile: Profile, why: Why) {
+        self.backoff.reset();
+        let was_up = matches!(*self.state.borrow(), State::Up(_));
+        let product = profile.product.clone();
+        let changed = self.state.send_if_modified(|state| match state {
+            State::Up(known) if **known == profile => false,
+            _ => {
+                *state = State::Up(Arc::new(profile));
+                true
+            }
+        });
+        // Who is told of it finds it so.
+        if !was_up {
+            (self.observer)(&Event::ConnectionUp { name: Arc::clone(self.name()), product });
+        }
+        if was_up && changed {
+            let (id, name) = (self.runner.description.connection.id, Arc::clone(self.name()));
+            (self.observer)(&Event::CatalogueChanged { id, name, told: why == Why::Told });
+        }
+    }
+
+    /// Tells, once, what the connection's user can do at the source beyond what is exposed.
+    fn examine(&mut self, ctx: &mut Context<Self>) {
+        if std::mem::replace(&mut self.examined, true) {
+            return;
+        }
+        let (name, observer) = (Arc::clone(self.name()), Arc::clone(&self.observer));
+        let reach = self.source.reach();
+        let examined = async move {
+            let unknown = |error: Error| {
+                let cause = error.cause().unwrap_or(&error.message);
+                let message = format!("what its user can do could not be compared with what is exposed: {cause}");
+                vec![Finding::new(Grade::Note, message, "portico check tries again")]
+            };
+            for finding in reach.await.unwrap_or_else(unknown) {
+                observer(&Event::ConnectionFinding { name: Arc::clone(&name), finding });
+            }
+        };
+        ctx.spawn(examined.into_actor(self));
+    }
+
+    /// Looks at a source that is up: now, or once what is under way has ended.
+    fn look(&mut self, why: Why, ctx: &mut Context<Self>) {
+        if !matches!(*self.state.borrow(), State::Up(_)) {
+            return;
+        }
+        if self.attempting {
+            self.again = self.again.max(Some(why));
+        } else {
+            self.attempt_for(why, ctx);
+        }
+    }
+
+    fn down(&mut self, error: &Error, ctx: &mut Context<Self>) {
+        let delay = self.backoff.delay();
+        self.state.send_replace(State::Down { until: Instant::now() + delay });
+        (self.observer)(&Event::ConnectionDown {
+            name: Arc::clone(self.name()),
+            cause: error.cause().unwrap_or(&error.message).to_owned(),
+            retry_in: delay,
+        });
+        ctx.run_later(delay, Self::attempt);
+    }
+}
+
+impl Actor for ConnectionMonitor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        self.attempt(ctx);
+        ctx.run_interval(self.runner.description.connection.refresh, |actor, ctx| {
+            // While Down the backoff decides when to try.
+            if matches!(*actor.state.borrow(), State::Up(_)) {
+                actor.attempt(ctx);
+            }
+        });
+    }
+}
+
+/// The source may have gone, or something changed there: look at once.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Look(pub(crate) Why);
+
+impl Handler<Look> for ConnectionMonitor {
+    type Result = ();
+
+    fn handle(&mut self, Look(why): Look, ctx: &mut Self::Context) {
+        self.look(why, ctx);
+    }
+}
+
+/// Another actor has taken this one's place: the calls that it let in go on to their end, and then
+/// it ends.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Retire;
+
+impl Handler<Retire> for ConnectionMonitor {
+    type Result = ();
+
+    fn handle(&mut self, _: Retire, ctx: &mut Self::Context) {
+        if std::mem::replace(&mut self.retired, true) {
+            return;
+        }
+        let (idle, source) = (self.runner.idle(), Arc::clone(&self.source));
+        let ended = async move {
+            idle.await;
+            source.close().await;
+        };
+        ctx.spawn(ended.into_actor(self).map(|(), _, ctx| ctx.stop()));
+    }
+}
+
+/// Ends the actor after its source has let go of its sessions.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Close;
+
+impl Handler<Close> for ConnectionMonitor {
+    type Result = AtomicResponse<Self, ()>;
+
+    fn handle(&mut self, _: Close, _: &mut Self::Context) -> Self::Result {
+        AtomicResponse::new(Box::pin(self.source.close().into_actor(self).map(|(), _, ctx| ctx.stop())))
+    }
+}
