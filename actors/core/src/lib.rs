@@ -18,3 +18,4 @@ pub mod reply;
 mod request;
 pub mod shares;
 pub mod trace;
+pub mod worker;

@@ -12,11 +12,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
 
 use self::turns::{Ticket, Turns};
+use portico_core::worker::WorkerId;
 
 /// Calls that have to have ended before their mean duration says anything.
 const ENOUGH: u32 = 16;
 /// How much of the mean duration is the last call's: one part in so many.
 const WEIGHT: u32 = 8;
+/// How long one who waits may be overtaken by those who wait on the thread where a permit became free.
+const OVERTAKEN: Duration = Duration::from_millis(20);
 /// The shortest delay that a refused caller is told.
 const SOONEST: Duration = Duration::from_secs(1);
 /// The longest delay that a refused caller is told.
@@ -40,11 +43,20 @@ struct State {
     /// How many permits each caller has who has any.
     running: HashMap<Arc<str>, usize>,
     /// While a permit is free, only callers wait who have their share.
-    turns: Turns<Arc<str>, oneshot::Sender<Verdict>>,
+    turns: Turns<Arc<str>, Waiter>,
     /// How long a permit is held, on the average of late.
     held: Duration,
     /// How many calls that average is of, up to [`ENOUGH`].
     known: u32,
+}
+
+/// One who waits.
+#[derive(Debug)]
+struct Waiter {
+    tell: oneshot::Sender<Verdict>,
+    /// The thread that it waits on.
+    worker: WorkerId,
+    since: Instant,
 }
 
 /// What becomes of one who waits.
@@ -171,12 +183,13 @@ impl Queue {
         if state.turns.len() >= self.most {
             match state.turns.displace_for(&caller) {
                 // It may have left in this moment.
-                Some(displaced) => drop(displaced.send(Verdict::Displaced)),
+                Some(displaced) => drop(displaced.tell.send(Verdict::Displaced)),
                 None => return Err(state.refused(Why::Full, &caller, self)),
             }
         }
         let (tell, verdict) = oneshot::channel();
-        let ticket = state.turns.join(&caller, tell);
+        let waiter = Waiter { tell, worker: WorkerId::current(), since: Instant::now() };
+        let ticket = state.turns.join(&caller, waiter);
         drop(state);
         Ok(Err(Waiting { queue: Arc::clone(self), caller, ticket, verdict, over: false }))
     }
@@ -218,11 +231,14 @@ impl State {
                 self.running.remove(caller);
             }
         }
+        let (worker, now) = (WorkerId::current(), Instant::now());
         while self.free > 0 {
             let running = &self.running;
             let may = |caller: &Arc<str>| running.get(caller).is_none_or(|running| *running < share);
-            let Some((caller, next)) = self.turns.next(may) else { return };
-            if next.send(Verdict::Granted).is_ok() {
+            // On the same thread it finds the session that has just come back.
+            let suits = |next: &Waiter| next.worker == worker || now.saturating_duration_since(next.since) > OVERTAKEN;
+            let Some((caller, next)) = self.turns.next(may, suits) else { return };
+            if next.tell.send(Verdict::Granted).is_ok() {
                 self.grant(&caller);
             }
         }

@@ -4,6 +4,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
+/// How many owners, and items of each, are looked at for one that suits.
+const NEAR: usize = 16;
+
 /// Names one place among those that wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ticket(u64);
@@ -57,13 +60,19 @@ impl<K: Clone + Eq + Hash, T> Turns<K, T> {
         ticket
     }
 
-    /// The item whose turn it is among those of owners who `may` have one. Its owner's next turn comes
-    /// behind everybody else's.
-    pub(super) fn next(&mut self, may: impl Fn(&K) -> bool) -> Option<(K, T)> {
-        let place = self.order.iter().position(may)?;
+    /// The item whose turn it is among those of owners who `may` have one. Unless that one `suits`, one that
+    /// does and stands close behind may go before it. The owner's next turn comes behind everybody else's.
+    pub(super) fn next(&mut self, may: impl Fn(&K) -> bool, suits: impl Fn(&T) -> bool) -> Option<(K, T)> {
+        let mut waiting =
+            self.order.iter().enumerate().filter(|(_, owner)| may(owner)).take(NEAR).flat_map(|(at, owner)| {
+                let lane = self.lanes.get(owner).into_iter().flatten();
+                lane.take(NEAR).enumerate().map(move |(within, (_, item))| (at, within, item))
+            });
+        let (first, ..) = waiting.clone().next()?;
+        let (place, within) = waiting.find(|(.., item)| suits(item)).map_or((first, 0), |(at, within, _)| (at, within));
         let owner = self.order.remove(place)?;
         let lane = self.lanes.get_mut(&owner)?;
-        let (_, item) = lane.pop_front()?;
+        let (_, item) = lane.remove(within)?;
         if lane.is_empty() {
             self.lanes.remove(&owner);
         } else {
@@ -132,6 +141,8 @@ mod tests {
     enum Step {
         Join(u8),
         Next,
+        /// The next one, where items with such a number suit better.
+        NextOf(usize),
         /// One of the items that joined, counted from the first.
         Leave(usize),
         Displace(u8),
@@ -141,6 +152,7 @@ mod tests {
         let step = prop_oneof![
             4 => (0_u8..5).prop_map(Step::Join),
             3 => Just(Step::Next),
+            1 => (0_usize..2).prop_map(Step::NextOf),
             1 => (0_usize..60).prop_map(Step::Leave),
             1 => (0_u8..5).prop_map(Step::Displace),
         ];
@@ -163,7 +175,16 @@ mod tests {
                     self.joined.push((owner, ticket));
                     None
                 }
-                Step::Next => self.turns.next(|_| true).map(|(_, item)| item),
+                Step::Next => self.turns.next(|_| true, |_| true).map(|(_, item)| item),
+                Step::NextOf(kind) => {
+                    let suits = |(_, number): &(u8, usize)| number % 2 == kind;
+                    let near = (self.turns.order.iter().take(NEAR))
+                        .flat_map(|owner| self.turns.lanes.get(owner).into_iter().flatten().take(NEAR))
+                        .any(|(_, item)| suits(item));
+                    let next = self.turns.next(|_| true, suits).map(|(_, item)| item);
+                    prop_assert!(next.is_none_or(|item| suits(&item) || !near), "one that suits was passed over");
+                    next
+                }
                 Step::Leave(which) => match self.joined.get(which) {
                     Some((owner, ticket)) => {
                         let left = self.turns.leave(owner, *ticket);
@@ -202,7 +223,7 @@ mod tests {
                 played.play(step)?;
             }
             let mut last = [None; 5];
-            while let Some((_, (owner, number))) = played.turns.next(|_| true) {
+            while let Some((_, (owner, number))) = played.turns.next(|_| true, |_| true) {
                 prop_assert!(played.out.insert(number));
                 let last = last.get_mut(usize::from(owner)).expect("an owner of ours");
                 prop_assert!(*last < Some(number), "an owner's items changed their order");
@@ -217,6 +238,7 @@ mod tests {
             // For each owner that waits: who had a turn since it began to wait, or had its last.
             let mut seen: HashMap<u8, HashSet<u8>> = HashMap::new();
             for step in steps {
+                let step = if matches!(step, Step::NextOf(_)) { Step::Next } else { step };
                 if matches!(step, Step::Next) {
                     let Some(owner) = played.turns.order.front().copied() else { continue };
                     for (waiting, others) in &mut seen {
@@ -242,7 +264,7 @@ mod tests {
             let number = played.joined.len();
             played.turns.join(&owner, (owner, number));
             let mut before = 0;
-            while played.turns.next(|_| true).map(|(_, item)| item) != Some((owner, number)) {
+            while played.turns.next(|_| true, |_| true).map(|(_, item)| item) != Some((owner, number)) {
                 before += 1;
             }
             prop_assert_eq!(before, ahead);

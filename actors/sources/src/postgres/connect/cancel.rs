@@ -11,7 +11,6 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::postgres::connect::stream::{Below, Bounded, ServerAddress, Socket};
 
 /// Cancels what runs on one session, also after it has gone.
-#[derive(Clone)]
 pub(crate) struct Canceller {
     pub(crate) token: CancelToken,
     pub(crate) place: ServerAddress,
@@ -22,9 +21,10 @@ pub(crate) struct Canceller {
 
 impl Canceller {
     /// Asks the source to cancel; whether it does, it does not say.
-    pub(crate) async fn cancel(mut self) -> io::Result<()> {
+    pub(crate) async fn cancel(&self) -> io::Result<()> {
         let stream = Bounded::patient(self.place.connect().await?);
-        let tls = MakeTlsConnect::<Socket>::make_tls_connect(&mut self.tls, &self.name).map_err(io::Error::other)?;
-        self.token.cancel_query_raw(stream, Below(tls)).await.map_err(io::Error::other)
+        let tls =
+            MakeTlsConnect::<Socket>::make_tls_connect(&mut self.tls.clone(), &self.name).map_err(io::Error::other)?;
+        self.token.clone().cancel_query_raw(stream, Below(tls)).await.map_err(io::Error::other)
     }
 }

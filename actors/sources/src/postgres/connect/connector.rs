@@ -291,7 +291,8 @@ impl Connector {
         // The task ends with the client or with the connection, whichever goes first.
         let driver = tokio::spawn(notices::drive(connection, Arc::clone(&messages)));
         let pooled = self.pooler == Pooler::Transaction;
-        let canceller = Canceller { token: client.cancel_token(), place, name: name.to_owned(), tls: tls.clone() };
+        let canceller =
+            Arc::new(Canceller { token: client.cancel_token(), place, name: name.to_owned(), tls: tls.clone() });
         let wire = Wire { client, driver, messages, canceller, pin, lent, pooled, relations: OnceCell::new() };
         if target == Target::Any {
             return Ok(wire);

@@ -17,7 +17,7 @@ pub(crate) struct Wire {
     pub(crate) client: Client,
     pub(crate) driver: JoinHandle<()>,
     pub(crate) messages: Arc<MessageListener>,
-    pub(crate) canceller: Canceller,
+    pub(crate) canceller: Arc<Canceller>,
     pub(crate) pin: Arc<Pin>,
     pub(crate) lent: Arc<Lent>,
     /// Behind a pooler that hands out server sessions by the transaction.
@@ -28,8 +28,8 @@ pub(crate) struct Wire {
 
 impl Wire {
     /// Cancels what runs on this session, also after it has gone.
-    pub(crate) fn canceller(&self) -> Canceller {
-        self.canceller.clone()
+    pub(crate) fn canceller(&self) -> Arc<Canceller> {
+        Arc::clone(&self.canceller)
     }
 
     /// From now on the session is closed when the source reports another encoding, or other rules for

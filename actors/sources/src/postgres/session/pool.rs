@@ -95,8 +95,8 @@ impl SessionPool {
     pub(crate) async fn close(&self) {
         self.0.slots.close();
         self.forget_idle();
-        let cancels: Vec<Canceller> = self.0.running().drain().map(|(_, cancel)| cancel).collect();
+        let cancels: Vec<Arc<Canceller>> = self.0.running().drain().map(|(_, cancel)| cancel).collect();
         // Where the source cannot be reached, nothing of ours runs there for long either.
-        join_all(cancels.into_iter().map(|canceller| timeout(CANCEL_TIMEOUT, canceller.cancel()))).await;
+        join_all(cancels.iter().map(|canceller| timeout(CANCEL_TIMEOUT, canceller.cancel()))).await;
     }
 }

@@ -20,9 +20,13 @@ use crate::postgres::session::custom_types::CustomTypes;
 use crate::postgres::session::kept::{KeptStatements, RecentTexts};
 use crate::postgres::session::setup::{GREETING_TIMEOUT, introduce};
 use portico_core::error::Result;
+use portico_core::worker::WorkerId;
 
 /// How long an idle session may take to become ready for its next caller.
 const RECYCLE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// So many times a thread uses sessions that another one drives, before it opens one of its own.
+const BORROWS: u32 = 16;
 
 /// What all sessions of one connection share.
 pub(crate) struct PoolState {
@@ -44,7 +48,7 @@ pub(crate) struct PoolState {
     /// How roles connect, with the passwords that were read for them.
     pub(crate) roles: Mutex<HashMap<Arc<str>, Arc<Connector>>>,
     /// How to cancel what runs on the sessions that are out, for the end of the whole connection.
-    pub(crate) running: Mutex<HashMap<u64, Canceller>>,
+    pub(crate) running: Mutex<HashMap<u64, Arc<Canceller>>>,
     pub(crate) next: AtomicU64,
 }
 
@@ -54,6 +58,17 @@ pub(crate) struct IdleSessions {
     pub(crate) sessions: Vec<PooledSession>,
     /// Whether somebody looks for those that are idle too long.
     pub(crate) watched: bool,
+    /// How often each thread has used one of another's.
+    borrowed: HashMap<WorkerId, u32>,
+}
+
+impl IdleSessions {
+    /// A session of another thread's is to be used by `worker`; whether it should rather open one of its own.
+    fn is_weary(&mut self, worker: WorkerId) -> bool {
+        let borrowed = self.borrowed.entry(worker).or_default();
+        *borrowed = (*borrowed + 1) % BORROWS;
+        *borrowed == 0
+    }
 }
 
 /// A session of the pool.
@@ -61,6 +76,8 @@ pub(crate) struct PooledSession {
     pub(crate) wire: Wire,
     /// Whose it is; `None` for the connection's own user.
     pub(crate) role: Option<Arc<str>>,
+    /// The thread that drives it.
+    worker: WorkerId,
     /// Its process at the source. Behind a pooler it is nobody's.
     pub(crate) process: i32,
     /// Whether it was used before.
@@ -101,7 +118,7 @@ impl PoolState {
     }
 
     /// How to cancel what runs.
-    pub(crate) fn running(&self) -> MutexGuard<'_, HashMap<u64, Canceller>> {
+    pub(crate) fn running(&self) -> MutexGuard<'_, HashMap<u64, Arc<Canceller>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -115,14 +132,29 @@ impl PoolState {
         !pooled.wire.is_closed() && pooled.generation == self.generation.load(Ordering::Acquire)
     }
 
-    /// An idle session of `role`, the last one that came back.
+    /// An idle session of `role`, the last one that came back of those that this thread drives, else of all.
+    fn pick(&self, role: Option<&Arc<str>>) -> Option<PooledSession> {
+        let worker = WorkerId::current();
+        let is_ours = |pooled: &PooledSession| pooled.role.as_ref() == role;
+        let mut idle = self.idle();
+        let own = idle.sessions.iter().rposition(|pooled| is_ours(pooled) && pooled.worker == worker);
+        let place = match own {
+            Some(place) => place,
+            None => {
+                let place = idle.sessions.iter().rposition(is_ours)?;
+                if self.open.load(Ordering::Acquire) < self.most && idle.is_weary(worker) {
+                    return None;
+                }
+                place
+            }
+        };
+        Some(idle.sessions.remove(place))
+    }
+
+    /// An idle session of `role`; `None` where one is to be opened.
     pub(crate) async fn reuse(&self, role: Option<&Arc<str>>) -> Option<PooledSession> {
         loop {
-            let mut pooled = {
-                let mut idle = self.idle();
-                let place = idle.sessions.iter().rposition(|pooled| pooled.role.as_ref() == role)?;
-                idle.sessions.remove(place)
-            };
+            let mut pooled = self.pick(role)?;
             if !self.is_good(&pooled) {
                 continue;
             }
@@ -162,6 +194,7 @@ impl PoolState {
         Ok(PooledSession {
             wire,
             role,
+            worker: WorkerId::current(),
             process,
             reused: false,
             generation,
