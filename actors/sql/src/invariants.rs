@@ -3,9 +3,9 @@
 
 use super::lexer::{tokens, tokens_at_source};
 use super::statement::reading;
-use super::token::{Kind, Token};
+use super::token::{Kind, Token, words};
 use super::{Class, Redact, procedure_name, redacted};
-use super::{Dialect, Naming, Statement, catalogs, guard, mask, shape, split, statements};
+use super::{Dialect, Naming, Statement, catalogs, guard, mask, memory, shape, split, statements};
 use portico_core::error::Kind as Failure;
 
 /// The connection that every text is read for, and two others.
@@ -48,6 +48,7 @@ pub fn check_in(text: &str, dialect: Dialect) {
     joined(&written, dialect, tokens_at_source);
     for (part, statement) in parts.iter().zip(&all) {
         rewritten(text, part, statement, dialect);
+        remembered(text, part, dialect);
         positions(text, statement);
         harmless(statement, dialect);
     }
@@ -147,6 +148,30 @@ fn rewritten(text: &str, part: &[Token], statement: &Statement, dialect: Dialect
         let old = shape::shape(&mask::mask(text, part, dialect), part, |at| removed.contains(&(start + at)));
         let new = shape::shape(&mask::mask(new, &words, dialect), &words, |_| false);
         assert_eq!(new, old, "the tree of {text:?} as {:?}", statement.text);
+    }
+}
+
+/// What is remembered of a statement is what the parser says of it, also where it said so of one with other
+/// literals, names and blanks.
+fn remembered(text: &str, part: &[Token], dialect: Dialect) {
+    let like: String = (part.iter())
+        .map(|token| match (token.kind, token.text(text)) {
+            (Kind::Blank, _) => "  ",
+            (Kind::Text, _) => "'z'",
+            (Kind::Name, _) => "\"q\"",
+            (Kind::Number, own) if own.bytes().all(|digit| digit.is_ascii_digit()) => "12345",
+            (_, own) => own,
+        })
+        .collect();
+    for text in [like.as_str(), source(text, part)] {
+        let tokens = tokens(text, dialect);
+        let words = words(&tokens);
+        if !guard::parses(text, &words).unwrap_or(false) {
+            continue;
+        }
+        let kept = memory::facts(text, &tokens, &words, dialect);
+        let fresh = memory::parsed(text, &tokens, &words, dialect);
+        assert_eq!(kept, fresh, "what is remembered of {text:?}");
     }
 }
 

@@ -2,7 +2,7 @@
 //! Nothing here runs a statement; the engine's own locks do not rely on it.
 //!
 //! A text goes through `lexer` (with `blank`, `place`, `bracket` and `placeholder`), `split` and `guard`;
-//! each statement through `mask` and `tree`, or the scans of `names` and `effects` where
+//! each statement through `memory`, and where its shape is new `mask` and `tree`, or the scans of `names` and `effects` where
 //! it is not parsed; then `class`, `names` and `rewrite` make a `Statement` of it.
 
 mod blank;
@@ -17,6 +17,7 @@ mod guard;
 pub mod invariants;
 mod lexer;
 mod mask;
+mod memory;
 mod names;
 mod outline;
 mod place;

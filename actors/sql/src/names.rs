@@ -48,11 +48,11 @@ pub(super) enum Role {
     Operator,
 }
 
-/// One name as a whole, by its bytes in the whole text.
+/// One name as a whole, by its place among the words of its statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mention {
     pub(super) role: Role,
-    pub(super) range: Range<usize>,
+    pub(super) words: Range<usize>,
 }
 
 /// A name in its parts.
@@ -65,14 +65,12 @@ struct Parts<'a> {
 
 /// The part of the words that a mention covers.
 fn parts<'a>(mention: &Mention, words: &'a [Token]) -> Parts<'a> {
-    let from = words.partition_point(|token| token.start < mention.range.start);
-    let to = words.partition_point(|token| token.start < mention.range.end);
-    let inside = words.get(from..to).unwrap_or_default();
+    let inside = words.get(mention.words.clone()).unwrap_or_default();
     Parts {
         names: inside.iter().copied().filter(|token| token.is_name()).collect(),
         dot: inside.get(1).copied().filter(|token| token.kind == Kind::Dot),
         star: inside.last().is_some_and(|token| token.kind == Kind::Operator),
-        next: words.get(to),
+        next: words.get(mention.words.end),
     }
 }
 
@@ -230,8 +228,7 @@ pub(super) fn named(
         let after = parts.next.is_some_and(|next| next.text(text) == "(");
         add(&parts.names, called || (!sure && after));
         // `INTO orders (id, total)` calls nothing.
-        let before = words.partition_point(|token| token.start < mention.range.start).checked_sub(1);
-        let before = before.and_then(|before| words.get(before));
+        let before = mention.words.start.checked_sub(1).and_then(|before| words.get(before));
         if !sure && after && before.is_some_and(|before| before.is_any(text, LIST_FOLLOWS)) {
             add(&parts.names, false);
         }
@@ -283,9 +280,8 @@ pub(super) fn operators(text: &str, words: &[Token]) -> Vec<Mention> {
         while words.get(end)?.is_name() && words.get(end + 1)?.kind == Kind::Dot {
             end += 2;
         }
-        let last = words.get(end.checked_sub(2)?)?;
         let named = end > first && words.get(end)?.kind == Kind::Operator;
-        Some(Mention { role: Role::Operator, range: words.get(first)?.start..last.end }).filter(|_| named)
+        Some(Mention { role: Role::Operator, words: first..end - 1 }).filter(|_| named)
     };
     starts.filter_map(mention).collect()
 }
@@ -311,7 +307,6 @@ pub(super) fn scan(text: &str, words: &[Token]) -> Vec<Mention> {
                 }
                 end += 2;
             }
-            let last = words.get(end - 1).unwrap_or(first);
             let before = at.checked_sub(1).and_then(|before| words.get(before));
             let called = words.get(end).is_some_and(|next| next.text(text) == "(");
             // A list of relations goes on after a keyword or a comma; after anything else a name
@@ -329,7 +324,7 @@ pub(super) fn scan(text: &str, words: &[Token]) -> Vec<Mention> {
                 () if head => Role::Type,
                 () => Role::Column,
             };
-            mentions.push(Mention { role, range: first.start..last.end });
+            mentions.push(Mention { role, words: at..end });
         }
         at = end;
     }

@@ -2,7 +2,7 @@
 
 use squawk_syntax::{SourceFile, SyntaxKind, SyntaxNode};
 
-use crate::token::Token;
+use crate::token::{Token, words};
 use crate::tree::read;
 
 /// One step of a walk over a tree.
@@ -20,7 +20,7 @@ pub(crate) enum Step {
 /// their first byte. A chain of names counts as one node, however long it is. `None` where
 /// [`read`] says so.
 pub(crate) fn shape(masked: &str, tokens: &[Token], removed: impl Fn(usize) -> bool) -> Option<Vec<Step>> {
-    read(masked, tokens, tokens.first()?.start)?;
+    read(masked, &words(tokens), tokens.first()?.start)?;
     let parsed = SourceFile::parse(masked);
     let mut steps = Vec::new();
     walk(&parsed.syntax_node(), &removed, &mut steps);
@@ -52,7 +52,7 @@ fn walk(node: &SyntaxNode, removed: &impl Fn(usize) -> bool, steps: &mut Vec<Ste
 
 /// Whether a masked statement, where it is understood, holds a node that writes or locks.
 pub(crate) fn writes(masked: &str, tokens: &[Token]) -> bool {
-    let Some(_) = read(masked, tokens, 0) else { return false };
+    let Some(_) = read(masked, &words(tokens), 0) else { return false };
     SourceFile::parse(masked).syntax_node().descendants().any(|node| {
         matches!(
             node.kind(),

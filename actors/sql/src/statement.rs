@@ -1,14 +1,16 @@
 //! Reads a text as statements, and puts each into the source's own names.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::class::{self, Class};
 use super::dialect::Dialect;
-use super::names::{self, Named, Naming};
+use super::effects::Effects;
+use super::names::{self, Mention, Named, Naming};
 use super::placeholder::{self, Given};
 use super::rewrite::{self, Edit};
-use super::token::{Kind, Token};
-use super::{bracket, effects, guard, lexer, mask, redact, split, tree};
+use super::token::{Kind, Token, words};
+use super::{bracket, effects, guard, lexer, memory, redact, split, tree};
 use portico_core::error::{Error, Result};
 
 /// One statement, understood and put into the source's own names.
@@ -129,16 +131,15 @@ pub fn with_values(text: &str, dialect: Dialect, values: &[String]) -> String {
 
 /// One statement; `before` is the number of characters in front of it.
 fn understand(text: &str, tokens: &[Token], dialect: Dialect, naming: Naming<'_>, before: usize) -> Result<Statement> {
-    let words: Vec<Token> = tokens.iter().copied().filter(|token| token.kind != Kind::Blank).collect();
-    let Reading { facts, sure, class, returns_rows } = reading(text, tokens, &words, dialect)?;
+    let words = words(tokens);
+    let Reading { effects, mentions, sure, class, returns_rows } = reading(text, tokens, &words, dialect)?;
     let verb = verb(text, &words);
-    let counts = facts.effects.counts && matches!(class, Class::Insert | Class::Update) && verb != "EXPLAIN";
-    let calls_functions =
-        !sure || matches!(class, Class::Call | Class::Other) || names::calls(text, &words, &facts.mentions);
+    let counts = effects.counts && matches!(class, Class::Insert | Class::Update) && verb != "EXPLAIN";
+    let calls_functions = !sure || matches!(class, Class::Call | Class::Other) || names::calls(text, &words, &mentions);
 
-    let named = names::named(text, &words, &facts.mentions, sure, dialect, naming.connection);
+    let named = names::named(text, &words, &mentions, sure, dialect, naming.connection);
     let mut edits = Vec::new();
-    names::strip(text, &words, &facts.mentions, sure, naming, &mut edits)?;
+    names::strip(text, &words, &mentions, sure, naming, &mut edits)?;
     let placeholders = placeholder::number(text, &words, dialect, &mut edits)?;
     if !dialect.bracket_names {
         bracket::requote(text, &words, &mut edits);
@@ -171,8 +172,9 @@ fn verb(text: &str, tokens: &[Token]) -> String {
 
 /// What one statement is, before anything of it is rewritten.
 pub(super) struct Reading {
-    facts: tree::Facts,
-    /// Whether the facts come from the parser, not from a scan.
+    effects: Effects,
+    mentions: Vec<Mention>,
+    /// Whether they come from the parser, not from a scan.
     sure: bool,
     pub(super) class: Class,
     pub(super) returns_rows: bool,
@@ -182,17 +184,23 @@ pub(super) struct Reading {
 pub(super) fn reading(text: &str, tokens: &[Token], words: &[Token], dialect: Dialect) -> Result<Reading> {
     let facts = facts(text, tokens, words, dialect)?;
     let sure = facts.is_some();
-    let mut facts = facts
-        .unwrap_or_else(|| tree::Facts { effects: effects::scan(text, words), mentions: names::scan(text, words) });
-    facts.mentions.extend(names::operators(text, words));
-    let (class, returns_rows) = class::classify(text, words, facts.effects, dialect);
-    Ok(Reading { facts, sure, class, returns_rows })
+    let (effects, mut mentions) = match facts {
+        Some(facts) => (facts.effects, facts.mentions.clone()),
+        None => (effects::scan(text, words), names::scan(text, words)),
+    };
+    mentions.extend(names::operators(text, words));
+    let (class, returns_rows) = class::classify(text, words, effects, dialect);
+    Ok(Reading { effects, mentions, sure, class, returns_rows })
 }
 
 /// What the parser says, if the statement is one that it is shown and understands.
-pub(super) fn facts(text: &str, tokens: &[Token], words: &[Token], dialect: Dialect) -> Result<Option<tree::Facts>> {
-    let start = tokens.first().map_or(0, |first| first.start);
-    Ok(if guard::parses(text, words)? { tree::read(&mask::mask(text, tokens, dialect), tokens, start) } else { None })
+pub(super) fn facts(
+    text: &str,
+    tokens: &[Token],
+    words: &[Token],
+    dialect: Dialect,
+) -> Result<Option<Arc<tree::Facts>>> {
+    Ok(if guard::parses(text, words)? { memory::facts(text, tokens, words, dialect) } else { None })
 }
 
 /// The connections that `text` may address: the distinct first parts of its three-part names of
@@ -210,7 +218,7 @@ pub fn catalogs(text: &str) -> Result<Vec<String>> {
     let tokens = lexer::tokens(text, Dialect::POSTGRESQL);
     guard::admit_tokens(&tokens)?;
     for tokens in split::split(text, &tokens, Dialect::POSTGRESQL) {
-        let words: Vec<Token> = tokens.iter().copied().filter(|token| token.kind != Kind::Blank).collect();
+        let words = words(tokens);
         let chained = words.windows(5).any(|five| {
             matches!(five, [first, dot, second, other, _] if first.is_name()
                 && dot.kind == Kind::Dot
@@ -219,7 +227,7 @@ pub fn catalogs(text: &str) -> Result<Vec<String>> {
         });
         if chained {
             let mentions = match facts(text, tokens, &words, Dialect::POSTGRESQL)? {
-                Some(facts) => facts.mentions,
+                Some(facts) => facts.mentions.clone(),
                 None => names::scan(text, &words),
             };
             found.extend(names::catalogs(text, &words, &mentions, &mut seen));

@@ -98,6 +98,11 @@ impl Token {
     }
 }
 
+/// `tokens` without blanks.
+pub(super) fn words(tokens: &[Token]) -> Vec<Token> {
+    tokens.iter().copied().filter(|token| token.kind != Kind::Blank).collect()
+}
+
 /// The identifier that a name stands for: unquoted, and in small letters if it was not quoted.
 pub(super) fn identifier(name: &str) -> Cow<'_, str> {
     match name.as_bytes() {

@@ -6,19 +6,20 @@ use squawk_syntax::{SourceFile, SyntaxKind, SyntaxNode};
 
 use super::effects::Effects;
 use super::names::{Mention, Role};
-use super::token::{Kind, Token};
+use super::token::Token;
 
 /// What the tree of one statement shows.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Facts {
     pub(super) effects: Effects,
     pub(super) mentions: Vec<Mention>,
 }
 
-/// Parses a masked statement whose `tokens` begin at `start` of the whole text. `None` when the
-/// parser does not understand all of it as one statement, or cuts it into other words than we do.
-pub(super) fn read(masked: &str, tokens: &[Token], start: usize) -> Option<Facts> {
-    if !agrees(masked, tokens, start) {
+/// Parses a masked statement whose `words` are its tokens without blanks, and which begins at `start` of the
+/// whole text. `None` when the parser does not understand all of it as one statement, or cuts it into other
+/// words than we do.
+pub(super) fn read(masked: &str, words: &[Token], start: usize) -> Option<Facts> {
+    if !agrees(masked, words, start) {
         return None;
     }
     // The parser asserts its own invariants; should a text break one, it counts as not understood.
@@ -51,7 +52,7 @@ pub(super) fn read(masked: &str, tokens: &[Token], start: usize) -> Option<Facts
             SyntaxKind::MERGE_INSERT => merge_inserts = true,
             SyntaxKind::LOCKING_CLAUSE => facts.effects.locks = true,
             SyntaxKind::INTO_CLAUSE => facts.effects.creates = true,
-            _ => facts.mentions.extend(mention(&node, start)),
+            _ => facts.mentions.extend(mention(&node, words, start)),
         }
     }
     facts.effects.inserts |= merge_inserts;
@@ -61,8 +62,8 @@ pub(super) fn read(masked: &str, tokens: &[Token], start: usize) -> Option<Facts
 
 /// Whether each word that the parser reads lies within one of ours, and none of ours is a comment
 /// to it.
-fn agrees(masked: &str, tokens: &[Token], start: usize) -> bool {
-    let mut own = tokens.iter().filter(|token| token.kind != Kind::Blank).peekable();
+fn agrees(masked: &str, words: &[Token], start: usize) -> bool {
+    let mut own = words.iter().peekable();
     let mut end = start;
     squawk_lexer::tokenize(masked).all(|word| {
         let begin = end;
@@ -90,7 +91,7 @@ fn returns_rows(statement: &SyntaxNode) -> bool {
 }
 
 /// The name that this node holds as a whole, if it holds one.
-fn mention(node: &SyntaxNode, start: usize) -> Option<Mention> {
+fn mention(node: &SyntaxNode, words: &[Token], start: usize) -> Option<Mention> {
     let parent = node.parent()?.kind();
     let role = match node.kind() {
         SyntaxKind::PATH | SyntaxKind::PATH_REF => match parent {
@@ -110,7 +111,8 @@ fn mention(node: &SyntaxNode, start: usize) -> Option<Mention> {
         _ => return None,
     };
     let range = node.text_range();
-    Some(Mention { role, range: start + usize::from(range.start())..start + usize::from(range.end()) })
+    let word_at = |octet: usize| words.partition_point(|word| word.start < start + octet);
+    Some(Mention { role, words: word_at(range.start().into())..word_at(range.end().into()) })
 }
 
 /// Whether it is names and dots alone: `a.b.c`, not `(a).b` or `f(x).b`.
