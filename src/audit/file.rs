@@ -5,6 +5,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often it is looked whether the file was moved away, and whether others have appended to it.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The file, opened when first needed.
 #[derive(Debug)]
@@ -14,10 +18,20 @@ pub struct LogFile {
     largest: u64,
     /// Files that were put aside and are kept.
     keep: u32,
-    /// With its device and inode.
-    file: Option<(File, (u64, u64))>,
+    file: Option<Open>,
     /// Its last line is not whole: another process died, or the disk was full.
     torn: bool,
+}
+
+/// An open file.
+#[derive(Debug)]
+struct Open {
+    file: File,
+    /// Its device and inode.
+    identity: (u64, u64),
+    /// Its bytes, but for what others have appended since the last look; none where it is no file on a disk.
+    size: Option<u64>,
+    looked: Instant,
 }
 
 impl LogFile {
@@ -36,9 +50,15 @@ impl LogFile {
     /// # Errors
     /// When it cannot be opened or made.
     pub fn open(&mut self) -> io::Result<()> {
-        let named = || fs::metadata(&self.path).ok().map(|named| (named.dev(), named.ino()));
-        if self.file.as_ref().is_some_and(|(_, identity)| named().as_ref() == Some(identity)) {
-            return Ok(());
+        if let Some(open) = &mut self.file {
+            if open.looked.elapsed() < LOOK {
+                return Ok(());
+            }
+            let named = fs::metadata(&self.path).ok();
+            if let Some(named) = named.filter(|named| (named.dev(), named.ino()) == open.identity) {
+                (open.size, open.looked) = (open.size.map(|_| named.len()), Instant::now());
+                return Ok(());
+            }
         }
         self.file = None;
         let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&self.path)?;
@@ -49,7 +69,9 @@ impl LogFile {
             file.read_exact(&mut last)?;
         }
         self.torn = last != [b'\n'];
-        self.file = Some((file, (metadata.dev(), metadata.ino())));
+        let identity = (metadata.dev(), metadata.ino());
+        let size = metadata.is_file().then_some(metadata.len());
+        self.file = Some(Open { file, identity, size, looked: Instant::now() });
         Ok(())
     }
 
@@ -69,7 +91,9 @@ impl LogFile {
         }
         self.open()?;
         self.turn(lines.len())?;
-        let Some((file, _)) = &mut self.file else { return Err(io::Error::other("the file is not open")) };
+        let Some(Open { file, size, .. }) = &mut self.file else {
+            return Err(io::Error::other("the file is not open"));
+        };
         if self.torn {
             file.write_all(b"\n")?;
             self.torn = false;
@@ -78,7 +102,10 @@ impl LogFile {
         let outcome = loop {
             match file.write(lines.get(written..).unwrap_or_default()) {
                 Ok(0) if written < lines.len() => break Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => written += count,
+                Ok(count) => {
+                    written += count;
+                    *size = size.map(|size| size + count as u64);
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => break Err(error),
             }
@@ -97,7 +124,7 @@ impl LogFile {
     /// # Errors
     /// When the disk fails.
     pub fn sync(&self) -> io::Result<()> {
-        match self.file.as_ref().map_or(Ok(()), |(file, _)| file.sync_data()) {
+        match self.file.as_ref().map_or(Ok(()), |open| open.file.sync_data()) {
             // A pipe or a terminal.
             Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
             synced => synced,
@@ -106,7 +133,7 @@ impl LogFile {
 
     /// Puts the file aside if `more` bytes would make it too large.
     fn turn(&mut self, more: usize) -> io::Result<()> {
-        let size = self.file.as_ref().map_or(Ok(0), |(file, _)| file.metadata().map(|metadata| metadata.len()))?;
+        let size = self.file.as_ref().and_then(|open| open.size).unwrap_or(0);
         if size == 0 || size.saturating_add(more as u64) <= self.largest {
             return Ok(());
         }
@@ -165,6 +192,9 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "whole\ntor\nnext\n");
         let moved = folder.path().join("moved");
         fs::rename(&path, &moved).unwrap();
+        if let Some(open) = &mut file.file {
+            open.looked -= LOOK;
+        }
         append(&mut file, "new");
         assert_eq!(fs::read_to_string(&path).unwrap(), "new\n");
     }

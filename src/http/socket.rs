@@ -103,8 +103,12 @@ pub(super) fn left(request: &HttpRequest) -> impl Future<Output = ()> + use<> {
     async move {
         let Some(socket) = socket else { return std::future::pending().await };
         let mut ticks = ticks();
-        while !socket.closed() {
+        // It was there a moment ago, when its request came.
+        loop {
             ticks.tick().await;
+            if socket.closed() {
+                return;
+            }
         }
     }
 }
