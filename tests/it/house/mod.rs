@@ -53,6 +53,7 @@ fn each_library_has_its_room() {
     let sources = sources();
     // The configuration names it once more, to quieten its log.
     only_in(&sources, "tokio_postgres", &["actors/sources/src/postgres/", "src/config/log.rs"]);
+    only_in(&sources, "deadpool_postgres", &["actors/sources/src/postgres/"]);
     only_in(&sources, "squawk_", &["actors/sql/src/"]);
     only_in(&sources, "jsonwebtoken", &["actors/auth/src/"]);
     only_in(&sources, "rusqlite", &["actors/sources/src/sqlite/", "actors/auth/src/", "src/sample/"]);

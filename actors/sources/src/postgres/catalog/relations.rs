@@ -94,8 +94,8 @@ pub(crate) async fn seen_by(client: &Client, tables: Vec<Oid>) -> Result<Relatio
 
 /// What the catalogue says of `tables` now: the question that is asked most often, prepared once.
 async fn current(wire: &Wire, tables: Vec<Oid>) -> Result<Relations, tokio_postgres::Error> {
-    let question = wire.relations.get_or_try_init(|| wire.prepare_typed(RELATIONS, &[Type::OID_ARRAY])).await?;
-    read(&wire.query(question, &[&tables]).await?)
+    let question = wire.prepare_typed_cached(RELATIONS, &[Type::OID_ARRAY]).await?;
+    read(&wire.query(&question, &[&tables]).await?)
 }
 
 fn read(rows: &[Row]) -> Result<Relations, tokio_postgres::Error> {

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use deadpool_postgres::ClientWrapper;
 use rand::seq::SliceRandom;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::net::lookup_host;
-use tokio::sync::OnceCell;
 use tokio::time::timeout;
 use tokio_postgres::Config;
 use tokio_postgres::config::{SslMode, SslNegotiation};
@@ -293,7 +293,8 @@ impl Connector {
         let pooled = self.pooler == Pooler::Transaction;
         let canceller =
             Arc::new(Canceller { token: client.cancel_token(), place, name: name.to_owned(), tls: tls.clone() });
-        let wire = Wire { client, driver, messages, canceller, pin, lent, pooled, relations: OnceCell::new() };
+        let client = ClientWrapper::new(client, driver);
+        let wire = Wire { client, messages, canceller, pin, lent, pooled };
         if target == Target::Any {
             return Ok(wire);
         }

@@ -3,9 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use tokio::sync::OnceCell;
-use tokio::task::JoinHandle;
-use tokio_postgres::{Client, Statement};
+use deadpool_postgres::ClientWrapper;
 
 use crate::postgres::connect::cancel::Canceller;
 use crate::postgres::connect::lending::Lent;
@@ -14,16 +12,15 @@ use crate::postgres::connect::notices::MessageListener;
 
 /// A session, with the task that drives it.
 pub(crate) struct Wire {
-    pub(crate) client: Client,
-    pub(crate) driver: JoinHandle<()>,
+    /// It ends its task when it is dropped. Its cache has no bound: only questions of our own go through it
+    /// (`catalog/relations.rs`), what callers say is kept in `session/kept.rs`.
+    pub(crate) client: ClientWrapper,
     pub(crate) messages: Arc<MessageListener>,
     pub(crate) canceller: Arc<Canceller>,
     pub(crate) pin: Arc<Pin>,
     pub(crate) lent: Arc<Lent>,
     /// Behind a pooler that hands out server sessions by the transaction.
     pub(crate) pooled: bool,
-    /// What is asked of tables (`catalog/relations.rs`), where it was prepared.
-    pub(crate) relations: OnceCell<Statement>,
 }
 
 impl Wire {
@@ -50,15 +47,9 @@ impl Wire {
 }
 
 impl Deref for Wire {
-    type Target = Client;
+    type Target = ClientWrapper;
 
-    fn deref(&self) -> &Client {
+    fn deref(&self) -> &ClientWrapper {
         &self.client
-    }
-}
-
-impl Drop for Wire {
-    fn drop(&mut self) {
-        self.driver.abort();
     }
 }
