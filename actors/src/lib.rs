@@ -10,6 +10,10 @@
 //! the actor, ends the actor for good; in a `ResponseFuture` it ends that call alone. Handlers
 //! therefore do nothing that can panic.
 //!
+//! **Why an actor of each connection on each thread?** A call that changes threads pays for waking each of them,
+//! more than for its statement. What has to be one for all threads is shared by its own lock or channel: permits,
+//! sessions, and how the source fares, which one monitor finds out.
+//!
 //! **Why our own supervisor?** actix's does not revive an actor that panicked and knows no backoff.
 //! A field whose `Drop` sends word arrives also on a panic.
 //!

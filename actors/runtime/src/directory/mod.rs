@@ -1,4 +1,4 @@
-//! The supervisor: one `ConnectionActor` for each connection, each watched
+//! The supervisor: one monitor for each connection, and its actors on all threads, each connection watched
 //! and restarted on its own, and a snapshot in which callers look them up without a hop.
 
 mod entry;
