@@ -42,20 +42,15 @@ pub(crate) fn redact(text: &str) -> Cow<'_, str> {
     let shown = Shown::new(text);
     let octets = &*shown.octets;
     let (mut clean, mut kept, mut at, mut within_run) = (String::new(), 0, 0, false);
-    while let Some(octet) = octets.get(at) {
-        let is_letter = is_base64(*octet);
-        let begins_run = is_letter && !within_run;
-        within_run = is_letter;
-        let can_be = begins_run || may_begin(octets, at, *octet);
-        let Some((start, end)) = can_be.then(|| secret_at(octets, at, begins_run)).flatten() else {
-            at += 1;
+    while let Some((place, begins_run)) = next_begin(octets, at, within_run) {
+        let Some((start, end)) = secret_at(octets, place, begins_run) else {
+            (at, within_run) = (place + 1, is_base64(octets[place]));
             continue;
         };
-        within_run = false;
         let (from, to) = (shown.begin(start).max(kept), shown.begin(end));
         clean.push_str(text.get(kept..from).unwrap_or_default());
         clean.push_str(REDACTED);
-        (kept, at) = (to, end.max(at + 1));
+        (kept, at, within_run) = (to, end.max(place + 1), false);
     }
     if kept == 0 && clean.is_empty() {
         return Cow::Borrowed(text);
@@ -165,10 +160,26 @@ const fn octets(kinds: &[&[u8]]) -> [u16; 256] {
     bits
 }
 
-/// Whether a secret that is known by its first octets can begin at `at`.
-fn may_begin(text: &[u8], at: usize, first: u8) -> bool {
-    let second = text.get(at + 1).map_or(0, |octet| SECOND[usize::from(*octet)]);
-    matches!(first, b':' | b'=') || FIRST[usize::from(first)] & second != 0
+/// Octets at which to look twice: what a secret can begin with, and what stands in front of one.
+const LOOKED_AT: [u16; 256] = octets(&[b"pPcwbBdDnN$-e:="]);
+
+/// The next place from `at` on where a secret may begin, and whether letters of Base64 begin there.
+fn next_begin(text: &[u8], at: usize, mut within_run: bool) -> Option<(usize, bool)> {
+    for (place, octet) in text.iter().enumerate().skip(at) {
+        let is_letter = is_base64(*octet);
+        if is_letter && !within_run {
+            return Some((place, true));
+        }
+        within_run = is_letter;
+        if LOOKED_AT[usize::from(*octet)] == 0 {
+            continue;
+        }
+        let second = text.get(place + 1).map_or(0, |octet| SECOND[usize::from(*octet)]);
+        if matches!(octet, b':' | b'=') || FIRST[usize::from(*octet)] & second != 0 {
+            return Some((place, false));
+        }
+    }
+    None
 }
 
 /// The secret that is recognised at `at`, from its first octet to behind its last; `begins_run` tells whether
@@ -216,10 +227,12 @@ fn token(text: &[u8], at: usize) -> Option<(usize, usize)> {
 
 /// Whether the run of Base64 that begins here is a text with a secret in it, or the name and password of `Basic`.
 fn pasted(text: &[u8], at: usize) -> bool {
-    let end = run(text, at, is_base64);
-    if end - at < SHORTEST_PASTED {
+    // Most are words, which end soon.
+    let shortest = text.get(at..at + SHORTEST_PASTED);
+    if !shortest.is_some_and(|shortest| shortest.iter().all(|octet| is_base64(*octet))) {
         return false;
     }
+    let end = run(text, at, is_base64);
     let (mut decoded, mut bits, mut held) = (String::new(), 0, 0_u32);
     for letter in &text[at..end] {
         let Some(digit) = digit(*letter) else { return false };

@@ -130,7 +130,8 @@ pub(super) fn credential(request: &HttpRequest) -> Result<Credential> {
     if headers.next().is_some() {
         return Err(Error::unauthenticated("the Authorization header is repeated").hint("send it once"));
     }
-    let (scheme, value) = header.to_str().map_err(|_| wrong())?.split_once(' ').ok_or_else(wrong)?;
+    let header = std::str::from_utf8(header.as_bytes()).ok().filter(|header| header.is_ascii());
+    let (scheme, value) = header.and_then(|header| header.split_once(' ')).ok_or_else(wrong)?;
     let value = value.trim();
     if scheme.eq_ignore_ascii_case("Bearer") && !value.is_empty() {
         return Ok(Credential::Bearer(SecretString::from(value)));

@@ -3,19 +3,22 @@
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use portico_actors::error::Quota;
 
+const RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+
 /// What is left of a limit (draft-ietf-httpapi-ratelimit-headers §3 and §4), in whole seconds.
 pub(super) fn headers(quota: &Quota) -> [(HeaderName, String); 2] {
     let Quota { policy, most, remaining, .. } = quota;
     let (window, reset) = (quota.window.as_secs(), quota.reset.as_millis().div_ceil(1000));
     [
-        (HeaderName::from_static("ratelimit-policy"), format!("\"{policy}\";q={most};w={window}")),
-        (HeaderName::from_static("ratelimit"), format!("\"{policy}\";r={remaining};t={reset}")),
+        (RATELIMIT_POLICY, format!("\"{policy}\";q={most};w={window}")),
+        (RATELIMIT, format!("\"{policy}\";r={remaining};t={reset}")),
     ]
 }
 
 /// Adds what is left of a limit to an answer that does not tell of another one.
 pub(super) fn tell(answer: &mut HeaderMap, quota: &Quota) {
-    if answer.contains_key("ratelimit") {
+    if answer.contains_key(&RATELIMIT) {
         return;
     }
     for (name, value) in headers(quota) {

@@ -3,6 +3,7 @@
 //! cut, so that nobody fills a disk with few requests.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use log::Record;
@@ -35,7 +36,8 @@ pub fn builder(log: &Log) -> env_logger::Builder {
 }
 
 fn write_text(out: &mut impl Write, time: &str, level: &str, record: &Record<'_>) -> io::Result<()> {
-    let mut line = format!("[{time} {level} {}]", record.target());
+    let mut line = String::with_capacity(512);
+    let _ = write!(line, "[{time} {level} {}]", record.target());
     // A message that holds an end of line must not begin another entry.
     let message = clean(record.args().to_string(), LONGEST_TEXT).replace('\n', "\\n").replace('\r', "\\r");
     if !message.is_empty() {
@@ -70,10 +72,10 @@ fn clean(text: String, longest: usize) -> String {
 
 /// A value as one word: what a client chose can neither end the line nor fake a member.
 fn word(text: &str) -> String {
-    let safe = |each: char| each.is_ascii_alphanumeric() || "@._-/+:=".contains(each);
+    let safe = |octet: u8| octet.is_ascii_alphanumeric() || b"@._-/+:=".contains(&octet);
     match text {
         "" => "-".to_owned(),
-        plain if plain.chars().all(safe) => plain.to_owned(),
+        plain if plain.bytes().all(safe) => plain.to_owned(),
         other => format!("{other:?}"),
     }
 }

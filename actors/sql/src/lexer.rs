@@ -26,7 +26,7 @@ pub fn tokens_at_source(text: &str, dialect: Dialect) -> Vec<Token> {
 fn read(text: &str, dialect: Dialect, brackets: bool, given: &Given) -> Vec<Token> {
     let mut reader = Reader { text, bytes: text.as_bytes(), dialect, brackets, given, at: 0 };
     let mut context = Context::new(dialect);
-    let mut tokens: Vec<Token> = Vec::with_capacity(text.len() / 4 + 1);
+    let mut tokens: Vec<Token> = Vec::with_capacity(text.len() / 3 + 8);
     while reader.at < text.len() {
         let start = reader.at;
         let kind = reader.next(&context);

@@ -78,7 +78,7 @@ impl Shape {
 
 /// What decides what `mask` makes of the tokens, but for lengths that the parser passes over.
 fn signs(text: &str, tokens: &[Token]) -> Vec<u8> {
-    let mut signs = Vec::with_capacity(text.len());
+    let mut signs = Vec::with_capacity(text.len() + 2 * tokens.len());
     for (at, token) in tokens.iter().enumerate() {
         let own = token.text(text);
         let alone = |other: Option<&Token>| {

@@ -78,8 +78,8 @@ pub(super) enum Previous {
 }
 
 /// Reserved words after which a name or an expression begins.
-static BEFORE_NAME: Words = Words::new(|| {
-    words(
+static BEFORE_NAME: LazyLock<Words> = LazyLock::new(|| {
+    Words::new(
         "ALL AND ANY AS ASC CASE CAST CHECK COLUMN CONSTRAINT CROSS DEFAULT DESC DISTINCT DO ELSE EXCEPT \
          FETCH FOR FOREIGN FROM FULL GRANT GROUP HAVING ILIKE IN INNER INTERSECT INTO IS JOIN LATERAL LEFT \
          LIKE LIMIT NATURAL NOT OFFSET ON ONLY OR ORDER OUTER OVERLAPS PRIMARY REFERENCES RETURNING RIGHT \
@@ -87,8 +87,8 @@ static BEFORE_NAME: Words = Words::new(|| {
     )
 });
 /// Words that are keywords only in their place; a name follows them there.
-static SOFT: Words = Words::new(|| {
-    words(
+static SOFT: LazyLock<Words> = LazyLock::new(|| {
+    Words::new(
         "ADD ALTER BETWEEN BY CALL COPY DELETE DROP ESCAPE EXEC EXECUTE EXISTS FUNCTION INDEX LOCK MERGE OF \
          OVER PROCEDURE RECURSIVE RENAME REPLACE RETURN ROUTINE SCHEMA SEQUENCE SET TRIGGER TRUNCATE UPDATE VALUES \
          VIEW",
@@ -97,8 +97,8 @@ static SOFT: Words = Words::new(|| {
 /// Of these, those that are keywords also where an expression is due.
 const ALWAYS: &[&str] = &["BY", "DELETE", "EXISTS", "MERGE", "UPDATE"];
 /// Words that take no subscript but may take a label.
-static CONSTANTS: Words = Words::new(|| {
-    words(
+static CONSTANTS: LazyLock<Words> = LazyLock::new(|| {
+    Words::new(
         "CURRENT_CATALOG CURRENT_DATE CURRENT_ROLE CURRENT_SCHEMA CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER \
          END FALSE ISNULL LOCALTIME LOCALTIMESTAMP NOTNULL NULL SESSION_USER TRUE USER",
     )
@@ -108,23 +108,37 @@ const FIELDS: &[&str] = &["YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"];
 /// Words that a type may go on with.
 const TYPES: &[&str] = &["PRECISION", "VARYING", "WITH", "WITHOUT", "TIME", "ZONE"];
 /// Words whose parenthesis takes no subscript, although no name stands in front of it.
-static CALLS: Words = Words::new(|| words("ANY CAST EXISTS GROUP IN LEFT OVER REPLACE RIGHT SOME VALUES"));
+static CALLS: LazyLock<Words> =
+    LazyLock::new(|| Words::new("ANY CAST EXISTS GROUP IN LEFT OVER REPLACE RIGHT SOME VALUES"));
 /// Words after which relations are listed.
 const RELATIONS: &[&str] = &["JOIN", "LATERAL", "ONLY", "REFERENCES", "TABLE"];
 /// The same where a statement begins: elsewhere they may be columns.
 const COMMANDS: &[&str] = &["CALL", "TRUNCATE", "UPDATE", "VIEW"];
 /// Words that end such a list.
-static EXPRESSIONS: Words = Words::new(|| {
-    words(
+static EXPRESSIONS: LazyLock<Words> = LazyLock::new(|| {
+    Words::new(
         "CHECK EXCEPT FETCH FOR GROUP HAVING INTERSECT LIMIT OFFSET ORDER RETURN SET TABLESAMPLE UNION VALUES WHERE \
          WINDOW",
     )
 });
 
-type Words = LazyLock<Vec<&'static str>>;
+/// Words by their length: every word of every statement is looked for here.
+struct Words(Vec<Vec<&'static str>>);
 
-fn words(text: &'static str) -> Vec<&'static str> {
-    text.split(' ').collect()
+impl Words {
+    fn new(text: &'static str) -> Self {
+        let mut by_length = Vec::new();
+        for word in text.split(' ') {
+            by_length.resize_with(by_length.len().max(word.len() + 1), Vec::new);
+            by_length[word.len()].push(word);
+        }
+        Self(by_length)
+    }
+
+    /// Whether one of them is `word`.
+    fn has(&self, word: &str) -> bool {
+        self.0.get(word.len()).is_some_and(|same| same.iter().any(|other| other.eq_ignore_ascii_case(word)))
+    }
 }
 
 /// Whether one of these words is `word`.
@@ -207,8 +221,12 @@ impl Context {
         self.last = [Some(token), self.last[0]];
     }
 
+    fn last_word<'t>(&self, back: usize, text: &'t str) -> Option<&'t str> {
+        self.last[back].filter(|last| last.kind == Kind::Word).map(|last| last.text(text))
+    }
+
     fn last_is(&self, back: usize, text: &str, words: &[&str]) -> bool {
-        self.last[back].is_some_and(|last| last.kind == Kind::Word && among(words, last.text(text)))
+        self.last_word(back, text).is_some_and(|last| among(words, last))
     }
 
     fn word(&mut self, word: &str, text: &str) -> Previous {
@@ -218,7 +236,7 @@ impl Context {
         let is = |other: &str| word.eq_ignore_ascii_case(other);
         // Where an expression is due, what could be a column is one.
         let due = self.previous == Previous::Start && matches!(self.here.clause, Clause::Targets | Clause::Expression);
-        if due && among(&SOFT, word) && !among(ALWAYS, word) {
+        if due && SOFT.has(word) && !among(ALWAYS, word) {
             return Previous::Name;
         }
         self.turn(word, text);
@@ -226,11 +244,11 @@ impl Context {
             Previous::Array
         } else if is("COLLATE") {
             Previous::TypeStart
-        } else if among(&BEFORE_NAME, word) {
+        } else if BEFORE_NAME.has(word) {
             Previous::Start
-        } else if among(&SOFT, word) {
+        } else if SOFT.has(word) {
             Previous::Keyword
-        } else if among(&CONSTANTS, word)
+        } else if CONSTANTS.has(word)
             || (self.previous == Previous::Value && among(FIELDS, word))
             || self.last_is(0, text, &["OVER"])
         {
@@ -280,7 +298,7 @@ impl Context {
             Clause::Targets
         } else if among(RELATIONS, word) || (among(COMMANDS, word) && self.here.clause == Clause::Command) {
             Clause::Relations
-        } else if among(&EXPRESSIONS, word) && !self.last_is(0, text, &["WITHIN"]) {
+        } else if EXPRESSIONS.has(word) && !self.last_is(0, text, &["WITHIN"]) {
             self.here.lists = false;
             Clause::Expression
         } else {
@@ -295,7 +313,7 @@ impl Context {
             ("(", ..) if self.last_is(0, text, &["MATERIALIZED"]) => Opened::Parenthesis,
             ("(", ..) if self.last_is(0, text, &["ON"]) && self.last_is(1, text, &["DISTINCT"]) => Opened::Leading,
             ("(", Previous::Name | Previous::BracketedName | Previous::Array, _) => Opened::Call,
-            ("(", ..) if self.last_is(0, text, &CALLS) => Opened::Call,
+            ("(", ..) if self.last_word(0, text).is_some_and(|word| CALLS.has(word)) => Opened::Call,
             ("(", ..) => Opened::Parenthesis,
             (_, Previous::Type, _) => Opened::Modifier,
             (_, Previous::Array, _) | (_, Previous::Start, Opened::Array) => Opened::Array,

@@ -100,7 +100,9 @@ impl Token {
 
 /// `tokens` without blanks.
 pub(super) fn words(tokens: &[Token]) -> Vec<Token> {
-    tokens.iter().copied().filter(|token| token.kind != Kind::Blank).collect()
+    let mut words = Vec::with_capacity(tokens.len());
+    words.extend(tokens.iter().copied().filter(|token| token.kind != Kind::Blank));
+    words
 }
 
 /// The identifier that a name stands for: unquoted, and in small letters if it was not quoted.

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use actix_web::http::header::HeaderMap;
+use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::{HttpRequest, HttpResponse, web};
 use portico_actors::call::Origin;
 use portico_actors::directory::Entry;
@@ -126,8 +126,14 @@ impl McpRequest {
     }
 }
 
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
 fn headers(headers: &HeaderMap) -> Headers {
-    let read = |name: &str| {
+    let read = |name: &HeaderName| {
         let mut values = headers.get_all(name);
         match (values.next(), values.next()) {
             (None, _) => Header::Absent,
@@ -139,15 +145,15 @@ fn headers(headers: &HeaderMap) -> Headers {
         }
     };
     Headers {
-        version: read("mcp-protocol-version"),
-        method: read("mcp-method"),
-        name: read("mcp-name"),
-        session: read("mcp-session-id"),
-        last_event: read("last-event-id"),
+        version: read(&PROTOCOL_VERSION),
+        method: read(&METHOD),
+        name: read(&NAME),
+        session: read(&SESSION_ID),
+        last_event: read(&LAST_EVENT_ID),
         params: headers
             .keys()
             .filter(|name| name.as_str().starts_with("mcp-param-"))
-            .map(|name| (name.as_str().to_owned(), read(name.as_str())))
+            .map(|name| (name.as_str().to_owned(), read(name)))
             .collect(),
     }
 }

@@ -77,8 +77,8 @@ fn decode(segment: &str, octets: &mut Vec<u8>) -> Result<(), (&'static str, &'st
     let mut rest = segment.bytes();
     while let Some(octet) = rest.next() {
         if octet != b'%' {
-            let sub_delimiter = b"!$&'()*+,;=:@".contains(&octet);
-            if !unreserved(octet) && !sub_delimiter {
+            let sub_delimiter = || b"!$&'()*+,;=:@".contains(&octet);
+            if !unreserved(octet) && !sub_delimiter() {
                 return Err(("a character that has to be escaped", "escape it as %XX"));
             }
             octets.push(octet);

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::{Instant, SystemTime};
 
 use actix_web::http::StatusCode;
+use actix_web::http::header::HeaderName;
 use actix_web::{HttpMessage, HttpRequest, web};
 use portico_actors::event::CallEnded;
 use portico_actors::trace::TraceParent;
@@ -16,6 +17,8 @@ use crate::observe::traces::Traces;
 
 /// Methods as OpenTelemetry knows them; each other one is `_OTHER` to it.
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
+
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// A request's place in a trace.
 pub(in crate::http) struct Span {
@@ -92,7 +95,7 @@ impl Drop for Span {
 /// The span that the header `traceparent` joins `request` to. More than one is none (W3C Trace
 /// Context §3.2.1).
 fn parent(request: &HttpRequest) -> Option<TraceParent> {
-    let mut values = request.headers().get_all("traceparent");
+    let mut values = request.headers().get_all(TRACEPARENT);
     match (values.next(), values.next()) {
         (Some(value), None) => TraceParent::parse(value.to_str().ok()?),
         _ => None,
