@@ -87,6 +87,8 @@ struct Overheard {
     subject: Subject,
     listener: Listener,
     admin: tokio_postgres::Client,
+    /// Whether what is read is a tool of an administrator's.
+    by_administrator: bool,
 }
 
 impl Overheard {
@@ -102,7 +104,7 @@ impl Overheard {
         // The session is opened, and what it was greeted with is forgotten.
         subject.read("SELECT 1").await.unwrap();
         listener.said.lock().unwrap().clear();
-        Self { subject, listener, admin }
+        Self { subject, listener, admin, by_administrator: false }
     }
 
     /// Reads as a tool does, whose results tell nothing of tables.
@@ -110,6 +112,7 @@ impl Overheard {
         let mut plan = plan(sql, Access::ReadOnly);
         plan.describes = false;
         if let Task::Statement(prepared) = &mut plan.task {
+            prepared.by_administrator = self.by_administrator;
             prepared.values = values
                 .iter()
                 .map(|(name, json)| portico_actors::call::Argument {
@@ -158,6 +161,29 @@ async fn a_text_that_comes_again_is_prepared_once() {
     // Where nothing is found, the columns are known all the same.
     let empty = heard.read(bound, &[("id", "-1")]).await.unwrap();
     assert_eq!((empty.rows.len(), empty.columns.len()), (0, 1));
+}
+
+#[tokio::test]
+async fn a_tool_of_an_administrator_s_may_do_without_what_others_may_and_is_refused_nothing() {
+    let heard = Overheard { by_administrator: true, ..Overheard::open().await };
+    let text = "SELECT name FROM item WHERE id = @id";
+    heard.reads_with(|_| text.to_owned(), &[("id", "8")], "BES").await;
+    for (statement, answer) in [
+        ("SELECT own(1)", "1"),
+        ("SELECT count(*) FROM items WHERE id = 1", "1"),
+        ("SELECT length(pg_catalog.pg_notify('a', 'b')::text)", "0"),
+    ] {
+        for _ in 0..3 {
+            let read = heard.read(statement, &[]).await.unwrap();
+            assert_eq!(read.rows, [[answer]], "{statement}");
+            let (_, queries) = heard.listener.said();
+            assert!(queries.contains("READ ONLY") && queries.contains("ROLLBACK"), "{statement}: {queries}");
+        }
+    }
+    // What was found out for the tool admits nobody else.
+    let callers = Overheard { by_administrator: false, ..heard };
+    let refused = callers.read("SELECT length(pg_catalog.pg_notify('a', 'b')::text)", &[]).await;
+    assert_eq!(refused.unwrap_err().kind, Kind::Forbidden);
 }
 
 #[tokio::test]

@@ -10,7 +10,6 @@ use crate::postgres::execute::execution::{Execution, Values};
 use crate::postgres::execute::options::{ExecOptions, TransactionPosition};
 use crate::postgres::session::pool::SessionPool;
 use crate::postgres::walls::check::Walls;
-use crate::postgres::walls::memory::Admission;
 use crate::postgres::walls::policy::StatementUse;
 use crate::{Access, Prepared, Settings};
 use portico_core::error::{Error, Result};
@@ -69,10 +68,10 @@ impl Shared {
             return Err(Error::invalid("the statement contains the character NUL, which the source does not know"));
         }
         let values = argument::in_order(&statement.placeholders, values)?;
+        let with = (values.as_slice(), default_schema.as_deref());
         let (guarded, admission) = if by_administrator {
-            (None, Admission::default())
+            self.walls.advise(&statement, with, (asked.options, asked.by), extent)
         } else {
-            let with = (values.as_slice(), default_schema.as_deref());
             self.walls.guard(&mut statement, with, (asked.options, asked.by), extent)?
         };
         if let Some(trace) = asked.trace.filter(|_| !portico_sql::is_open(&statement.text, Dialect::POSTGRESQL)) {

@@ -53,18 +53,24 @@ pub(crate) async fn execute(shared: &Shared, execution: &Execution, context: &Ca
 }
 
 /// Judges the statement of `execution` on the session that it will run on; behind a refusal its transaction is
-/// ended.
+/// ended. What an administrator wrote is refused nothing.
 pub(crate) async fn admit(
     cache: &CatalogCache,
     session: &Arc<Session>,
     execution: &Execution,
     context: &CallContext,
 ) -> Result<()> {
-    if execution.guarded.is_none() {
+    let Some(guarded) = &execution.guarded else { return Ok(()) };
+    let judged = context.bound(cache.walls().check(session, execution, context)).await?;
+    if judged.is_ok() {
+        return judged;
+    }
+    let is_clean = context.bound(give_up(session, execution.mode(), execution.position)).await?;
+    if guarded.advisory && is_clean {
+        cache.walls().advised_nothing(guarded);
         return Ok(());
     }
-    let judged = context.bound(cache.walls().check(session, execution, context)).await?;
-    if judged.is_err() && context.bound(give_up(session, execution.mode(), execution.position)).await? {
+    if is_clean {
         session.settle();
     }
     judged

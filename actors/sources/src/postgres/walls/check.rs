@@ -99,16 +99,7 @@ impl Walls {
             let missing = format!("schema \"{schema}\" does not exist");
             return Err(Error::not_found(missing).sqlstate("3F000").judged());
         }
-        let fingerprint = alone.then(|| {
-            let role = by.as_ref().map_or("", |identity| identity.role.as_str());
-            let types: Vec<String> = values.iter().map(|value| format!("{:?}", argument_types::kind(value))).collect();
-            let stands = |wall: bool, word: &'static str| if wall { word } else { "" };
-            let walls = [stands(guard.hides, "h"), stands(guard.identity, "i"), stands(guard.read_only, "r")];
-            let [hides, identity, read_only] = walls;
-            let types = types.join(",");
-            let parts = [role, default_schema.unwrap_or_default(), hides, identity, read_only, types.as_str()];
-            QueryFingerprint::of(&statement.text, &parts)
-        });
+        let fingerprint = alone.then(|| fingerprint(&statement.text, (values, default_schema), (guard, false), by));
         if let Some(admission) = fingerprint.and_then(|fingerprint| self.memory.get(&fingerprint)) {
             return Ok((None, admission));
         }
@@ -145,9 +136,53 @@ impl Walls {
             fingerprint,
             understood,
             class,
+            advisory: false,
             brief: OnceLock::new(),
         };
         Ok((Some(pending), Admission::default()))
+    }
+
+    /// What a statement that an administrator wrote may do without; and what finds that out, where it is not known.
+    /// Nothing of it is refused.
+    pub(crate) fn advise(
+        &self,
+        statement: &Statement,
+        (values, default_schema): (&[Argument], Option<&str>),
+        (options, by): (ExecOptions, &Assumed),
+        extent: StatementUse,
+    ) -> (Option<PendingCheck>, Admission) {
+        let guard = Policy { hides: false, identity: by.is_some(), read_only: options.access == Access::ReadOnly };
+        let may_gain = guard.read_only && !guard.identity && statement.class == Class::Select;
+        if extent != StatementUse::Alone || !may_gain || default_schema.is_some() {
+            return (None, Admission::default());
+        }
+        let fingerprint = fingerprint(&statement.text, (values, default_schema), (guard, true), by);
+        if let Some(admission) = self.memory.get(&fingerprint) {
+            return (None, admission);
+        }
+        let generation = self.memory.generation();
+        let (Outline::Query, None) = outline(&statement.text) else {
+            self.memory.keep(fingerprint, generation, Admission::default());
+            return (None, Admission::default());
+        };
+        let pending = PendingCheck {
+            guard,
+            outline: Outline::Query,
+            text: statement.text.clone(),
+            fingerprint: Some((fingerprint, generation)),
+            understood: statement.understood,
+            class: statement.class,
+            advisory: true,
+            brief: OnceLock::new(),
+        };
+        (Some(pending), Admission::default())
+    }
+
+    /// Remembers that the statement of `guarded` can do without nothing.
+    pub(crate) fn advised_nothing(&self, guarded: &PendingCheck) {
+        if let Some((fingerprint, generation)) = guarded.fingerprint {
+            self.memory.keep(fingerprint, generation, Admission::default());
+        }
     }
 
     pub(crate) async fn inspect(
@@ -301,6 +336,24 @@ impl Walls {
     fn is_able(&self, execution: &Execution, is: bool) {
         self.able.keep(role(execution).to_owned(), is);
     }
+}
+
+/// By what is remembered what a text was found to be under `guard`, with values of such types. What was found of an
+/// administrator's, by `advisory`, nobody else finds.
+fn fingerprint(
+    text: &str,
+    (values, default_schema): (&[Argument], Option<&str>),
+    (guard, advisory): (Policy, bool),
+    by: &Assumed,
+) -> QueryFingerprint {
+    let role = by.as_ref().map_or("", |identity| identity.role.as_str());
+    let types: Vec<String> = values.iter().map(|value| format!("{:?}", argument_types::kind(value))).collect();
+    let stands = |wall: bool, word: &'static str| if wall { word } else { "" };
+    let (hides, identity) = (stands(guard.hides, "h"), stands(guard.identity, "i"));
+    let (read_only, advisory) = (stands(guard.read_only, "r"), stands(advisory, "a"));
+    let types = types.join(",");
+    let schema = default_schema.unwrap_or_default();
+    QueryFingerprint::of(text, &[role, schema, hides, identity, read_only, advisory, types.as_str()])
 }
 
 fn role(execution: &Execution) -> &str {

@@ -51,6 +51,9 @@ pub(crate) struct PendingCheck {
     /// Whether the reader understood it, and what class it found.
     pub(crate) understood: bool,
     pub(crate) class: Class,
+    /// Whether only what it may do without is to be found out: an administrator wrote it, and nothing of it is
+    /// refused.
+    pub(crate) advisory: bool,
     /// Set where its plan may hold what is hidden: then conditions and columns are not told.
     pub(crate) brief: OnceLock<()>,
 }
