@@ -5,7 +5,7 @@ use super::lexer::{tokens, tokens_at_source};
 use super::statement::reading;
 use super::token::{Kind, Token, words};
 use super::{Class, Redact, procedure_name, redacted};
-use super::{Dialect, Naming, Statement, catalogs, guard, mask, memory, shape, split, statements};
+use super::{Dialect, Naming, Statement, catalogs, guard, mask, memory, shape, split, statements, tree};
 use portico_core::error::Kind as Failure;
 
 /// The connection that every text is read for, and two others.
@@ -151,28 +151,16 @@ fn rewritten(text: &str, part: &[Token], statement: &Statement, dialect: Dialect
     }
 }
 
-/// What is remembered of a statement is what the parser says of it, also where it said so of one with other
-/// literals, names and blanks.
+/// What is remembered of a statement is what the parser says of it.
 fn remembered(text: &str, part: &[Token], dialect: Dialect) {
-    let like: String = (part.iter())
-        .map(|token| match (token.kind, token.text(text)) {
-            (Kind::Blank, _) => "  ",
-            (Kind::Text, _) => "'z'",
-            (Kind::Name, _) => "\"q\"",
-            (Kind::Number, own) if own.bytes().all(|digit| digit.is_ascii_digit()) => "12345",
-            (_, own) => own,
-        })
-        .collect();
-    for text in [like.as_str(), source(text, part)] {
-        let tokens = tokens(text, dialect);
-        let words = words(&tokens);
-        if !guard::parses(text, &words).unwrap_or(false) {
-            continue;
-        }
-        let kept = memory::facts(text, &tokens, &words, dialect);
-        let fresh = memory::parsed(text, &tokens, &words, dialect);
-        assert_eq!(kept, fresh, "what is remembered of {text:?}");
+    let text = source(text, part);
+    let tokens = tokens(text, dialect);
+    let words = words(&tokens);
+    if !guard::parses(text, &words).unwrap_or(false) {
+        return;
     }
+    let fresh = tree::read(&mask::mask(text, &tokens, dialect), &words, 0);
+    assert_eq!(memory::facts(text, &tokens, dialect).as_deref(), fresh.as_ref(), "what is remembered of {text:?}");
 }
 
 /// Positions go back to the caller's text in order, and to the same character where it was kept.

@@ -11,74 +11,79 @@ use quick_cache::sync::Cache;
 use super::dialect::Dialect;
 use super::mask::mask;
 use super::names::Mention;
-use super::token::{Kind, Token};
+use super::token::{Kind, Token, words};
 use super::tree::{self, Facts};
 
 /// Octets that are kept for all shapes together, about.
 const MOST_OCTETS: u64 = 4 << 20;
-/// Octets that a shape is kept with beside its mentions, about.
+/// Octets that a shape's key is kept with beside its mentions, about.
 const OCTETS: usize = 128;
-/// Words of a statement that is worth remembering: longer ones are written by programs, each but once.
-const MOST_WORDS: usize = 4_096;
+/// Tokens of a statement that is worth remembering: longer ones are written by programs, each but once.
+const MOST_TOKENS: usize = 8_192;
 
 /// Keys of this process. Nobody who does not know them can find two statements with one number (`SipHash`).
 static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
 
-static READ: LazyLock<Cache<Shape, Option<Arc<Facts>>, Octets>> = LazyLock::new(|| {
+static READ: LazyLock<Cache<Key, Option<Arc<Facts>>, Octets>> = LazyLock::new(|| {
     let shapes = usize::try_from(MOST_OCTETS).unwrap_or(usize::MAX) / (2 * OCTETS);
     Cache::with_weighter(shapes, MOST_OCTETS, Octets)
 });
 
-/// The words of a statement that the parser distinguishes, and its dialect.
+/// By what a shape is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Shape([u64; 2]);
+struct Key([u64; 2]);
 
 #[derive(Clone)]
 struct Octets;
 
-impl Weighter<Shape, Option<Arc<Facts>>> for Octets {
-    fn weight(&self, _: &Shape, facts: &Option<Arc<Facts>>) -> u64 {
+impl Weighter<Key, Option<Arc<Facts>>> for Octets {
+    fn weight(&self, _: &Key, facts: &Option<Arc<Facts>>) -> u64 {
         let mentions = facts.as_ref().map_or(0, |facts| facts.mentions.len());
         (OCTETS + mentions * size_of::<Mention>()) as u64
     }
 }
 
-/// What the parser says of a statement, whose `words` are its `tokens` without blanks; `None` where it does not
-/// understand all of it.
-pub(super) fn facts(text: &str, tokens: &[Token], words: &[Token], dialect: Dialect) -> Option<Arc<Facts>> {
-    if words.len() > MOST_WORDS {
-        return parsed(text, tokens, words, dialect);
+/// What the parser says of a statement by its `tokens`; `None` where it does not understand all of it. The parser is
+/// shown the shape, so that what it says is that of every statement of this shape.
+pub(super) fn facts(text: &str, tokens: &[Token], dialect: Dialect) -> Option<Arc<Facts>> {
+    let (shape, tokens) = shape(text, tokens);
+    if tokens.len() > MOST_TOKENS {
+        return parsed(&shape, &tokens, dialect);
     }
-    let shape = Shape::of(text, tokens, dialect);
-    if let Some(facts) = READ.get(&shape) {
+    let key = Key::of(&shape, &tokens, dialect);
+    if let Some(facts) = READ.get(&key) {
         return facts;
     }
-    let facts = parsed(text, tokens, words, dialect);
-    READ.insert(shape, facts.clone());
+    let facts = parsed(&shape, &tokens, dialect);
+    READ.insert(key, facts.clone());
     facts
 }
 
-/// The same without memory.
-pub(super) fn parsed(text: &str, tokens: &[Token], words: &[Token], dialect: Dialect) -> Option<Arc<Facts>> {
+fn parsed(text: &str, tokens: &[Token], dialect: Dialect) -> Option<Arc<Facts>> {
     let start = tokens.first().map_or(0, |first| first.start);
-    tree::read(&mask(text, tokens, dialect), words, start).map(Arc::new)
+    tree::read(&mask(text, tokens, dialect), &words(tokens), start).map(Arc::new)
 }
 
-impl Shape {
-    fn of(text: &str, tokens: &[Token], dialect: Dialect) -> Self {
-        let octets = signs(text, tokens);
+impl Key {
+    fn of(shape: &str, tokens: &[Token], dialect: Dialect) -> Self {
         Self(KEYS.each_ref().map(|key| {
             let mut hasher = key.build_hasher();
             hasher.write_u8(u8::from(dialect.named_parameters) | u8::from(dialect.replaces) << 1);
-            hasher.write(&octets);
+            // Where a token ends, and what it is, is not told by the text alone.
+            for token in tokens {
+                hasher.write_usize(token.end);
+                hasher.write_u8(token.kind as u8);
+            }
+            hasher.write(shape.as_bytes());
             hasher.finish()
         }))
     }
 }
 
-/// What decides what `mask` makes of the tokens, but for lengths that the parser passes over.
-fn signs(text: &str, tokens: &[Token]) -> Vec<u8> {
-    let mut signs = Vec::with_capacity(text.len() + 2 * tokens.len());
+/// A statement of the same words with the same literal in the place of each, one name for all that are in quotes,
+/// and blanks of one character: as long as each is one to the parser.
+fn shape(text: &str, tokens: &[Token]) -> (String, Vec<Token>) {
+    let (mut shape, mut shaped) = (String::with_capacity(text.len()), Vec::with_capacity(tokens.len()));
     for (at, token) in tokens.iter().enumerate() {
         let own = token.text(text);
         let alone = |other: Option<&Token>| {
@@ -89,34 +94,33 @@ fn signs(text: &str, tokens: &[Token]) -> Vec<u8> {
                 )
             })
         };
-        let is_plain = match token.kind {
-            Kind::Blank => true,
-            // Shorter ones are open, and shown as something else.
-            Kind::Text | Kind::Name => own.len() > 1,
-            Kind::Number => {
-                let before = at.checked_sub(1).and_then(|before| tokens.get(before));
-                own.bytes().all(|digit| digit.is_ascii_digit()) && alone(before) && alone(tokens.get(at + 1))
+        let start = shape.len();
+        shape.push_str(match token.kind {
+            Kind::Blank => " ",
+            // Shorter ones are open or empty, and shown as something else.
+            Kind::Text if own.len() > 1 => "'a'",
+            Kind::Name if own.len() > 2 => "\"a\"",
+            Kind::Number
+                if own.bytes().all(|digit| digit.is_ascii_digit())
+                    && alone(at.checked_sub(1).and_then(|before| tokens.get(before)))
+                    && alone(tokens.get(at + 1)) =>
+            {
+                "1"
             }
-            _ => false,
-        };
-        // No octet of UTF-8: it cannot be taken for one of a word.
-        signs.push(0xf8 | u8::from(is_plain));
-        signs.push(token.kind as u8);
-        if !is_plain {
-            signs.extend_from_slice(own.as_bytes());
-        }
+            _ => own,
+        });
+        shaped.push(Token { start, end: shape.len(), ..*token });
     }
-    signs
+    (shape, shaped)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::lexer;
-    use crate::token::words;
 
-    fn signs_of(text: &str) -> Vec<u8> {
-        signs(text, &lexer::tokens(text, Dialect::POSTGRESQL))
+    fn shape_of(text: &str) -> String {
+        shape(text, &lexer::tokens(text, Dialect::POSTGRESQL)).0
     }
 
     #[test]
@@ -126,7 +130,7 @@ mod tests {
             ("SELECT 'a'", "SELECT 'b'' c'"),
             ("SELECT \"a\"/* b */, 1", "SELECT \"b c\" , 2"),
         ] {
-            assert_eq!(signs_of(one), signs_of(other), "{one}");
+            assert_eq!(shape_of(one), shape_of(other), "{one}");
         }
         for (one, other) in [
             ("SELECT a", "SELECT b"),
@@ -134,21 +138,22 @@ mod tests {
             ("SELECT a.b", "SELECT a . b"),
             ("SELECT a-b", "SELECT a - b"),
             ("SELECT 1", "SELECT '1'"),
+            ("SELECT \"\"", "SELECT \"a\""),
         ] {
-            assert_ne!(signs_of(one), signs_of(other), "{one}");
+            assert_ne!(shape_of(one), shape_of(other), "{one}");
         }
     }
 
     #[test]
-    fn what_is_remembered_names_the_words_of_the_new_text() {
-        let (one, other) =
-            ("SELECT f('a') FROM a.\"b\" WHERE x = 1", "SELECT f('long text') FROM a.\"c d\" WHERE x = 234");
-        for text in [one, other] {
-            let tokens = lexer::tokens(text, Dialect::POSTGRESQL);
-            let words = words(&tokens);
-            let kept = facts(text, &tokens, &words, Dialect::POSTGRESQL).expect("it is understood");
-            let fresh = parsed(text, &tokens, &words, Dialect::POSTGRESQL).expect("it is understood");
-            assert_eq!(kept, fresh);
+    fn what_one_statement_makes_of_its_shape_is_true_of_another() {
+        let read = |text: &str| facts(text, &lexer::tokens(text, Dialect::POSTGRESQL), Dialect::POSTGRESQL);
+        for (one, other) in [
+            ("SELECT f(\"\") FROM t", "SELECT f(\"a\") FROM t"),
+            ("SELECT f('') FROM t", "SELECT f('a') FROM t"),
+            ("SELECT f([]) FROM t", "SELECT f([a]) FROM t"),
+        ] {
+            let first = read(one);
+            assert!(read(other).is_some(), "{other}, behind {one}: {first:?}");
         }
     }
 }

@@ -200,7 +200,7 @@ pub(super) fn facts(
     words: &[Token],
     dialect: Dialect,
 ) -> Result<Option<Arc<tree::Facts>>> {
-    Ok(if guard::parses(text, words)? { memory::facts(text, tokens, words, dialect) } else { None })
+    Ok(if guard::parses(text, words)? { memory::facts(text, tokens, dialect) } else { None })
 }
 
 /// The connections that `text` may address: the distinct first parts of its three-part names of
