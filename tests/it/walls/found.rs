@@ -4,8 +4,9 @@
 use serde_json::json;
 
 use super::server::say;
+use crate::support::cluster::Cluster;
 use crate::support::configuration::Configuration;
-use crate::support::postgres::{TestPostgres, connect};
+use crate::support::postgres::{TestPostgres, connect, newer_programs};
 
 const SETUP: &str = "
 CREATE SCHEMA vault; CREATE TABLE vault.gold (v text); INSERT INTO vault.gold VALUES ('CANARY-GOLD');
@@ -173,4 +174,85 @@ async fn a_function_of_postgis_that_runs_sql_is_refused() {
     }
     let left = "SELECT count(*) FROM pg_class WHERE relname IN ('planted', 'made', 'orders')";
     assert_eq!(admin.query_one(left, &[]).await.unwrap().get::<_, i64>(0), 1);
+}
+
+/// A statement that is admitted, and another one behind it that must not be taken for the same.
+const LOOKALIKES: [(&str, &str); 7] = [
+    (
+        "WITH \"s#0065cret\" AS (SELECT id, note FROM orders) SELECT * FROM U&\"s#0065cret\" UESCAPE '!'",
+        "WITH \"s#0065cret\" AS (SELECT id, note FROM orders) SELECT * FROM U&\"s#0065cret\" UESCAPE '#'",
+    ),
+    (
+        "SELECT 1 AS a, chr FROM (SELECT 1) t, LATERAL (SELECT coalesce(left(note, 0), chr(65)) FROM orders) c(chr) WHERE -2147483648 < 0",
+        "SELECT 1 AS a, chr FROM (SELECT 1) t, LATERAL (SELECT chr(-2147483649)) c(chr) WHERE -2147483648 < 0",
+    ),
+    ("SELECT deep(-2147483648)", "SELECT deep(-2147483649)"),
+    ("SELECT deep(9223372036854775807)", "SELECT deep(9223372036854775808)"),
+    ("SELECT ROW(2)::pair::float(1)", "SELECT ROW(2)::pair::float(53)"),
+    ("SELECT id FROM orders ORDER BY 1", "SELECT hush() ORDER BY 1"),
+    ("SELECT id FROM orders WHERE id = 1", "SELECT canary FROM secret WHERE id = 1"),
+];
+
+#[actix_web::test]
+async fn a_statement_is_not_admitted_by_another_one_s_literals() {
+    let url = TestPostgres::shared().database("lookalikes").await;
+    let admin = connect(&url).await;
+    admin.batch_execute(SETUP).await.unwrap();
+    admin
+        .batch_execute(
+            "CREATE FUNCTION deep(int4) RETURNS text IMMUTABLE LANGUAGE sql AS $$ SELECT 'open' $$;
+             CREATE FUNCTION deep(int8) RETURNS text IMMUTABLE LANGUAGE sql AS $$ SELECT 'CANARY-8' $$;
+             CREATE FUNCTION deep(numeric) RETURNS text IMMUTABLE LANGUAGE sql AS $$ SELECT 'CANARY-N' $$;
+             CREATE FUNCTION public.chr(int8) RETURNS text IMMUTABLE LANGUAGE sql AS $$ SELECT 'CANARY-C' $$;
+             CREATE TYPE pair AS (a int4);
+             CREATE FUNCTION to4(pair) RETURNS float4 IMMUTABLE LANGUAGE sql AS $$ SELECT 4 $$;
+             CREATE FUNCTION to8(pair) RETURNS float8 IMMUTABLE LANGUAGE sql AS $$ SELECT 4711 $$;
+             CREATE CAST (pair AS float4) WITH FUNCTION to4(pair); CREATE CAST (pair AS float8) WITH FUNCTION to8(pair);",
+        )
+        .await
+        .unwrap();
+    let hidden = "access = \"read-write\"\n[connections.hidden]\ntables = [\"secret\"]\n\
+        procedures = [\"hush%\", \"chr\", \"to8\"]\n";
+    let app = Configuration::new().connection("shop", &url, hidden).start().await;
+    for (admitted, other) in LOOKALIKES {
+        for _ in 0..2 {
+            let (_, answer) = app.query(json!({"query": admitted})).await;
+            assert!(!answer.to_string().contains("CANARY-4711"), "{admitted}: {answer}");
+        }
+        let (_, answer) = app.query(json!({"query": other})).await;
+        let words = answer.to_string();
+        let hidden = ["CANARY-4711", "CANARY-C", "4711"];
+        assert!(!hidden.iter().any(|canary| words.contains(canary)), "{other}, behind {admitted}: {words}");
+    }
+    // All of them are of the same name: which one is meant is found out each time.
+    for (number, answer) in [("-2147483648", "open"), ("-2147483649", "CANARY-8"), ("9223372036854775808", "CANARY-N")]
+    {
+        let (_, said) = app.query(json!({"query": format!("SELECT deep({number}) AS it")})).await;
+        assert!(said.to_string().contains(answer), "{number}: {said}");
+    }
+}
+
+/// Where a newer server is at hand.
+#[actix_web::test]
+async fn a_type_that_json_is_returned_as_is_judged() {
+    let Some(programs) = newer_programs() else { return };
+    let server = Cluster::of(&programs);
+    server.obey("start");
+    let url = server.url("postgres", "postgres");
+    let admin = connect(&url).await;
+    admin.batch_execute("CREATE TABLE secret (v text); INSERT INTO secret VALUES ('CANARY')").await.unwrap();
+    let app =
+        Configuration::new().connection("shop", &url, "[connections.hidden]\ntables = [\"secret\"]\n").start().await;
+    for query in [
+        "SELECT table_to_xml(JSON_VALUE(jsonb '\"secret\"', '$' RETURNING regclass), true, false, '')",
+        "SELECT JSON_VALUE(jsonb '\"secret\"', '$' RETURNING regclass)::oid::int8 AS \"CANARY\"",
+        "SELECT (JSON_QUERY(jsonb '{\"v\": \"CANARY\"}', '$' RETURNING secret)).*",
+        "SELECT JSON_VALUE(jsonb '\"postgres\"', '$' RETURNING regrole) AS \"CANARY\"",
+    ] {
+        let (status, answer) = app.query(json!({"query": query})).await;
+        assert!(status >= 400 && !answer.to_string().contains("CANARY"), "{query}: {answer}");
+    }
+    let (status, answer) =
+        app.query(json!({"query": "SELECT JSON_VALUE(jsonb '\"4711\"', '$' RETURNING int) AS it"})).await;
+    assert!(status == 200 && answer.to_string().contains("4711"), "{answer}");
 }

@@ -1,6 +1,6 @@
 //! The shape of a statement, by which what was found about it is remembered for a while: its text with
 //! plain literals taken out. Only a text whose words nobody can read in two ways has a shape of its
-//! own; any other is remembered by all of itself.
+//! own; any other is remembered by all of itself. A literal is left in where the grammar itself looks into it.
 
 use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
 use std::sync::LazyLock;
@@ -47,61 +47,98 @@ impl QueryFingerprint {
     }
 }
 
+/// Words behind which the grammar itself looks into a literal: the character that escapes in names, and a precision
+/// that decides which type is meant.
+const LOOKED_INTO: [&[u8]; 2] = [b"UESCAPE", b"FLOAT"];
+/// Words behind which a number may be the place of a column.
+const PLACES: [&[u8]; 3] = [b"DISTINCT", b"GROUP", b"ORDER"];
+/// Words behind which it is a value even then.
+const VALUES: [&[u8]; 5] = [b"AND", b"BETWEEN", b"LIMIT", b"OFFSET", b"OR"];
+
+/// What stands in front, but for white space.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// A sign or a word behind which a number is a value.
+    Value,
+    Other,
+}
+
 /// The text with a mark for each plain literal; `None` where comments, escapes or other quotes leave
-/// room for two readings of where one ends.
+/// room for two readings of where one ends, and where the grammar looks into literals.
 fn masked(text: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
-    let mut at = 0;
+    let (mut at, mut names_places, mut in_front) = (0, false, Before::Other);
     while let Some(&byte) = text.get(at) {
         let next = text.get(at + 1).copied();
         let before = at.checked_sub(1).and_then(|before| text.get(before)).copied();
         let continues = before.is_some_and(|before| is_name(before) || before == b'$');
+        let mut now = Before::Other;
+        let start = at;
         match byte {
             b'\\' | b'\0' => return None,
             b'-' if next == Some(b'-') => return None,
             b'/' if next == Some(b'*') => return None,
             // `$1` is a parameter; anything else a quote.
             b'$' if !next.is_some_and(|next| next.is_ascii_digit()) || continues => return None,
-            b'"' => {
-                let end = closing(text, at, b'"')?;
-                out.extend_from_slice(text.get(at..end)?);
-                at = end;
-                continue;
-            }
+            // U&"…"
+            b'"' if before == Some(b'&') => return None,
+            b'"' => at = closing(text, at, b'"')?,
             b'\'' => {
-                let end = closing(text, at, b'\'')?;
+                at = closing(text, at, b'\'')?;
                 // With a letter in front it is of a kind of its own: E'', B'', U&''.
                 if continues || before == Some(b'&') {
                     return None;
                 }
                 out.extend_from_slice(b"'?'");
-                at = end;
+                in_front = now;
                 continue;
             }
             b'0'..=b'9' if !continues && before != Some(b'.') => {
-                let end = text.iter().skip(at).position(|byte| !byte.is_ascii_digit()).map_or(text.len(), |n| at + n);
-                let after = text.get(end).copied();
-                let digits = text.get(at..end)?;
-                if after.is_some_and(|after| is_name(after) || after == b'.') {
-                    out.extend_from_slice(digits);
-                } else {
-                    // The width decides the type, and so which functions are meant.
-                    let value = std::str::from_utf8(digits).ok()?;
-                    out.extend_from_slice(match () {
-                        () if value.parse::<i32>().is_ok() => b"?4",
-                        () if value.parse::<i64>().is_ok() => b"?8",
-                        () => b"?n",
-                    });
+                at = text.iter().skip(at).position(|byte| !byte.is_ascii_digit()).map_or(text.len(), |n| at + n);
+                let is_whole = !text.get(at).is_some_and(|after| is_name(*after) || *after == b'.');
+                let is_value = is_whole && (!names_places || in_front == Before::Value);
+                if let Some(width) = width(text.get(start..at)?).filter(|_| is_value) {
+                    out.extend_from_slice(width);
+                    in_front = now;
+                    continue;
                 }
-                at = end;
-                continue;
             }
-            _ => {}
+            byte if is_name(byte) && !continues => {
+                at = text.iter().skip(at).position(|byte| !is_name(*byte)).map_or(text.len(), |n| at + n);
+                let word = text.get(start..at)?;
+                let is = |words: &[&[u8]]| words.iter().any(|known| word.eq_ignore_ascii_case(known));
+                if is(&LOOKED_INTO) {
+                    return None;
+                }
+                names_places |= is(&PLACES);
+                now = if is(&VALUES) { Before::Value } else { Before::Other };
+            }
+            byte => {
+                at += 1;
+                if b"=<>+-*/%!~|^".contains(&byte) {
+                    now = Before::Value;
+                } else if byte.is_ascii_whitespace() {
+                    now = in_front;
+                }
+            }
         }
-        out.push(byte);
-        at += 1;
+        in_front = now;
+        out.extend_from_slice(text.get(start..at)?);
     }
     Some(out)
+}
+
+/// What stands for a whole number: its width decides the type, and so which functions are meant. `None` at the edges,
+/// where a sign in front decides the width.
+fn width(digits: &[u8]) -> Option<&'static [u8]> {
+    const FOUR: u128 = i32::MAX as u128;
+    const EIGHT: u128 = i64::MAX as u128;
+    match std::str::from_utf8(digits).ok()?.parse::<u128>() {
+        Ok(0..=FOUR) => Some(b"?4"),
+        Ok(value) if value == FOUR + 1 || value == EIGHT + 1 => None,
+        Ok(0..=EIGHT) => Some(b"?8"),
+        _ => Some(b"?n"),
+    }
 }
 
 fn is_name(byte: u8) -> bool {
@@ -138,6 +175,21 @@ mod tests {
             ("SELECT 3000000000, 99999999999999999999", Some("SELECT ?8, ?n")),
             ("SELECT 1.5, 1e3, 0x1F, 1_000, a1, \"x 1\"", Some("SELECT 1.5, 1e3, 0x1F, 1_000, a1, \"x 1\"")),
             ("SELECT \"a'b\", 'x'", Some("SELECT \"a'b\", '?'")),
+            // The server finds the width behind the sign.
+            ("SELECT -2147483647, -2147483648, -2147483649", Some("SELECT -?4, -2147483648, -?8")),
+            ("SELECT 9223372036854775807, 9223372036854775808", Some("SELECT ?8, 9223372036854775808")),
+            // Places of columns, whose types decide.
+            ("SELECT 1 FROM t WHERE a = 2 ORDER BY 3, 4", Some("SELECT ?4 FROM t WHERE a = ?4 ORDER BY 3, 4")),
+            (
+                "SELECT a FROM t group by 1 having a > 2 limit 3",
+                Some("SELECT a FROM t group by 1 having a > ?4 limit ?4"),
+            ),
+            ("SELECT DISTINCT ON (1) a", Some("SELECT DISTINCT ON (1) a")),
+            ("SELECT x::float(1)", None),
+            ("SELECT x::Float  (53)", None),
+            ("SELECT * FROM U&\"a#0061\" UESCAPE '#'", None),
+            ("SELECT * FROM a UESCAPE '#'", None),
+            ("SELECT U&\"a\"", None),
             ("SELECT 'a' -- b", None),
             ("SELECT 1 /* 2 */", None),
             ("SELECT E'a'", None),
