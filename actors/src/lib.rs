@@ -81,7 +81,7 @@ pub mod source {
         //! The driver for PostgreSQL, for the store of identities and for tests of its walls.
 
         pub use portico_sources::postgres::{
-            Address, DRIVER, Files, functions_listed, functions_query, is_function_listed,
+            Address, DRIVER, Files, functions_listed, functions_query, is_function_listed, is_label_known,
         };
     }
 

@@ -2,13 +2,14 @@
 //! or volatile is listed, what is listed is there, and a signature is the same wherever an
 //! extension lives and whatever the search path is.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use portico_actors::source::postgres::{functions_listed, functions_query, is_function_listed};
+use portico_actors::source::postgres::{functions_listed, functions_query, is_function_listed, is_label_known};
 use tokio_postgres::Client;
 
 use crate::support::cluster::Cluster;
-use crate::support::postgres::{TestPostgres, connect, newer_programs};
+use crate::support::postgres::{TestPostgres, connect, newer_programs, programs};
 
 /// The major versions of the server that certainly have a function with this mark, if they have its extension:
 /// `16-`, `14-16`, `?` where that depends on the extension's version, nothing where all have it.
@@ -120,6 +121,24 @@ async fn every_function_of_a_newer_server_is_listed() {
     compare(&client).await;
     extend(&client).await;
     compare(&client).await;
+}
+
+/// The labels of numbers in what a server writes of a statement (`outfuncs.c`), as its program holds them.
+fn labels(program: &[u8]) -> BTreeSet<String> {
+    let texts = program.split(|octet| *octet == 0).filter_map(|text| text.strip_prefix(b" :")?.strip_suffix(b" %u"));
+    let texts = texts.filter_map(|text| std::str::from_utf8(text).ok()).map(|label| format!(":{label}"));
+    texts.filter(|label| !label.contains(' ')).collect()
+}
+
+#[test]
+fn every_number_that_a_server_writes_of_a_statement_is_judged_or_known_to_say_nothing() {
+    for programs in [Some(programs()), newer_programs()].into_iter().flatten() {
+        let found = labels(&std::fs::read(programs.join("postgres")).unwrap());
+        assert!(found.len() > 100 && found.contains(":relid"), "{}: {found:?}", programs.display());
+        let unknown: Vec<&String> = found.iter().filter(|label| !is_label_known(label)).collect();
+        assert!(unknown.is_empty(), "{}: {unknown:?}", programs.display());
+    }
+    assert!(!is_label_known(":brandNewId"));
 }
 
 /// A caller may have types, functions and operators of its own stand before those of the catalogue.

@@ -19,3 +19,4 @@ pub(crate) mod walls;
 pub use self::address::{Address, Files};
 pub use self::driver::DRIVER;
 pub use self::walls::functions::{functions_listed, functions_query, is_function_listed};
+pub use self::walls::tree::is_label_known;

@@ -112,7 +112,7 @@ impl Function {
             return refused("tells what was prepared for others");
         }
         match self.effect() {
-            Some(Effect::Plain) => None,
+            Some(Effect::Plain | Effect::Chance) => None,
             Some(Effect::Acts) => refused("acts beside its result, or runs a text as SQL"),
             Some(Effect::Tells) if guard.hides => refused("tells of the catalogue"),
             Some(Effect::Tells | Effect::Relation | Effect::Sequence) => None,

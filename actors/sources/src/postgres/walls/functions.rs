@@ -18,6 +18,9 @@ use std::sync::LazyLock;
 pub(crate) enum Effect {
     /// Neither acts nor tells: admitted everywhere.
     Plain,
+    /// As those, but what it gives is drawn from the session's own generator: whoever has seen some of it knows what
+    /// the next caller gets, unless that begins anew. Admitted everywhere, and never without its cleaning.
+    Chance,
     /// Tells of the catalogue, of relations, roles, files, sessions or settings by name, number or
     /// text: refused where something is hidden; harmless on a read-only connection.
     Tells,
@@ -149,6 +152,7 @@ fn lines() -> impl Iterator<Item = Result<Line, &'static str>> {
 fn effect_of(word: &str) -> Option<Effect> {
     match word {
         "plain" => Some(Effect::Plain),
+        "chance" => Some(Effect::Chance),
         "tells" => Some(Effect::Tells),
         "relation" => Some(Effect::Relation),
         "sequence" => Some(Effect::Sequence),
@@ -177,7 +181,11 @@ mod tests {
             );
             if arguments == "*)" {
                 assert!(!line.extension.is_empty(), "{}: a new function of pg_catalog is looked at", line.signature);
-                assert_ne!(line.effect, Effect::Plain, "{}: not known what it will stand for", line.signature);
+                assert!(
+                    !matches!(line.effect, Effect::Plain | Effect::Chance),
+                    "{}: not known what it will stand for",
+                    line.signature
+                );
             }
             assert!(line.versions != "?" || !line.extension.is_empty(), "{}: which servers?", line.signature);
         }
@@ -213,7 +221,7 @@ mod tests {
     /// What a wall must know whatever else changes.
     #[test]
     fn the_well_known_ones_are_what_they_are() {
-        use Effect::{Acts, Plain, Relation, Sequence, Tells};
+        use Effect::{Acts, Chance, Plain, Relation, Sequence, Tells};
         let built_in = [
             (Plain, "now() clock_timestamp() random() gen_random_uuid() version() current_database() pg_backend_pid()"),
             (Plain, "to_char(timestamptz,text) date_trunc(text,timestamptz) date_lt_timestamptz(date,timestamptz)"),
@@ -266,7 +274,7 @@ mod tests {
         let of_extensions = [
             ("pgcrypto", "gen_salt(text)", Plain),
             ("unaccent", "unaccent(text)", Plain),
-            ("tablefunc", "normal_rand(int4,float8,float8)", Plain),
+            ("tablefunc", "normal_rand(int4,float8,float8)", Chance),
             ("tablefunc", "crosstab(text,text)", Acts),
             ("tablefunc", "connectby(text,text,text,text,int4)", Acts),
             ("dblink", "dblink_exec(text,text)", Acts),

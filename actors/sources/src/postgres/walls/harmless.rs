@@ -15,16 +15,37 @@ use crate::postgres::walls::tree::Uses;
 use portico_core::error::Result;
 
 /// Whether all of these relations, with what inherits from them, are tables or materialized views of this
-/// server without row security; and whether of these types none is somebody's own but for enumerations.
+/// server without row security; whether of these types none is somebody's own, but for enumerations that no
+/// function casts (`to_json` looks for one); and whether nothing of somebody's own runs while these relations are
+/// planned and read: in an index, a constraint, a key of partitions, statistics or a generated column. Operator classes
+/// of extensions are C.
 const PLAIN: &str = "\
 WITH RECURSIVE reads (oid) AS (
     SELECT o FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS o
     UNION SELECT i.inhrelid FROM reads r JOIN pg_catalog.pg_inherits i ON i.inhparent = r.oid
+), parts (class, oid) AS (
+    SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid, oid FROM reads
+    UNION ALL SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, i.indexrelid
+        FROM reads r JOIN pg_catalog.pg_index i ON i.indrelid = r.oid
+    UNION ALL SELECT 'pg_catalog.pg_constraint'::pg_catalog.regclass, c.oid
+        FROM reads r JOIN pg_catalog.pg_constraint c ON c.conrelid = r.oid
+    UNION ALL SELECT 'pg_catalog.pg_statistic_ext'::pg_catalog.regclass, s.oid
+        FROM reads r JOIN pg_catalog.pg_statistic_ext s ON s.stxrelid = r.oid
+    UNION ALL SELECT 'pg_catalog.pg_attrdef'::pg_catalog.regclass, d.oid
+        FROM reads r JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attgenerated <> ''
+        JOIN pg_catalog.pg_attrdef d ON d.adrelid = r.oid AND d.adnum = a.attnum
 )
 SELECT NOT EXISTS (SELECT FROM reads r LEFT JOIN pg_catalog.pg_class c ON c.oid = r.oid
         WHERE c.oid IS NULL OR c.relkind NOT IN ('r', 'p', 'm') OR c.relrowsecurity OR c.relpersistence = 't'),
     NOT EXISTS (SELECT FROM pg_catalog.unnest($2::pg_catalog.oid[]) AS o LEFT JOIN pg_catalog.pg_type t ON t.oid = o
-        WHERE o >= 16384 AND t.typtype IS DISTINCT FROM 'e')";
+        WHERE o >= 16384 AND (t.typtype IS DISTINCT FROM 'e'
+            OR EXISTS (SELECT FROM pg_catalog.pg_cast c WHERE c.castsource = o AND c.castfunc <> 0))),
+    NOT EXISTS (SELECT FROM parts p JOIN pg_catalog.pg_depend d ON d.classid = p.class AND d.objid = p.oid
+        WHERE d.refobjid >= 16384 AND (d.refclassid IN ('pg_catalog.pg_proc'::pg_catalog.regclass,
+                'pg_catalog.pg_operator'::pg_catalog.regclass)
+            OR d.refclassid = 'pg_catalog.pg_opclass'::pg_catalog.regclass AND NOT EXISTS (
+                SELECT FROM pg_catalog.pg_depend e WHERE e.classid = d.refclassid AND e.objid = d.refobjid
+                    AND e.deptype = 'e')))";
 
 /// Types whose literals mean the same each time. Those of dates and times do not (`'today'`), nor do those that
 /// can be renamed.
@@ -57,10 +78,10 @@ pub(crate) async fn is_plain(client: &Client, uses: &Uses, guard: Policy) -> Res
         return Ok(false);
     }
     let relations: Vec<Oid> = uses.relations.iter().copied().collect();
-    let types: Vec<Oid> = uses.types.iter().chain(&uses.casts).copied().collect();
+    let types: Vec<Oid> = uses.types.iter().chain(&uses.casts).chain(&uses.columns).copied().collect();
     let plain = ask(client, PLAIN, &[(&relations, Type::OID_ARRAY), (&types, Type::OID_ARRAY)]).await?;
     Ok(match plain.first() {
-        Some(row) => get(row, 0)? && get(row, 1)?,
+        Some(row) => get(row, 0)? && get(row, 1)? && get(row, 2)?,
         None => false,
     })
 }

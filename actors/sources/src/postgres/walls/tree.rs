@@ -43,6 +43,43 @@ pub(crate) struct Uses {
 /// The kinds of node that are known. Another one is of a later server, and not understood here.
 const NODES: &str = include_str!("nodes.txt");
 
+/// The labels of numbers by which a statement is judged ([`Uses::take`]).
+const JUDGED: [&str; 26] = [
+    ":aggfnoid",
+    ":aggsortop",
+    ":array_typeid",
+    ":consttype",
+    ":cycle_mark_neop",
+    ":element_typeid",
+    ":endInRangeFunc",
+    ":eqop",
+    ":funcid",
+    ":funcresulttype",
+    ":opfuncid",
+    ":opno",
+    ":paramtype",
+    ":refcontainertype",
+    ":refelemtype",
+    ":refrestype",
+    ":relid",
+    ":resulttype",
+    ":row_typeid",
+    ":sortop",
+    ":startInRangeFunc",
+    ":tsmhandler",
+    ":typeId",
+    ":typid",
+    ":vartype",
+    ":winfnoid",
+];
+/// The others that servers write, and why nothing is judged by them.
+const PASSED_OVER: &str = include_str!("labels.txt");
+
+/// For the test that looks into a server's program: whether numbers of this label are judged, or known to say nothing.
+pub fn is_label_known(label: &str) -> bool {
+    JUDGED.contains(&label) || PASSED_OVER.lines().any(|known| known == label)
+}
+
 /// `current_setting(text)` and `current_setting(text, boolean)`, by their fixed numbers.
 const CURRENT_SETTING: [Oid; 2] = [2077, 3294];
 
@@ -120,7 +157,9 @@ impl Uses {
                 ":opfuncid" | ":aggfnoid" | ":winfnoid" | ":tsmhandler" | ":startInRangeFunc" | ":endInRangeFunc",
                 Some(oid),
             ) => keep(&mut self.functions, oid),
-            (":opno" | ":cycle_mark_neop", Some(oid)) => keep(&mut self.operators, oid),
+            (":opno" | ":cycle_mark_neop" | ":eqop" | ":sortop" | ":aggsortop", Some(oid)) => {
+                keep(&mut self.operators, oid);
+            }
             (":opnos", _) => self.operators.extend(oids(following)?),
             (":consttype", Some(oid)) => {
                 keep(&mut self.literals, oid);
@@ -134,7 +173,8 @@ impl Uses {
                 keep(&mut self.columns, oid);
             }
             (
-                ":resulttype" | ":paramtype" | ":row_typeid" | ":array_typeid" | ":element_typeid" | ":typeId",
+                ":resulttype" | ":paramtype" | ":row_typeid" | ":array_typeid" | ":element_typeid" | ":typeId"
+                | ":typid",
                 Some(oid),
             ) => {
                 keep(&mut self.types, oid);
@@ -296,6 +336,23 @@ impl<'a> Iterator for Words<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_judged_by_their_labels() {
+        let takes = |label: &str| {
+            let mut uses = Uses::default();
+            uses.take(label, &[Word::Plain("70000")], false).unwrap();
+            [&uses.relations, &uses.functions, &uses.operators, &uses.types, &uses.casts, &uses.columns]
+                .iter()
+                .any(|oids| oids.contains(&70_000))
+        };
+        for label in JUDGED {
+            assert!(takes(label), "{label}");
+        }
+        for label in PASSED_OVER.lines().filter(|line| line.starts_with(':')) {
+            assert!(!takes(label) && !JUDGED.contains(&label), "{label}");
+        }
+    }
 
     const SELECT: &str = "(({QUERY :commandType 1 :querySource 0 :hasForUpdate false :hasModifyingCTE false :rtable \
         ({RANGETBLENTRY :alias {ALIAS :aliasname :relid :colnames (\"a\\ :funcid\\ 7\" \"\\{x\")} :rtekind 0 :relid 16385 \
