@@ -23,7 +23,13 @@ CREATE TABLE parent (id int4); CREATE TABLE child () INHERITS (parent); ALTER TA
 CREATE DOMAIN positive AS int4 CHECK (value > 0);
 CREATE TYPE mood AS ENUM ('happy', 'sad');
 CREATE TABLE people (name text, mood mood); INSERT INTO people VALUES ('ann', 'happy');
-CREATE FUNCTION own(int4) RETURNS int4 IMMUTABLE LANGUAGE sql AS 'SELECT $1';";
+CREATE FUNCTION own(int4) RETURNS int4 IMMUTABLE LANGUAGE sql AS 'SELECT $1';
+CREATE TABLE prices (id int4, v int4); CREATE INDEX ON prices (id) WHERE own(1) = 1;
+CREATE TABLE checked (id int4 CHECK (own(id) > 0));
+CREATE TABLE ranged (id int4) PARTITION BY RANGE (own(id));
+CREATE TABLE counted (id int4, v int4); CREATE STATISTICS counted_own ON own(id), v FROM counted;
+CREATE TYPE level AS ENUM ('low'); CREATE FUNCTION as_json(level) RETURNS json LANGUAGE sql AS $$ SELECT '1'::json $$;
+CREATE CAST (level AS json) WITH FUNCTION as_json(level); CREATE TABLE levels (level level);";
 
 /// Forwards to a server, and keeps what the first session says to it.
 struct Listener {
@@ -198,6 +204,16 @@ async fn whatever_may_leave_something_behind_has_its_transaction() {
         "SELECT 1::positive",
         "SELECT pg_catalog.pg_table_size('item')",
         "SELECT pg_catalog.current_setting('work_mem')",
+        // What is planned or cast runs functions that stand nowhere in the statement.
+        "SELECT id FROM prices",
+        "SELECT id FROM checked",
+        "SELECT id FROM ranged",
+        "SELECT id FROM counted",
+        "SELECT to_json(level) FROM levels",
+        "SELECT row_to_json(item)::text FROM item WHERE id = 1",
+        // Who has seen some of these would know the next caller's.
+        "SELECT random() >= 0",
+        "SELECT id FROM item TABLESAMPLE BERNOULLI (100) WHERE random() >= 0 AND id = 1",
     ];
     for statement in statements {
         for _ in 0..4 {
@@ -206,6 +222,54 @@ async fn whatever_may_leave_something_behind_has_its_transaction() {
             assert!(queries.contains("BEGIN READ ONLY") && queries.contains("ROLLBACK"), "{statement}: {queries}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_session_that_could_write_by_itself_is_closed() {
+    let heard = Overheard::open().await;
+    let text = "SELECT name FROM item WHERE id = 7";
+    heard.reads_with(|_| text.to_owned(), &[], "BES").await;
+    let change = "SELECT set_config('default_transaction_read_only', 'off', false)";
+    let changed = read_as(&heard.subject, change, Access::ReadWrite).await;
+    assert!(changed.is_err_and(|error| error.message.contains("default_transaction_read_only")));
+    assert_eq!(heard.read(text, &[]).await.unwrap().rows, [["\"n7\""]], "another session answers");
+}
+
+#[tokio::test]
+async fn what_ran_without_a_transaction_leaves_no_lock_in_a_session_that_nobody_uses() {
+    let heard = Overheard::open().await;
+    let text = "SELECT id FROM item WHERE id = 1";
+    heard.reads_with(|_| text.to_owned(), &[], "BES").await;
+    // Somebody makes something else of the table meanwhile.
+    heard
+        .admin
+        .batch_execute(
+            "CREATE FUNCTION hold() RETURNS int4 LANGUAGE sql AS 'SELECT 1 FROM pg_advisory_lock(4711)';
+             ALTER TABLE item RENAME TO items_of_old; CREATE VIEW item AS SELECT hold() AS id, 'n1' AS name",
+        )
+        .await
+        .unwrap();
+    heard.read(text, &[]).await.unwrap();
+    within("the lock is given back", async {
+        let held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
+        while heard.admin.query_one(held, &[]).await.unwrap().get::<_, i64>(0) > 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_value_that_cannot_be_bound_keeps_the_session() {
+    let heard = Overheard::open().await;
+    let text = "SELECT name FROM item WHERE convert_to(name, 'UTF8') = @octets";
+    heard.reads_with(|_| text.to_owned(), &[("octets", "\"bjc=\"")], "BES").await;
+    for _ in 0..3 {
+        let error = heard.read(text, &[("octets", "\"***\"")]).await.unwrap_err();
+        assert_eq!(error.kind, Kind::Invalid, "{error:?}");
+    }
+    assert_eq!(heard.subject.source.pool().map(|pool| (pool.open, pool.idle)), Some((1, 1)));
+    heard.reads_with(|_| text.to_owned(), &[("octets", "\"bjc=\"")], "BES").await;
 }
 
 #[tokio::test]

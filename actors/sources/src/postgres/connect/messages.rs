@@ -2,6 +2,7 @@
 //! them: none is larger than we can hold, and the settings that texts are read by stay as they are.
 //! What has to be refused is told as an error of the server's own, in its place among the answers.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use portico_core::budget::FREE;
@@ -28,23 +29,42 @@ const LIMIT: &str = "54000";
 const PINNED_PARAMETER: &str = "55P02";
 
 /// The settings that statements and values are read by, here and at the server, and what they stay at.
-const PINNED: [(&str, &[&str]); 2] =
-    [("client_encoding", &["UTF8", "UTF-8", "UNICODE"]), ("standard_conforming_strings", &["on"])];
+const PINNED: [(&str, &[&str]); 3] = [
+    ("client_encoding", &["UTF8", "UTF-8", "UNICODE"]),
+    ("standard_conforming_strings", &["on"]),
+    (READ_ONLY, &["on"]),
+];
+/// It keeps what has no transaction around it from writing. Servers report it from version 14 on. Behind a pooler
+/// nothing goes without a transaction, and the setting is not ours.
+const READ_ONLY: &str = "default_transaction_read_only";
 
 /// When the pinned settings have to be as they were set: not before this is, and behind a pooler within transactions
 /// alone, each of which begins by setting them.
 #[derive(Default)]
-pub(crate) struct Pin(OnceLock<bool>);
+pub(crate) struct Pin {
+    pooled: OnceLock<bool>,
+    reports_read_only: AtomicBool,
+}
 
 impl Pin {
     /// From now on.
     pub(crate) fn set(&self, pooled: bool) {
         // Each time it is the same.
-        let _ = self.0.set(pooled);
+        let _ = self.pooled.set(pooled);
     }
 
     fn holds(&self, status: Option<u8>) -> bool {
-        self.0.get().is_some_and(|pooled| !pooled || status == Some(b'T'))
+        self.pooled.get().is_some_and(|pooled| !pooled || status == Some(b'T'))
+    }
+
+    /// Whether `name` is one that has to stay as it is in this session.
+    fn pins(&self, name: &str) -> bool {
+        name != READ_ONLY || self.pooled.get() == Some(&false)
+    }
+
+    /// Whether the server tells when the session may write by itself.
+    pub(crate) fn reports_read_only(&self) -> bool {
+        self.reports_read_only.load(Ordering::Acquire)
     }
 }
 
@@ -203,7 +223,7 @@ impl Messages {
         if tag == Some(&b'Z') {
             if self.pin.holds(body.first().copied())
                 && let Some(((name, allowed), wrong)) =
-                    PINNED.iter().zip(&self.wrong).find(|(_, wrong)| wrong.is_some())
+                    PINNED.iter().zip(&self.wrong).find(|((name, _), wrong)| wrong.is_some() && self.pin.pins(name))
             {
                 let (wrong, pinned) = (wrong.as_deref().unwrap_or_default(), allowed[0]);
                 let message = format!("{name} was changed to {wrong}, and stays {pinned} here: its session was closed");
@@ -214,6 +234,9 @@ impl Messages {
             if let (Some(name), Some(value)) = (texts.next(), texts.next())
                 && let Some(number) = PINNED.iter().position(|(pinned, _)| *pinned == name)
             {
+                if name == READ_ONLY {
+                    self.pin.reports_read_only.store(true, Ordering::Release);
+                }
                 let right = PINNED[number].1.iter().any(|allowed| value.eq_ignore_ascii_case(allowed));
                 self.wrong[number] = (!right).then(|| value.chars().take(64).collect());
             }

@@ -35,6 +35,11 @@ impl Wire {
         self.pin.set(self.pooled);
     }
 
+    /// Whether it is closed as soon as it could write by itself.
+    pub(crate) fn stays_read_only(&self) -> bool {
+        !self.pooled && self.pin.reports_read_only()
+    }
+
     /// What its large rows were lent.
     pub(crate) fn lent(&self) -> &Lent {
         &self.lent

@@ -25,6 +25,8 @@ use tokio_postgres::types::Type;
 pub(crate) struct Autocommit {
     /// What is said in front of it.
     pub(crate) opening: Option<String>,
+    /// The time limit that the session has once that is said.
+    pub(crate) milliseconds: Option<i32>,
     /// What the session has prepared of it.
     pub(crate) statement: Option<Statement>,
     pub(crate) bound: Vec<BoundValue>,
@@ -48,8 +50,7 @@ impl Autocommit {
             if !execution.arguments().is_empty() {
                 return Ok(None);
             }
-            let opening = session.autocommits(milliseconds);
-            let mut plain = Self { opening, statement: None, bound: Vec::new() };
+            let mut plain = Self::begun(session, milliseconds, None, Vec::new());
             if let Some(fingerprint) = fingerprint.filter(|fingerprint| session.recent_texts().came_before(fingerprint))
             {
                 plain.statement = context.bound(plain.prepare(session, execution, fingerprint)).await?;
@@ -61,8 +62,13 @@ impl Autocommit {
         if !given.iter().zip(statement.params()).all(takes) {
             return Ok(None);
         }
-        let bound = values::bound(given, &statement, None)?;
-        Ok(Some(Self { opening: session.autocommits(milliseconds), statement: Some(statement), bound }))
+        // Nothing was said yet, and nothing is wrong with the session.
+        let bound = values::bound(given, &statement, None).inspect_err(|_| session.settle())?;
+        Ok(Some(Self::begun(session, milliseconds, Some(statement), bound)))
+    }
+
+    fn begun(session: &Session, milliseconds: i32, statement: Option<Statement>, bound: Vec<BoundValue>) -> Self {
+        Self { opening: session.autocommits(milliseconds), milliseconds: Some(milliseconds), statement, bound }
     }
 
     /// Prepares the statement and keeps it; what is wrong with it is told when it runs.
@@ -72,15 +78,11 @@ impl Autocommit {
         execution: &Execution,
         fingerprint: QueryFingerprint,
     ) -> Option<Statement> {
-        let opening = self.opening.take();
-        let opened = async {
-            match &opening {
-                Some(opening) => session.batch_execute(opening).await,
-                None => Ok(()),
-            }
-        };
+        let opened = open(session, self.opening.as_deref(), self.milliseconds);
         let (opened, made) = join(opened, session.prepare_typed(&execution.text, &[])).await;
+        // Else it is said again.
         opened.ok()?;
+        self.opening = None;
         let statement = made.ok()?;
         keep(session, execution, fingerprint, &statement).then_some(statement)
     }
@@ -89,6 +91,20 @@ impl Autocommit {
     pub(crate) fn columns(&self) -> Option<Vec<ColumnDescription>> {
         self.statement.as_ref().map(|statement| descriptions(statement.columns()))
     }
+}
+
+/// Says `opening`, behind which the session has a time limit of so many `milliseconds`.
+pub(crate) async fn open(
+    session: &Session,
+    opening: Option<&str>,
+    milliseconds: Option<i32>,
+) -> Result<(), tokio_postgres::Error> {
+    let Some(opening) = opening else { return Ok(()) };
+    session.batch_execute(opening).await?;
+    if let Some(milliseconds) = milliseconds {
+        session.has_time_limit(milliseconds);
+    }
+    Ok(())
 }
 
 /// Nothing is said behind it.

@@ -124,8 +124,9 @@ async fn direct(
     let known = autocommit.as_ref().and_then(Autocommit::columns);
     let (is_kept, autocommits) = (known.is_some(), autocommit.is_some());
     let opening = {
-        let Autocommit { opening, statement, bound } = autocommit.unwrap_or_else(|| Autocommit {
+        let Autocommit { opening, milliseconds, statement, bound } = autocommit.unwrap_or_else(|| Autocommit {
             opening: Some(beginning(mode, context, session.pooled)),
+            milliseconds: None,
             statement: None,
             bound: Vec::new(),
         });
@@ -142,12 +143,7 @@ async fn direct(
                 None => session.query_typed_raw(&text, values).right_future(),
             };
             let role = identity::assume(&session, &by, mode);
-            let opened = async {
-                match &opening {
-                    Some(opening) => session.batch_execute(opening).await,
-                    None => Ok(()),
-                }
-            };
+            let opened = autocommit::open(&session, opening.as_deref(), milliseconds);
             let (opened, role, path, rows) = join4(opened, role, path, rows).await;
             opened.and(role).and(path).and(rows).map(running::rows)
         }

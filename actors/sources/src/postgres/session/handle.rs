@@ -45,8 +45,6 @@ pub(crate) struct Session {
     sessions: Arc<PoolState>,
     runtime: Handle,
     settled: AtomicBool,
-    /// Whether a statement ran on it behind which it was not cleaned.
-    uncleaned: AtomicBool,
 }
 
 impl Session {
@@ -70,7 +68,6 @@ impl Session {
             sessions,
             runtime,
             settled: AtomicBool::default(),
-            uncleaned: AtomicBool::default(),
         }
     }
 
@@ -92,15 +89,24 @@ impl Session {
     /// Whether a statement that leaves nothing behind may run on it without a transaction around it, and
     /// without its being cleaned behind that.
     pub(crate) fn may_autocommit(&self) -> bool {
-        !self.pooled && !self.is_login() && self.object().cleaned.elapsed() < CLEANED
+        let object = self.object();
+        object.wire.stays_read_only() && !self.is_login() && object.cleaned.elapsed() < CLEANED
     }
 
     /// What has to be said in front of a statement that may take so many milliseconds and has no transaction
-    /// around it.
+    /// around it. Once that is done, [`Session::has_time_limit`] is to be told.
     pub(crate) fn autocommits(&self, milliseconds: i32) -> Option<String> {
-        self.uncleaned.store(true, Ordering::Release);
-        let before = self.object().time_limit.swap(milliseconds, Ordering::AcqRel);
+        self.object().bare.store(true, Ordering::Release);
+        let before = self.object().time_limit.swap(0, Ordering::AcqRel);
+        if before == milliseconds {
+            self.has_time_limit(milliseconds);
+        }
         (before != milliseconds).then(|| format!("SET statement_timeout = {milliseconds}"))
+    }
+
+    /// The session itself has this time limit now.
+    pub(crate) fn has_time_limit(&self, milliseconds: i32) {
+        self.object().time_limit.store(milliseconds, Ordering::Release);
     }
 
     /// The statements that it keeps prepared.
@@ -140,8 +146,19 @@ impl Session {
 
     /// Ends a reader's transaction; whether the session is as good as new.
     pub(crate) async fn after_reading(&self) -> bool {
+        let object = self.object();
+        if object.bare.load(Ordering::Acquire) && object.cleaned.elapsed() >= CLEANED {
+            return self.clean_whole().await;
+        }
         let text = if self.pooled { pooled::AFTER_ROLLBACK } else { AFTER_READING };
         self.simple_query(&reseeding(text)).await.is_ok_and(|answer| holds_no_row_of_ours(&answer))
+    }
+
+    /// Undoes also what a statement without a transaction may have left behind, where somebody's definition has made
+    /// something else of it; whether the session is as good as new.
+    pub(crate) async fn clean_whole(&self) -> bool {
+        self.object().bare.store(false, Ordering::Release);
+        self.batch_execute("ROLLBACK").await.is_ok() && self.after_writing().await
     }
 
     /// Undoes what a writer may have left behind; whether the session is as good as new.
@@ -183,7 +200,7 @@ impl Drop for Session {
         self.sessions.forget_running(self.number);
         self.messages.set(None);
         let (Some(mut object), Some(slot)) = (self.object.take(), self.slot.take()) else { return };
-        if !self.uncleaned.load(Ordering::Acquire) {
+        if !object.bare.load(Ordering::Acquire) {
             object.cleaned = Instant::now();
         }
         object.wire.lent().clear();

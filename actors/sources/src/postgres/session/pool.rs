@@ -1,12 +1,12 @@
 //! The sessions of one connection: so many at once, each of the connection's own user or, where
 //! callers sign in as roles of their own, of a role's. What a session is told is in `session/setup.rs`.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::postgres::bind::parameter_types::ParameterTypeCache;
@@ -17,9 +17,13 @@ use crate::postgres::session::context::CallContext;
 use crate::postgres::session::custom_types::CustomTypes;
 use crate::postgres::session::handle::Session;
 use crate::postgres::session::kept::RecentTexts;
-use crate::postgres::session::pool_state::PoolState;
+use crate::postgres::session::pool_state::{PoolState, PooledSession};
 use crate::postgres::session::setup::CANCEL_TIMEOUT;
+use portico_core::call::Notices;
 use portico_core::error::{Error, Kind, Result};
+
+/// How long a session rests before it is cleaned by itself.
+const RESTED: Duration = Duration::from_secs(1);
 
 /// The sessions of one connection. Those that nobody uses are kept for the next call of the same
 /// role; where there is no room for another, the one that was idle longest makes way.
@@ -43,6 +47,7 @@ impl SessionPool {
             roles: Mutex::default(),
             running: Mutex::default(),
             next: AtomicU64::new(0),
+            tidied: AtomicBool::default(),
         }))
     }
 
@@ -73,9 +78,10 @@ impl SessionPool {
             None => shared.connect(role).await?,
         };
         pooled.out = Instant::now();
-        let number = shared.next.fetch_add(1, Ordering::Relaxed);
-        shared.running().insert(number, pooled.wire.canceller());
-        Ok(Arc::new(Session::new(pooled, slot, number, Arc::clone(shared), context.notices())))
+        if !shared.tidied.swap(true, Ordering::AcqRel) {
+            tokio::spawn(tidy(Tidying(Arc::downgrade(shared))));
+        }
+        Ok(Arc::new(hand_out(pooled, slot, shared, context.notices())))
     }
 
     /// Forgets the idle sessions: when one turned out dead, the others are likely to be.
@@ -98,5 +104,46 @@ impl SessionPool {
         let cancels: Vec<Arc<Canceller>> = self.0.running().drain().map(|(_, cancel)| cancel).collect();
         // Where the source cannot be reached, nothing of ours runs there for long either.
         join_all(cancels.iter().map(|canceller| timeout(CANCEL_TIMEOUT, canceller.cancel()))).await;
+    }
+}
+
+fn hand_out(
+    pooled: PooledSession,
+    slot: OwnedSemaphorePermit,
+    shared: &Arc<PoolState>,
+    notices: Option<Notices>,
+) -> Session {
+    let number = shared.next.fetch_add(1, Ordering::Relaxed);
+    shared.running().insert(number, pooled.wire.canceller());
+    Session::new(pooled, slot, number, Arc::clone(shared), notices)
+}
+
+/// Until it is dropped, idle sessions are looked after.
+struct Tidying(Weak<PoolState>);
+
+impl Drop for Tidying {
+    fn drop(&mut self) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.tidied.store(false, Ordering::Release);
+        }
+    }
+}
+
+/// Cleans sessions that nobody uses, where a statement ran on them without a transaction: nobody else would, and what
+/// it may have left behind, such as a lock, is not to stay.
+async fn tidy(tidying: Tidying) {
+    loop {
+        tokio::time::sleep(RESTED).await;
+        let Some(shared) = tidying.0.upgrade() else { return };
+        while let Ok(slot) = Arc::clone(&shared.slots).try_acquire_owned() {
+            let Some(pooled) = shared.pick_bare(RESTED) else { break };
+            let session = hand_out(pooled, slot, &shared, None);
+            if timeout(CANCEL_TIMEOUT, session.clean_whole()).await == Ok(true) {
+                session.settle();
+            }
+        }
+        if !shared.has_bare() {
+            return;
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The sessions that are open: how one is opened, reused, and given back.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -50,6 +50,8 @@ pub(crate) struct PoolState {
     /// How to cancel what runs on the sessions that are out, for the end of the whole connection.
     pub(crate) running: Mutex<HashMap<u64, Arc<Canceller>>>,
     pub(crate) next: AtomicU64,
+    /// Whether somebody looks for idle sessions that are to be cleaned.
+    pub(crate) tidied: AtomicBool,
 }
 
 #[derive(Default)]
@@ -91,6 +93,8 @@ pub(crate) struct PooledSession {
     pub(crate) cleaned: Instant,
     /// The time limit in milliseconds that the session itself has; 0 where that is not known.
     pub(crate) time_limit: AtomicI32,
+    /// Whether a statement ran on it without a transaction since it was cleaned whole.
+    pub(crate) bare: AtomicBool,
     pub(crate) kept: KeptStatements,
     _open: Counted,
 }
@@ -151,6 +155,21 @@ impl PoolState {
         Some(idle.sessions.remove(place))
     }
 
+    /// A session that nobody has used for so long, and that was not cleaned whole since a statement ran on it without a
+    /// transaction.
+    pub(crate) fn pick_bare(&self, rested: Duration) -> Option<PooledSession> {
+        let mut idle = self.idle();
+        let is_due = |pooled: &PooledSession| pooled.bare.load(Ordering::Acquire) && pooled.back.elapsed() >= rested;
+        let place = idle.sessions.iter().position(is_due)?;
+        Some(idle.sessions.remove(place))
+    }
+
+    /// Whether a session is bare, or may be when it comes back.
+    pub(crate) fn has_bare(&self) -> bool {
+        self.slots.available_permits() < self.most
+            || self.idle().sessions.iter().any(|pooled| pooled.bare.load(Ordering::Acquire))
+    }
+
     /// An idle session of `role`; `None` where one is to be opened.
     pub(crate) async fn reuse(&self, role: Option<&Arc<str>>) -> Option<PooledSession> {
         loop {
@@ -202,6 +221,7 @@ impl PoolState {
             back: now,
             cleaned: now,
             time_limit: AtomicI32::default(),
+            bare: AtomicBool::default(),
             kept: KeptStatements::default(),
             _open: open,
         })
