@@ -5,10 +5,6 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-/// How often it is looked whether the file was moved away, and whether others have appended to it.
-const LOOK: Duration = Duration::from_secs(1);
 
 /// The file, opened when first needed.
 #[derive(Debug)]
@@ -29,9 +25,8 @@ struct Open {
     file: File,
     /// Its device and inode.
     identity: (u64, u64),
-    /// Its bytes, but for what others have appended since the last look; none where it is no file on a disk.
+    /// Its bytes at the last look; none where it is no file on a disk.
     size: Option<u64>,
-    looked: Instant,
 }
 
 impl LogFile {
@@ -51,12 +46,9 @@ impl LogFile {
     /// When it cannot be opened or made.
     pub fn open(&mut self) -> io::Result<()> {
         if let Some(open) = &mut self.file {
-            if open.looked.elapsed() < LOOK {
-                return Ok(());
-            }
             let named = fs::metadata(&self.path).ok();
             if let Some(named) = named.filter(|named| (named.dev(), named.ino()) == open.identity) {
-                (open.size, open.looked) = (open.size.map(|_| named.len()), Instant::now());
+                open.size = open.size.map(|_| named.len());
                 return Ok(());
             }
         }
@@ -71,7 +63,7 @@ impl LogFile {
         self.torn = last != [b'\n'];
         let identity = (metadata.dev(), metadata.ino());
         let size = metadata.is_file().then_some(metadata.len());
-        self.file = Some(Open { file, identity, size, looked: Instant::now() });
+        self.file = Some(Open { file, identity, size });
         Ok(())
     }
 
@@ -91,9 +83,7 @@ impl LogFile {
         }
         self.open()?;
         self.turn(lines.len())?;
-        let Some(Open { file, size, .. }) = &mut self.file else {
-            return Err(io::Error::other("the file is not open"));
-        };
+        let Some(Open { file, .. }) = &mut self.file else { return Err(io::Error::other("the file is not open")) };
         if self.torn {
             file.write_all(b"\n")?;
             self.torn = false;
@@ -102,10 +92,7 @@ impl LogFile {
         let outcome = loop {
             match file.write(lines.get(written..).unwrap_or_default()) {
                 Ok(0) if written < lines.len() => break Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => {
-                    written += count;
-                    *size = size.map(|size| size + count as u64);
-                }
+                Ok(count) => written += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => break Err(error),
             }
@@ -192,9 +179,6 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "whole\ntor\nnext\n");
         let moved = folder.path().join("moved");
         fs::rename(&path, &moved).unwrap();
-        if let Some(open) = &mut file.file {
-            open.looked -= LOOK;
-        }
         append(&mut file, "new");
         assert_eq!(fs::read_to_string(&path).unwrap(), "new\n");
     }
