@@ -15,6 +15,7 @@ mod table;
 mod text;
 
 pub use arrow::Arrow;
+pub(crate) use cell::write_string;
 pub use columns::Descriptor;
 pub(crate) use columns::write_schema;
 pub use document::Document;

@@ -68,6 +68,11 @@ pub async fn tabulate(
     Ok(reading.finish(&left_out, left_out.hint(caps)))
 }
 
+/// Octets from which on a result is a large one.
+const LARGE: usize = 256 * 1024;
+/// Octets that are foretold of one at most.
+const FORETOLD: usize = 64 * 1024 * 1024;
+
 /// A result that is written while it is read.
 struct Reading {
     json: Vec<u8>,
@@ -96,6 +101,7 @@ impl Reading {
     }
 
     fn read(&mut self, batch: &dyn Batch) -> Result<Option<Cut>> {
+        self.make_room(batch.octets());
         for row in 0..batch.rows() {
             if self.count == self.caps.rows {
                 return Ok(Some(Cut::Rows));
@@ -111,6 +117,19 @@ impl Reading {
             self.count += 1;
         }
         Ok(None)
+    }
+
+    /// Makes room for a batch of so many octets. A large result gets what its rows so far foretell of all that it may
+    /// have, since each step in which it grows leaves the memory of the last one behind for a while; what it does
+    /// not come to use is never touched.
+    fn make_room(&mut self, octets: usize) {
+        let (length, needed) = (self.json.len(), 2 * octets);
+        if length > LARGE && self.json.capacity() - length < needed {
+            let rows = usize::try_from(self.caps.rows).unwrap_or(usize::MAX);
+            let read = usize::try_from(self.count).unwrap_or(usize::MAX).max(1);
+            let foretold = (length / read).saturating_mul(rows.saturating_sub(read));
+            self.json.reserve_exact(foretold.min(self.caps.bytes).min(FORETOLD).max(length).max(needed));
+        }
     }
 
     fn finish(mut self, left_out: &LeftOut, hint: Option<String>) -> Table {

@@ -141,11 +141,11 @@ async fn respond(call: &MethodCall<'_>, params: Params, summary: &mut Summary) -
         Era::Stateless => stateless::complete(result, method.is_some_and(|method| method.cacheable)),
         Era::Session => result,
     };
-    let success = |result: String| Outcome::Response(ResponseStatus::Answered, envelope::success(id, &result));
+    let success = |result: String| Outcome::Response(ResponseStatus::Answered, envelope::success(id, result));
     match result {
         Ok(MethodResult::Complete(result)) => success(complete(result)),
         Ok(MethodResult::InputRequired(result)) => success(stateless::with_type(result, "input_required")),
-        Ok(MethodResult::Begun(session, result)) => Outcome::Begun(session, envelope::success(id, &result)),
+        Ok(MethodResult::Begun(session, result)) => Outcome::Begun(session, envelope::success(id, result)),
         Ok(MethodResult::Listening(subscription)) => Outcome::Listening(subscription),
         Err(RequestError::Protocol(failure)) => {
             summary.failure = summary.failure.or(Some(Kind::Invalid));
@@ -156,7 +156,7 @@ async fn respond(call: &MethodCall<'_>, params: Params, summary: &mut Summary) -
             summary.reason = audit::reason(&error);
             let result = complete(tool_result::error(&error));
             match error.get_needs() {
-                Some(_) => Outcome::Denied(error, envelope::success(id, &result)),
+                Some(_) => Outcome::Denied(error, envelope::success(id, result)),
                 None => success(result),
             }
         }

@@ -3,7 +3,7 @@
 
 use std::any::Any;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use actix_web::body::{BodySize, BoxBody, MessageBody};
@@ -40,7 +40,7 @@ pub(in crate::http) async fn bound(
             let mut response = next.call(request).await?.map_into_boxed_body();
             let held = response.response_mut().extensions_mut().remove::<Held>();
             let traffic = traffic.clone();
-            response.map_body(|_, body| BoxBody::new(Counted { body, traffic, _held: held }))
+            response.map_body(|_, body| BoxBody::new(Counted { body, rest: Bytes::new(), traffic, _held: held }))
         }
         Some(refusal) => {
             traffic.refused.inc();
@@ -121,9 +121,14 @@ fn oversized(request: &HttpRequest, app: &App) -> Option<Error> {
     })
 }
 
-/// A body whose bytes are counted.
+/// Octets of a body that are handed on at once: the HTTP library copies what it is given before it writes it.
+const PIECE: usize = 64 * 1024;
+
+/// A body whose bytes are counted, and handed on in pieces.
 struct Counted {
     body: BoxBody,
+    /// Of a large piece, what was not handed on yet.
+    rest: Bytes,
     traffic: Traffic,
     _held: Option<Held>,
 }
@@ -136,10 +141,15 @@ impl MessageBody for Counted {
     }
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
-        let next = Pin::new(&mut self.body).poll_next(cx);
-        if let Poll::Ready(Some(Ok(bytes))) = &next {
-            self.traffic.sent.inc_by(bytes.len() as u64);
+        if self.rest.is_empty() {
+            match ready!(Pin::new(&mut self.body).poll_next(cx)) {
+                Some(Ok(bytes)) => self.rest = bytes,
+                end => return Poll::Ready(end),
+            }
         }
-        next
+        let most = self.rest.len().min(PIECE);
+        let piece = self.rest.split_to(most);
+        self.traffic.sent.inc_by(piece.len() as u64);
+        Poll::Ready(Some(Ok(piece)))
     }
 }

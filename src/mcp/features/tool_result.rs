@@ -5,21 +5,24 @@ use std::fmt::Write;
 
 use portico_actors::error::{Error, bounded};
 
-use crate::encode::Table;
+use crate::encode::{Table, write_string};
 
 /// Octets that a result is given besides: its envelope adds to it.
-const ROOM: usize = 512;
+const ROOM: usize = 1024;
 
+/// The result is written once, into the buffer that is sent: a large one is held with `structured` alone beside it.
 fn result(text: &str, structured: Option<&str>, is_error: bool) -> String {
-    // A text is always a valid JSON string.
-    let text = serde_json::to_string(text).unwrap_or_default();
     let (member, structured) = structured.map_or(("", ""), |structured| (",\"structuredContent\":", structured));
-    let mut result = String::with_capacity(text.len() + structured.len() + ROOM);
+    let escapes = text.bytes().filter(|octet| matches!(octet, b'"' | b'\\' | 0..0x20)).count();
+    let mut result = Vec::with_capacity(text.len() + escapes + structured.len() + ROOM);
+    result.extend_from_slice(b"{\"content\":[{\"type\":\"text\",\"text\":");
+    write_string(&mut result, text);
     let end = if is_error { ",\"isError\":true}" } else { ",\"isError\":false}" };
-    for piece in ["{\"content\":[{\"type\":\"text\",\"text\":", &text, "}]", member, structured, end] {
-        result.push_str(piece);
+    for piece in ["}]", member, structured, end] {
+        result.extend_from_slice(piece.as_bytes());
     }
-    result
+    // Only texts were written.
+    String::from_utf8(result).unwrap_or_default()
 }
 
 /// A table, as `structuredContent` and as text.

@@ -194,7 +194,7 @@ impl Listener for Subscription {
     /// The graceful end.
     fn end(&self) -> Option<ServerEvent> {
         let result = format!("{{\"resultType\":\"complete\",\"_meta\":{}}}", self.meta());
-        Some(ServerEvent::message(envelope::success(&self.id, &result)))
+        Some(ServerEvent::message(envelope::success(&self.id, result)))
     }
 }
 

@@ -64,7 +64,7 @@ pub async fn promote(
         },
     };
     std::mem::forget(unannounced);
-    let handle = envelope::success(&id, &stateless::with_type(task.handle(), "task"));
+    let handle = envelope::success(&id, stateless::with_type(task.handle(), "task"));
     tokio::task::spawn_local(async move {
         let work = tokio::task::spawn_local(work(tasks.clone(), Arc::clone(&task), call, gone));
         if work.await.is_err() {
