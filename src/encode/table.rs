@@ -120,14 +120,14 @@ impl Reading {
     }
 
     /// Makes room for a batch of so many octets. A large result gets what its rows so far foretell of all that it may
-    /// have, since each step in which it grows leaves the memory of the last one behind for a while; what it does
-    /// not come to use is never touched.
+    /// have, and a quarter more, since each step in which it grows leaves the memory of the last one behind for a
+    /// while; what it does not come to use is never touched.
     fn make_room(&mut self, octets: usize) {
         let (length, needed) = (self.json.len(), 2 * octets);
         if length > LARGE && self.json.capacity() - length < needed {
             let rows = usize::try_from(self.caps.rows).unwrap_or(usize::MAX);
             let read = usize::try_from(self.count).unwrap_or(usize::MAX).max(1);
-            let foretold = (length / read).saturating_mul(rows.saturating_sub(read));
+            let foretold = (length / read).saturating_mul(rows.saturating_sub(read)) / 4 * 5;
             self.json.reserve_exact(foretold.min(self.caps.bytes).min(FORETOLD).max(length).max(needed));
         }
     }

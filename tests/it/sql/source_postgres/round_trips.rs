@@ -225,14 +225,33 @@ async fn whatever_may_leave_something_behind_has_its_transaction() {
 }
 
 #[tokio::test]
-async fn a_session_that_could_write_by_itself_is_closed() {
+async fn nothing_is_written_where_a_definition_opens_a_session_for_writing() {
     let heard = Overheard::open().await;
-    let text = "SELECT name FROM item WHERE id = 7";
-    heard.reads_with(|_| text.to_owned(), &[], "BES").await;
-    let change = "SELECT set_config('default_transaction_read_only', 'off', false)";
-    let changed = read_as(&heard.subject, change, Access::ReadWrite).await;
-    assert!(changed.is_err_and(|error| error.message.contains("default_transaction_read_only")));
-    assert_eq!(heard.read(text, &[]).await.unwrap().rows, [["\"n7\""]], "another session answers");
+    let (opens, writes) = ("SELECT id FROM item WHERE id = 1", "SELECT name FROM people");
+    for text in [opens, writes] {
+        heard.reads_with(|_| text.to_owned(), &[], "BES").await;
+    }
+    // Somebody makes something else of both tables, while it is remembered that they are plain.
+    heard
+        .admin
+        .batch_execute(
+            "CREATE TABLE written (a int4);
+             CREATE FUNCTION open() RETURNS int4 LANGUAGE sql
+                 AS $$ SELECT length(set_config('default_transaction_read_only', 'off', false)) $$;
+             CREATE FUNCTION write() RETURNS text LANGUAGE sql
+                 AS $$ INSERT INTO written VALUES (1) RETURNING 'written'::text $$;
+             ALTER TABLE item RENAME TO old_item; CREATE VIEW item AS SELECT open() AS id;
+             ALTER TABLE people RENAME TO old_people; CREATE VIEW people AS SELECT write() AS name",
+        )
+        .await
+        .unwrap();
+    for _ in 0..20 {
+        // What is refused, and when, is the server's to say.
+        let _ = heard.read(opens, &[]).await;
+        let _ = heard.read(writes, &[]).await;
+    }
+    let written: i64 = heard.admin.query_one("SELECT count(*) FROM written", &[]).await.unwrap().get(0);
+    assert_eq!(written, 0);
 }
 
 #[tokio::test]

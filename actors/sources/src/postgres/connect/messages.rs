@@ -29,13 +29,9 @@ const LIMIT: &str = "54000";
 const PINNED_PARAMETER: &str = "55P02";
 
 /// The settings that statements and values are read by, here and at the server, and what they stay at.
-const PINNED: [(&str, &[&str]); 3] = [
-    ("client_encoding", &["UTF8", "UTF-8", "UNICODE"]),
-    ("standard_conforming_strings", &["on"]),
-    (READ_ONLY, &["on"]),
-];
-/// It keeps what has no transaction around it from writing. Servers report it from version 14 on. Behind a pooler
-/// nothing goes without a transaction, and the setting is not ours.
+const PINNED: [(&str, &[&str]); 2] =
+    [("client_encoding", &["UTF8", "UTF-8", "UNICODE"]), ("standard_conforming_strings", &["on"])];
+/// Keeps what has no transaction around it from writing. Servers report it from version 14 on.
 const READ_ONLY: &str = "default_transaction_read_only";
 
 /// When the pinned settings have to be as they were set: not before this is, and behind a pooler within transactions
@@ -43,7 +39,8 @@ const READ_ONLY: &str = "default_transaction_read_only";
 #[derive(Default)]
 pub(crate) struct Pin {
     pooled: OnceLock<bool>,
-    reports_read_only: AtomicBool,
+    /// Whether the session only reads by itself, as far as the server has reported it.
+    only_reads: AtomicBool,
 }
 
 impl Pin {
@@ -57,14 +54,9 @@ impl Pin {
         self.pooled.get().is_some_and(|pooled| !pooled || status == Some(b'T'))
     }
 
-    /// Whether `name` is one that has to stay as it is in this session.
-    fn pins(&self, name: &str) -> bool {
-        name != READ_ONLY || self.pooled.get() == Some(&false)
-    }
-
-    /// Whether the server tells when the session may write by itself.
-    pub(crate) fn reports_read_only(&self) -> bool {
-        self.reports_read_only.load(Ordering::Acquire)
+    /// Whether the session only reads by itself, as the server has reported last.
+    pub(crate) fn only_reads(&self) -> bool {
+        self.only_reads.load(Ordering::Acquire)
     }
 }
 
@@ -223,7 +215,7 @@ impl Messages {
         if tag == Some(&b'Z') {
             if self.pin.holds(body.first().copied())
                 && let Some(((name, allowed), wrong)) =
-                    PINNED.iter().zip(&self.wrong).find(|((name, _), wrong)| wrong.is_some() && self.pin.pins(name))
+                    PINNED.iter().zip(&self.wrong).find(|(_, wrong)| wrong.is_some())
             {
                 let (wrong, pinned) = (wrong.as_deref().unwrap_or_default(), allowed[0]);
                 let message = format!("{name} was changed to {wrong}, and stays {pinned} here: its session was closed");
@@ -231,12 +223,11 @@ impl Messages {
             }
         } else {
             let mut texts = body.split(|octet| *octet == 0).map(String::from_utf8_lossy);
-            if let (Some(name), Some(value)) = (texts.next(), texts.next())
-                && let Some(number) = PINNED.iter().position(|(pinned, _)| *pinned == name)
-            {
-                if name == READ_ONLY {
-                    self.pin.reports_read_only.store(true, Ordering::Release);
-                }
+            let (name, value) = (texts.next().unwrap_or_default(), texts.next().unwrap_or_default());
+            if name == READ_ONLY {
+                self.pin.only_reads.store(value == "on", Ordering::Release);
+            }
+            if let Some(number) = PINNED.iter().position(|(pinned, _)| *pinned == name) {
                 let right = PINNED[number].1.iter().any(|allowed| value.eq_ignore_ascii_case(allowed));
                 self.wrong[number] = (!right).then(|| value.chars().take(64).collect());
             }

@@ -35,9 +35,9 @@ impl Wire {
         self.pin.set(self.pooled);
     }
 
-    /// Whether it is closed as soon as it could write by itself.
-    pub(crate) fn stays_read_only(&self) -> bool {
-        !self.pooled && self.pin.reports_read_only()
+    /// Whether what runs on it without a transaction cannot write.
+    pub(crate) fn only_reads(&self) -> bool {
+        !self.pooled && self.pin.only_reads()
     }
 
     /// What its large rows were lent.

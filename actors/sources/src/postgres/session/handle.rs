@@ -90,7 +90,7 @@ impl Session {
     /// without its being cleaned behind that.
     pub(crate) fn may_autocommit(&self) -> bool {
         let object = self.object();
-        object.wire.stays_read_only() && !self.is_login() && object.cleaned.elapsed() < CLEANED
+        object.wire.only_reads() && !self.is_login() && object.cleaned.elapsed() < CLEANED
     }
 
     /// What has to be said in front of a statement that may take so many milliseconds and has no transaction
