@@ -17,7 +17,7 @@ use super::support::process::output;
 
 /// Kinds by what they are for, and how many of them a tool's call and a list may have.
 const BUDGETS: [(&str, &[&str], f64, f64); 6] = [
-    ("waits for events", &["epoll_wait", "epoll_pwait", "epoll_pwait2"], 5.0, 2.6),
+    ("waits for events", &["epoll_wait", "epoll_pwait", "epoll_pwait2"], 5.0, 3.2),
     ("receives", &["recvfrom", "recvmsg", "read"], 2.2, 1.1),
     ("sends", &["sendto", "sendmsg", "writev"], 2.2, 1.1),
     // The audit trail's record; and the worker is woken, unless it turns already, by the trail and by itself.
@@ -27,7 +27,7 @@ const BUDGETS: [(&str, &[&str], f64, f64); 6] = [
     ("others", &[], 0.2, 0.2),
 ];
 /// All of them.
-const TOTAL: (f64, f64) = (14.0, 9.6);
+const TOTAL: (f64, f64) = (14.2, 10.2);
 
 #[tokio::test]
 async fn a_call_asks_the_kernel_no_more_often_than_its_budget_says() {
