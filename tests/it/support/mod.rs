@@ -18,3 +18,4 @@ pub(crate) mod results;
 pub(crate) mod service;
 pub(crate) mod stream;
 pub(crate) mod tls;
+pub(crate) mod wire;

@@ -1,18 +1,16 @@
 //! What the driver says to the server: a read that leaves nothing behind has nothing around it, a text that
 //! comes again is prepared once, and neither shows.
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use portico_actors::error::{Error, Kind};
 use portico_actors::source::{Access, Task};
 use serde_json::value::RawValue;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
 
 use crate::support::app::within;
 use crate::support::postgres::{TestPostgres, connect};
 use crate::support::results::{Read, Subject, plan, read};
+use crate::support::wire::Listener;
 
 const SETUP: &str = "
 CREATE TABLE item (id int4 PRIMARY KEY, name text);
@@ -31,63 +29,6 @@ CREATE TABLE counted (id int4, v int4); CREATE STATISTICS counted_own ON own(id)
 CREATE TYPE level AS ENUM ('low'); CREATE FUNCTION as_json(level) RETURNS json LANGUAGE sql AS $$ SELECT '1'::json $$;
 CREATE CAST (level AS json) WITH FUNCTION as_json(level); CREATE TABLE levels (level level);";
 
-/// Forwards to a server, and keeps what the first session says to it.
-struct Listener {
-    port: u16,
-    said: Arc<Mutex<Vec<u8>>>,
-}
-
-impl Listener {
-    async fn start(url: &str) -> Self {
-        let target = url.split_once('@').unwrap().1.split_once('/').unwrap().0.to_owned();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let said: Arc<Mutex<Vec<u8>>> = Arc::default();
-        let heard = Arc::clone(&said);
-        tokio::spawn(async move {
-            let mut sessions = 0;
-            while let Ok((client, _)) = listener.accept().await {
-                sessions += 1;
-                let is_first = sessions == 1;
-                let (server, heard) = (TcpStream::connect(&target).await.unwrap(), Arc::clone(&heard));
-                let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
-                    (client.into_split(), server.into_split());
-                tokio::spawn(async move { tokio::io::copy(&mut from_server, &mut to_client).await });
-                tokio::spawn(async move {
-                    let mut octets = [0; 4096];
-                    while let Ok(count @ 1..) = from_client.read(&mut octets).await {
-                        if is_first {
-                            heard.lock().unwrap().extend_from_slice(&octets[..count]);
-                        }
-                        if to_server.write_all(&octets[..count]).await.is_err() {
-                            return;
-                        }
-                    }
-                });
-            }
-        });
-        Self { port, said }
-    }
-
-    /// What was said since this was last asked: the messages' tags, and the texts of simple queries.
-    fn said(&self) -> (String, String) {
-        let mut said = self.said.lock().unwrap();
-        let (mut tags, mut queries, mut rest) = (String::new(), String::new(), said.as_slice());
-        while let [tag, a, b, c, d, ..] = *rest {
-            let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap();
-            let Some(message) = rest.get(5..=length) else { break };
-            tags.push(char::from(tag));
-            if tag == b'Q' {
-                queries.push_str(&String::from_utf8_lossy(message));
-            }
-            rest = &rest[1 + length..];
-        }
-        *said = rest.to_vec();
-        drop(said);
-        (tags, queries)
-    }
-}
-
 /// A connection with one session, whose words are heard.
 struct Overheard {
     subject: Subject,
@@ -103,13 +44,10 @@ impl Overheard {
         let admin = connect(&url).await;
         admin.batch_execute(SETUP).await.unwrap();
         let listener = Listener::start(&url).await;
-        let (before, after) = url.split_once('@').unwrap();
-        let (_, database) = after.split_once('/').unwrap();
-        let url = format!("{before}@127.0.0.1:{}/{database}?sslmode=disable", listener.port);
-        let subject = Subject::open(&url, 1);
+        let subject = Subject::open(&format!("{}?sslmode=disable", listener.url(&url)), 1);
         // The session is opened, and what it was greeted with is forgotten.
         subject.read("SELECT 1").await.unwrap();
-        listener.said.lock().unwrap().clear();
+        listener.said(1);
         Self { subject, listener, admin, by_administrator: false }
     }
 
@@ -136,7 +74,7 @@ impl Overheard {
         within(&format!("{} is read with {expected} alone", sql(0)), async {
             for number in 0.. {
                 self.read(&sql(number), values).await.unwrap();
-                let (tags, _) = self.listener.said();
+                let (tags, _) = self.listener.said(1);
                 if tags == expected {
                     return;
                 }
@@ -182,7 +120,7 @@ async fn a_tool_of_an_administrator_s_may_do_without_what_others_may_and_is_refu
         for _ in 0..3 {
             let read = heard.read(statement, &[]).await.unwrap();
             assert_eq!(read.rows, [[answer]], "{statement}");
-            let (_, queries) = heard.listener.said();
+            let (_, queries) = heard.listener.said(1);
             assert!(queries.contains("READ ONLY") && queries.contains("ROLLBACK"), "{statement}: {queries}");
         }
     }
@@ -218,7 +156,7 @@ async fn whatever_may_leave_something_behind_has_its_transaction() {
     for statement in statements {
         for _ in 0..4 {
             heard.read(statement, &[]).await.unwrap();
-            let (_, queries) = heard.listener.said();
+            let (_, queries) = heard.listener.said(1);
             assert!(queries.contains("BEGIN READ ONLY") && queries.contains("ROLLBACK"), "{statement}: {queries}");
         }
     }
@@ -372,7 +310,7 @@ async fn literals_that_mean_something_else_tomorrow_are_read_anew() {
         heard.reads_with(|_| text.to_owned(), &[], "PBDES").await;
         for _ in 0..8 {
             heard.read(text, &[]).await.unwrap();
-            let (tags, _) = heard.listener.said();
+            let (tags, _) = heard.listener.said(1);
             assert!(tags.contains('P'), "{text}: {tags}");
         }
     }

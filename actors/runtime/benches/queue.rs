@@ -1,0 +1,24 @@
+//! Admission to a connection where nobody waits.
+
+use std::time::Duration;
+
+use divan::{AllocProfiler, Bencher};
+use futures_util::FutureExt;
+use portico_runtime::queue::Queue;
+
+#[global_allocator]
+static ALLOCATOR: AllocProfiler = AllocProfiler::system();
+
+fn main() {
+    divan::main();
+}
+
+/// A permit that is taken and given back, on so many threads at once.
+#[divan::bench(threads = [1, 2, 4], sample_size = 1_000)]
+fn permit(bencher: Bencher) {
+    let queue = Queue::new(20, None, 1_000);
+    bencher.bench(|| {
+        let entered = queue.enter("agent", Duration::from_secs(10)).now_or_never();
+        assert!(entered.is_some_and(|entered| entered.is_ok()), "there is room for all threads");
+    });
+}

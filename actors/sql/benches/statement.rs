@@ -1,0 +1,69 @@
+//! What is found out of a statement before it runs, and what is left of it for a record.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use divan::{AllocProfiler, Bencher, black_box};
+use portico_sql::{Dialect, Naming, Redact, redacted, statements};
+
+#[global_allocator]
+static ALLOCATOR: AllocProfiler = AllocProfiler::system();
+
+/// What is sent.
+#[derive(Clone, Copy, Debug)]
+enum Text {
+    /// One row by its key.
+    Short,
+    /// Joins, groups and an order.
+    Long,
+}
+
+impl Text {
+    const ALL: [Self; 2] = [Self::Short, Self::Long];
+
+    const fn sql(self) -> &'static str {
+        match self {
+            Self::Short => "SELECT aid, bid, abalance FROM pgbench_accounts WHERE aid = 4711",
+            Self::Long => {
+                "SELECT c.name, count(*) AS orders, sum(o.total) AS spent, max(o.placed) AS last FROM customers c \
+                 JOIN orders o ON o.customer_id = c.id LEFT JOIN cities t ON t.id = c.city_id \
+                 WHERE o.placed >= DATE '2026-01-01' AND c.country IN ('PL', 'PT', 'JP') \
+                 AND (t.population > 100000 OR t.id IS NULL) GROUP BY c.name HAVING sum(o.total) > 100.50 \
+                 ORDER BY spent DESC, c.name LIMIT 50"
+            }
+        }
+    }
+}
+
+const NAMING: Naming<'static> = Naming { connection: "shop", others: &["stock"] };
+
+fn main() {
+    divan::main();
+}
+
+/// Of a shape that nobody sent before.
+#[divan::bench(args = Text::ALL)]
+fn understood_first_time(bencher: Bencher, text: Text) {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    // What is remembered is the shape: a literal makes no other one, a name does.
+    let fresh = || text.sql().replacen("SELECT ", &format!("SELECT x{}, ", NEXT.fetch_add(1, Ordering::Relaxed)), 1);
+    bencher.with_inputs(fresh).bench_refs(|text| statements(text, Dialect::POSTGRESQL, NAMING));
+}
+
+/// Of a shape that was sent lately.
+#[divan::bench(args = Text::ALL)]
+fn understood_again(bencher: Bencher, text: Text) {
+    let _ = statements(text.sql(), Dialect::POSTGRESQL, NAMING);
+    bencher.bench(|| statements(black_box(text.sql()), Dialect::POSTGRESQL, NAMING));
+}
+
+/// As the audit trail has it.
+#[divan::bench(args = Text::ALL)]
+fn redacted_secrets(bencher: Bencher, text: Text) {
+    bencher.bench(|| redacted(black_box(text.sql()), Dialect::POSTGRESQL, Redact::Secrets));
+}
+
+/// As the audit trail has it where shapes alone are recorded.
+#[divan::bench(args = Text::ALL)]
+fn redacted_literals(bencher: Bencher, text: Text) {
+    bencher.bench(|| redacted(black_box(text.sql()), Dialect::POSTGRESQL, Redact::Literals));
+}
