@@ -12,6 +12,7 @@ mod passwords;
 mod procedures;
 mod round_trips;
 mod statements;
+mod threads;
 mod values;
 
 /// A connection to a fresh database on which `setup` was run.

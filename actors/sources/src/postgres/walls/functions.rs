@@ -223,7 +223,8 @@ mod tests {
     fn the_well_known_ones_are_what_they_are() {
         use Effect::{Acts, Chance, Plain, Relation, Sequence, Tells};
         let built_in = [
-            (Plain, "now() clock_timestamp() random() gen_random_uuid() version() current_database() pg_backend_pid()"),
+            (Chance, "random()"),
+            (Plain, "now() clock_timestamp() gen_random_uuid() version() current_database() pg_backend_pid()"),
             (Plain, "to_char(timestamptz,text) date_trunc(text,timestamptz) date_lt_timestamptz(date,timestamptz)"),
             (
                 Plain,
