@@ -9,6 +9,7 @@ pub mod error;
 pub mod event;
 pub mod finding;
 pub mod identity;
+pub mod keyed;
 pub mod name;
 pub mod near;
 pub mod pattern;

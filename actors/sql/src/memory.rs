@@ -2,9 +2,10 @@
 //! words but for literals, names in quotes, comments and the length of blanks: the parser is shown nothing else
 //! (`mask.rs`), and what is remembered names words by their number. What literals mean is decided elsewhere.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::Hasher;
 use std::sync::{Arc, LazyLock};
 
+use portico_core::keyed::KeyedHash;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
@@ -21,23 +22,16 @@ const OCTETS: usize = 128;
 /// Tokens of a statement that is worth remembering: longer ones are written by programs, each but once.
 const MOST_TOKENS: usize = 8_192;
 
-/// Keys of this process. Nobody who does not know them can find two statements with one number (`SipHash`).
-static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
-
-static READ: LazyLock<Cache<Key, Option<Arc<Facts>>, Octets>> = LazyLock::new(|| {
+static READ: LazyLock<Cache<KeyedHash, Option<Arc<Facts>>, Octets>> = LazyLock::new(|| {
     let shapes = usize::try_from(MOST_OCTETS).unwrap_or(usize::MAX) / (2 * OCTETS);
     Cache::with_weighter(shapes, MOST_OCTETS, Octets)
 });
 
-/// By what a shape is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Key([u64; 2]);
-
 #[derive(Clone)]
 struct Octets;
 
-impl Weighter<Key, Option<Arc<Facts>>> for Octets {
-    fn weight(&self, _: &Key, facts: &Option<Arc<Facts>>) -> u64 {
+impl Weighter<KeyedHash, Option<Arc<Facts>>> for Octets {
+    fn weight(&self, _: &KeyedHash, facts: &Option<Arc<Facts>>) -> u64 {
         let mentions = facts.as_ref().map_or(0, |facts| facts.mentions.len());
         (OCTETS + mentions * size_of::<Mention>()) as u64
     }
@@ -50,7 +44,7 @@ pub(super) fn facts(text: &str, tokens: &[Token], dialect: Dialect) -> Option<Ar
     if tokens.len() > MOST_TOKENS {
         return parsed(&shape, &tokens, dialect);
     }
-    let key = Key::of(&shape, &tokens, dialect);
+    let key = key(&shape, &tokens, dialect);
     if let Some(facts) = READ.get(&key) {
         return facts;
     }
@@ -64,20 +58,17 @@ fn parsed(text: &str, tokens: &[Token], dialect: Dialect) -> Option<Arc<Facts>> 
     tree::read(&mask(text, tokens, dialect), &words(tokens), start).map(Arc::new)
 }
 
-impl Key {
-    fn of(shape: &str, tokens: &[Token], dialect: Dialect) -> Self {
-        Self(KEYS.each_ref().map(|key| {
-            let mut hasher = key.build_hasher();
-            hasher.write_u8(u8::from(dialect.named_parameters) | u8::from(dialect.replaces) << 1);
-            // Where a token ends, and what it is, is not told by the text alone.
-            for token in tokens {
-                hasher.write_usize(token.end);
-                hasher.write_u8(token.kind as u8);
-            }
-            hasher.write(shape.as_bytes());
-            hasher.finish()
-        }))
-    }
+/// By what a shape is known.
+fn key(shape: &str, tokens: &[Token], dialect: Dialect) -> KeyedHash {
+    KeyedHash::of(|hasher| {
+        hasher.write_u8(u8::from(dialect.named_parameters) | u8::from(dialect.replaces) << 1);
+        // Where a token ends, and what it is, is not told by the text alone.
+        for token in tokens {
+            hasher.write_usize(token.end);
+            hasher.write_u8(token.kind as u8);
+        }
+        hasher.write(shape.as_bytes());
+    })
 }
 
 /// A statement of the same words with the same literal in the place of each, one name for all that are in quotes,

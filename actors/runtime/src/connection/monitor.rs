@@ -14,7 +14,7 @@ use portico_core::backoff::Backoff;
 use portico_core::error::Error;
 use portico_core::event::{Event, Observer};
 use portico_core::finding::{Finding, Grade};
-use portico_sources::{Profile, Source};
+use portico_sources::Profile;
 
 /// The first delay after a failed attempt.
 const BACKOFF_MIN: Duration = Duration::from_millis(250);
@@ -33,7 +33,6 @@ pub(crate) enum Why {
 /// Watches one connection's source, for all threads together.
 pub(crate) struct ConnectionMonitor {
     runner: Arc<Runner>,
-    source: Arc<dyn Source>,
     state: watch::Sender<State>,
     backoff: Backoff,
     attempting: bool,
@@ -78,7 +77,6 @@ impl ConnectionMonitor {
             .bytes()
             .fold(0x9e37_79b9_7f4a_7c15, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
         Self {
-            source: Arc::clone(&runner.source),
             runner,
             state,
             backoff: Backoff::new(BACKOFF_MIN, BACKOFF_MAX, seed),
@@ -105,7 +103,7 @@ impl ConnectionMonitor {
         if self.retired || std::mem::replace(&mut self.attempting, true) {
             return;
         }
-        let ping = self.source.ping().into_actor(self);
+        let ping = self.runner.source.ping().into_actor(self);
         ctx.spawn(ping.map(move |result, actor, ctx| {
             actor.attempting = false;
             match result {
@@ -152,7 +150,7 @@ impl ConnectionMonitor {
             return;
         }
         let (name, observer) = (Arc::clone(self.name()), Arc::clone(&self.observer));
-        let reach = self.source.reach();
+        let reach = self.runner.source.reach();
         let examined = async move {
             let unknown = |error: Error| {
                 let cause = error.cause().unwrap_or(&error.message);
@@ -230,7 +228,7 @@ impl Handler<Retire> for ConnectionMonitor {
         if std::mem::replace(&mut self.retired, true) {
             return;
         }
-        let (idle, source) = (self.runner.idle(), Arc::clone(&self.source));
+        let (idle, source) = (self.runner.idle(), Arc::clone(&self.runner.source));
         let ended = async move {
             idle.await;
             source.close().await;
@@ -248,6 +246,6 @@ impl Handler<Close> for ConnectionMonitor {
     type Result = AtomicResponse<Self, ()>;
 
     fn handle(&mut self, _: Close, _: &mut Self::Context) -> Self::Result {
-        AtomicResponse::new(Box::pin(self.source.close().into_actor(self).map(|(), _, ctx| ctx.stop())))
+        AtomicResponse::new(Box::pin(self.runner.source.close().into_actor(self).map(|(), _, ctx| ctx.stop())))
     }
 }

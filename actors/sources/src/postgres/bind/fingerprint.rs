@@ -2,17 +2,14 @@
 //! plain literals taken out. Only a text whose words nobody can read in two ways has a shape of its
 //! own; any other is remembered by all of itself. A literal is left in where the grammar itself looks into it.
 
-use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
-use std::sync::LazyLock;
+use std::hash::{DefaultHasher, Hasher};
 
+use portico_core::keyed::KeyedHash;
 use tokio_postgres::types::Oid;
-
-/// Keys of this process. Nobody who does not know them can find two texts of one shape (`SipHash`).
-static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
 
 /// What a statement was judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct QueryFingerprint([u64; 2]);
+pub(crate) struct QueryFingerprint(KeyedHash);
 
 impl QueryFingerprint {
     /// The shape of `text`, where `terms` say all else that decides about it.
@@ -31,18 +28,16 @@ impl QueryFingerprint {
 
     /// A number by which it can be looked for; another one may have the same.
     pub(crate) const fn number(&self) -> u64 {
-        self.0[0]
+        self.0.number()
     }
 
     fn hashed(terms: &[&str], rest: impl Fn(&mut DefaultHasher)) -> Self {
-        Self(KEYS.each_ref().map(|key| {
-            let mut hasher = key.build_hasher();
+        Self(KeyedHash::of(|hasher| {
             for term in terms {
                 hasher.write_usize(term.len());
                 hasher.write(term.as_bytes());
             }
-            rest(&mut hasher);
-            hasher.finish()
+            rest(hasher);
         }))
     }
 }

@@ -30,7 +30,7 @@ const AFTER_READING: &str = "ROLLBACK; SELECT pg_advisory_unlock_all(); \
 
 /// How long a session is used for statements that leave nothing behind before it is cleaned all the same:
 /// somebody's definition may have made something else of what they name.
-const CLEANED: Duration = Duration::from_secs(1);
+pub(crate) const CLEANED: Duration = Duration::from_secs(1);
 
 /// A session that is out. It goes back to the pool only when somebody vouches for its state;
 /// dropped otherwise it is closed, and whatever it may still run is cancelled.
@@ -97,11 +97,13 @@ impl Session {
     /// around it. Once that is done, [`Session::has_time_limit`] is to be told.
     pub(crate) fn autocommits(&self, milliseconds: i32) -> Option<String> {
         self.object().bare.store(true, Ordering::Release);
-        let before = self.object().time_limit.swap(0, Ordering::AcqRel);
-        if before == milliseconds {
-            self.has_time_limit(milliseconds);
+        let time_limit = &self.object().time_limit;
+        if time_limit.load(Ordering::Acquire) == milliseconds {
+            return None;
         }
-        (before != milliseconds).then(|| format!("SET statement_timeout = {milliseconds}"))
+        // Until it is said, none is known.
+        time_limit.store(0, Ordering::Release);
+        Some(format!("SET statement_timeout = {milliseconds}"))
     }
 
     /// The session itself has this time limit now.

@@ -15,15 +15,12 @@ use crate::postgres::connect::connector::Connector;
 use crate::postgres::failure;
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::custom_types::CustomTypes;
-use crate::postgres::session::handle::Session;
+use crate::postgres::session::handle::{CLEANED, Session};
 use crate::postgres::session::kept::RecentTexts;
 use crate::postgres::session::pool_state::{PoolState, PooledSession};
 use crate::postgres::session::setup::CANCEL_TIMEOUT;
 use portico_core::call::Notices;
 use portico_core::error::{Error, Kind, Result};
-
-/// How long a session rests before it is cleaned by itself.
-const RESTED: Duration = Duration::from_secs(1);
 
 /// The sessions of one connection. Those that nobody uses are kept for the next call of the same
 /// role; where there is no room for another, the one that was idle longest makes way.
@@ -78,7 +75,8 @@ impl SessionPool {
             None => shared.connect(role).await?,
         };
         pooled.out = Instant::now();
-        if !shared.tidied.swap(true, Ordering::AcqRel) {
+        // Nearly always somebody does, and then nothing that threads share is written.
+        if !shared.tidied.load(Ordering::Acquire) && !shared.tidied.swap(true, Ordering::AcqRel) {
             tokio::spawn(tidy(Tidying(Arc::downgrade(shared))));
         }
         Ok(Arc::new(hand_out(pooled, slot, shared, context.notices())))
@@ -133,10 +131,10 @@ impl Drop for Tidying {
 /// it may have left behind, such as a lock, is not to stay.
 async fn tidy(tidying: Tidying) {
     loop {
-        tokio::time::sleep(RESTED).await;
+        tokio::time::sleep(CLEANED).await;
         let Some(shared) = tidying.0.upgrade() else { return };
         while let Ok(slot) = Arc::clone(&shared.slots).try_acquire_owned() {
-            let Some(pooled) = shared.pick_bare(RESTED) else { break };
+            let Some(pooled) = shared.pick_bare(CLEANED) else { break };
             let session = hand_out(pooled, slot, &shared, None);
             if timeout(CANCEL_TIMEOUT, session.clean_whole()).await == Ok(true) {
                 session.settle();

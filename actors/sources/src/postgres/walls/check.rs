@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join;
@@ -128,17 +128,7 @@ impl Walls {
             return Err(refused("EXPLAIN or SHOW in a batch or a script").hint("send it in a call of its own"));
         }
         let fingerprint = fingerprint.map(|fingerprint| (fingerprint, self.memory.generation()));
-        let (understood, class) = (statement.understood, statement.class);
-        let pending = PendingCheck {
-            guard,
-            outline,
-            text: statement.text.clone(),
-            fingerprint,
-            understood,
-            class,
-            advisory: false,
-            brief: OnceLock::new(),
-        };
+        let pending = PendingCheck::of(statement, outline, guard, fingerprint);
         Ok((Some(pending), Admission::default()))
     }
 
@@ -160,21 +150,12 @@ impl Walls {
         if let Some(admission) = self.memory.get(&fingerprint) {
             return (None, admission);
         }
-        let generation = self.memory.generation();
-        let (Outline::Query, None) = outline(&statement.text) else {
-            self.memory.keep(fingerprint, generation, Admission::default());
+        let known = Some((fingerprint, self.memory.generation()));
+        let pending = PendingCheck { advisory: true, ..PendingCheck::of(statement, Outline::Query, guard, known) };
+        if outline(&statement.text) != (Outline::Query, None) {
+            self.advised_nothing(&pending);
             return (None, Admission::default());
-        };
-        let pending = PendingCheck {
-            guard,
-            outline: Outline::Query,
-            text: statement.text.clone(),
-            fingerprint: Some((fingerprint, generation)),
-            understood: statement.understood,
-            class: statement.class,
-            advisory: true,
-            brief: OnceLock::new(),
-        };
+        }
         (Some(pending), Admission::default())
     }
 

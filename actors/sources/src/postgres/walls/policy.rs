@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use crate::postgres::bind::fingerprint::QueryFingerprint;
 use crate::postgres::walls::refusal::refused;
 use portico_core::error::Result;
-use portico_sql::{Class, Outline};
+use portico_sql::{Class, Outline, Statement};
 
 /// Which walls stand around a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,6 +59,25 @@ pub(crate) struct PendingCheck {
 }
 
 impl PendingCheck {
+    /// What has to be judged of `statement`, which is `outline` as a whole.
+    pub(crate) fn of(
+        statement: &Statement,
+        outline: Outline,
+        guard: Policy,
+        fingerprint: Option<(QueryFingerprint, u64)>,
+    ) -> Self {
+        Self {
+            guard,
+            outline,
+            text: statement.text.clone(),
+            fingerprint,
+            understood: statement.understood,
+            class: statement.class,
+            advisory: false,
+            brief: OnceLock::new(),
+        }
+    }
+
     /// Whether nothing that runs before it in its transaction can change what its names mean.
     pub(crate) fn is_alone(&self) -> bool {
         self.fingerprint.is_some()
