@@ -91,6 +91,7 @@ fn audit_line(bencher: Bencher) {
             statement: Some("SELECT id, name, price FROM item WHERE id = 4711".to_owned()),
             digest: Some("0123456789abcdef".repeat(4)),
             parameters: None,
+            sent: None,
         }),
         class: Some("SELECT"),
         rows: Some(1),

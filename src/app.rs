@@ -17,7 +17,7 @@ use portico_actors::budget::Budget;
 use portico_actors::directory::{self, Directory, Entry, Intensity};
 use portico_actors::error::{Error, Quota, Result};
 use portico_actors::event::Observer;
-use portico_actors::principal::Principal;
+use portico_actors::principal::{Principal, Rights};
 use portico_actors::source::{self, Settings};
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
@@ -29,6 +29,7 @@ use crate::audit::Audit;
 use crate::client_document::Documents;
 use crate::config::{Config, Connection};
 use crate::edge::tls::Certificates;
+use crate::federation::Federation;
 use crate::mcp::connection::ConnectionFeatures;
 use crate::mcp::extensions::request_state::StateSigner;
 use crate::mcp::extensions::tasks::Tasks;
@@ -37,6 +38,7 @@ use crate::mcp::sessions::Sessions;
 use crate::observe::Metrics;
 use crate::observe::traces::Traces;
 use crate::peers;
+use crate::workspace::{self, Configured, Reachable};
 use portico_actors::shares::{Most, Room, Share, Shares, Short};
 
 /// Callers whose requests are counted at one time.
@@ -66,6 +68,8 @@ pub struct App {
     pub tasks: Tasks,
     /// Seals what MCP clients carry for us.
     pub state_signer: StateSigner,
+    /// Runs statements over several connections.
+    pub federation: Federation,
     /// What the large rows of all connections share.
     pub budget: Budget,
     features: Arc<dyn Features>,
@@ -97,12 +101,13 @@ pub struct App {
 pub(crate) struct Current {
     config: Arc<Config>,
     connections: HashMap<Uuid, Arc<Connection>>,
+    workspaces: Vec<Configured>,
 }
 
 impl Current {
     pub(crate) fn new(config: Config) -> Self {
         let connections = config.connections.iter().map(|connection| (connection.id, Arc::clone(connection))).collect();
-        Self { config: Arc::new(config), connections }
+        Self { workspaces: Configured::all(&config), config: Arc::new(config), connections }
     }
 }
 
@@ -159,6 +164,7 @@ impl App {
         Ok(Arc::new(Self {
             tasks: Tasks::new(config.server.tasks.clone()),
             state_signer: StateSigner::new(auth.shared_secret(), config.tokens.clock_skew),
+            federation: Federation::new(config.federation.clone()),
             budget,
             certificates,
             beats: ArcSwap::from_pointee(vec![Beat::here("main")]),
@@ -266,15 +272,43 @@ impl App {
         }
     }
 
+    /// The workspaces within the caller's reach, ordered by name.
+    pub fn workspaces(&self, by: &Principal) -> Vec<Reachable> {
+        self.workspaces_within(&by.rights)
+    }
+
+    /// The workspaces within `rights`, ordered by name.
+    pub fn workspaces_within(&self, rights: &Rights) -> Vec<Reachable> {
+        workspace::within(&self.current.load().workspaces, rights)
+    }
+
+    /// The workspace of that name.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](portico_actors::error::Kind::NotFound) when there is none within the caller's reach.
+    pub fn workspace(&self, by: &Principal, name: &str) -> Result<Reachable> {
+        workspace::named(self.workspaces(by), name)
+    }
+
     /// How the connection was configured.
     pub fn connection(&self, id: Uuid) -> Result<Arc<Connection>> {
         let found = self.current.load().connections.get(&id).cloned();
         found.ok_or_else(|| Error::not_found("there is no connection with this id"))
     }
 
+    /// The MCP endpoint of all that a credential opens.
+    pub fn mcp_url_of_all(&self) -> String {
+        format!("{}/mcp", self.config().server.public_url)
+    }
+
     /// The MCP endpoint of a connection.
     pub fn mcp_url(&self, id: Uuid) -> String {
         format!("{}/mcp/connections/{id}", self.config().server.public_url)
+    }
+
+    /// The MCP endpoint of a workspace.
+    pub fn workspace_url(&self, name: &str) -> String {
+        format!("{}/mcp/workspaces/{name}", self.config().server.public_url)
     }
 }
 

@@ -1,6 +1,7 @@
 //! A running service takes over a configuration that was read anew. Only the connections that have
 //! changed are concerned; what is wrong with the new one leaves everything as it was.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,13 +11,14 @@ use portico_actors::auth::recording::Door;
 use portico_actors::auth::store::Change;
 use portico_actors::directory;
 use portico_actors::event::Event;
+use portico_actors::workspace::Workspace;
 use serde_json::json;
 
 use crate::app::{App, Current, runnable};
 use crate::audit::Record;
 use crate::config::{Config, Connection, Problem, Problems};
 
-/// What came of a reload: names of connections.
+/// What came of a reload: names of connections and workspaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Report {
     /// New; started, or waiting for their first use.
@@ -29,6 +31,9 @@ pub struct Report {
     pub removed: Vec<String>,
     /// Of those added and changed, the ones whose first attempt has failed.
     pub down: Vec<String>,
+    /// Workspaces that are new, other than before, or gone.
+    #[serde(default)]
+    pub workspaces: Vec<String>,
     /// Whether TLS shows another certificate now.
     pub certificate: bool,
     /// Grants of people that open nothing, because clients of their kind are not admitted.
@@ -51,6 +56,7 @@ impl fmt::Display for Report {
             ("changed in what is offered", &self.offered),
             ("removed", &self.removed),
             ("down", &self.down),
+            ("workspaces changed", &self.workspaces),
         ];
         let mut said: Vec<String> = lists
             .into_iter()
@@ -67,7 +73,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Which connections differ, and which of them are started for it: the new ones first.
+/// Which connections and workspaces differ, and which connections are started for it: the new ones first.
 fn compare<'a>(before: &Config, after: &'a Config) -> (Report, Vec<&'a Arc<Connection>>) {
     let (mut report, mut added, mut changed) = (Report::default(), Vec::new(), Vec::new());
     for now in &after.connections {
@@ -78,6 +84,11 @@ fn compare<'a>(before: &Config, after: &'a Config) -> (Report, Vec<&'a Arc<Conne
             Some(_) => {}
         }
     }
+    let differs =
+        |workspace: &&Arc<Workspace>| before.workspaces.contains(workspace) != after.workspaces.contains(workspace);
+    let changed_workspaces = before.workspaces.iter().chain(&after.workspaces).filter(differs);
+    let changed_workspaces: BTreeSet<String> = changed_workspaces.map(|workspace| workspace.name.to_string()).collect();
+    report.workspaces = changed_workspaces.into_iter().collect();
     let names = |connections: &[&Arc<Connection>]| connections.iter().map(|each| each.name.to_string()).collect();
     (report.added, report.changed) = (names(&added), names(&changed));
     added.append(&mut changed);
@@ -146,8 +157,11 @@ impl App {
     /// Records what a reload is about to change.
     async fn recorded(&self, report: &Report) -> Result<Option<Record>, Problems> {
         let Some(audit) = &self.audit else { return Ok(None) };
-        let Report { added, changed, offered, removed, .. } = report;
-        let object = json!({"added": added, "changed": changed, "offered": offered, "removed": removed});
+        let Report { added, changed, offered, removed, workspaces, .. } = report;
+        let mut object = json!({"added": added, "changed": changed, "offered": offered, "removed": removed});
+        if !workspaces.is_empty() {
+            object["workspaces"] = json!(workspaces);
+        }
         let change = Change { action: "reload", object, before: None, after: None };
         let record = Record::from_change(&change, &Door::default());
         audit.announce(record.clone()).await.map(|()| Some(record)).map_err(|error| {

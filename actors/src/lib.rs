@@ -55,14 +55,21 @@
 
 pub use portico_core::{
     backoff, beat, budget, calendar, call, error, event, finding, identity, name, near, pattern, principal, reply,
-    shares, trace,
+    shares, trace, workspace,
 };
+
+pub mod arrow {
+    //! Rows as arrays of Apache Arrow.
+
+    pub use portico_arrow::{Values, arrow_type};
+}
 
 pub mod sql {
     //! What a SQL statement says, by its text.
 
     pub use portico_sql::{
-        Class, Dialect, Naming, Redact, Statement, catalogs, procedure_name, redacted, statements, statements_with,
+        Class, Dialect, Naming, Redact, Statement, catalogs, is_plain_name, procedure_name, redacted, statements,
+        statements_with,
     };
 }
 
@@ -71,6 +78,7 @@ pub mod source {
 
     pub use portico_sources::catalog;
     pub use portico_sources::drivers;
+    pub use portico_sources::pushdown;
     pub use portico_sources::{
         Access, Capabilities, Declared, Direction, Driver, Endpoint, Exposure, GrantRequest, GrantScript, Invocation,
         Location, Login, Names, Open, Parameter, Password, Plan, Pooler, Prepared, Procedure, Profile, ROLE, Settings,
@@ -107,6 +115,13 @@ pub mod auth {
         Grant, GrantError, Introspect, Introspection, IssuerIdentity, IssuerKey, IssuerKeys, Jwks, PeerMessage,
         PeerMessages, Reconfigure, Revoke, SharedSecret, StoreKey, TrustedIssuer,
     };
+}
+
+#[cfg(feature = "federation")]
+pub mod federation {
+    //! Statements over several connections.
+
+    pub use portico_federation::{Connections, Engine, Member, Settings, Statement};
 }
 
 pub mod connection {

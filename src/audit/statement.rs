@@ -7,6 +7,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use crate::federation::SentStatements;
+
 /// Bytes of a statement that a record keeps at most.
 const LONGEST: usize = 16 * 1024;
 /// Bytes of a record's parameters at most; beyond there is only their number.
@@ -38,6 +40,9 @@ pub struct StatementRecord {
     /// The values, where they are recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Value>,
+    /// What was sent to each of several connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent: Option<SentStatements>,
 }
 
 impl StatementRecord {
@@ -53,7 +58,24 @@ impl StatementRecord {
         };
         let digest = (detail != Detail::Nothing).then(|| hex::encode(Sha256::digest(text)));
         let parameters = with_parameters.then(|| values(&sets)).flatten();
-        Some(Self { statement, digest, parameters })
+        Some(Self { statement, digest, parameters, sent: None })
+    }
+
+    /// The same with what is sent to each of several connections, where statements are kept as text.
+    #[must_use]
+    pub fn sending(self, sent: &SentStatements) -> Self {
+        let sent = self.statement.is_some().then(|| sent.clone());
+        Self { sent, ..self }
+    }
+}
+
+/// Each connection's name with what it was sent, its literals left out.
+impl Serialize for SentStatements {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.list().into_iter().map(|(connection, statement)| {
+            let statement = sql::redacted(&statement, Dialect::POSTGRESQL, Redact::Literals);
+            serde_json::json!({ "connection": connection, "statement": cut(&statement) })
+        }))
     }
 }
 

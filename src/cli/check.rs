@@ -9,6 +9,7 @@ use portico_actors::identity::Identity;
 use portico_actors::source::{Access, Plan, Profile, Source, Task};
 use serde_json::{Value, json};
 
+use super::assets::{self, Missing};
 use super::common::{Common, Failure, error_words};
 use super::exposure::{self, Entry};
 use super::output::{print_json, say};
@@ -28,11 +29,11 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     let attempts = actix::System::new().block_on(async {
         let mut attempts = Vec::new();
         for connection in &config.connections {
-            attempts.push((connection, attempt(connection, true).await));
+            attempts.push((connection, attempt(connection, Some(&config)).await));
         }
         attempts
     });
-    let ok = attempts.iter().all(|(_, result)| result.is_ok());
+    let ok = attempts.iter().all(|(_, result)| result.as_ref().is_ok_and(|up| up.missing.is_empty()));
     if common.json {
         let connections: Vec<Value> = attempts
             .iter()
@@ -44,6 +45,9 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
                         json!({"name": connection.name, "status": "up", "product": product, "findings": findings});
                     if !up.entries.is_empty() {
                         told["exposure"] = json!(up.entries);
+                    }
+                    if !up.missing.is_empty() {
+                        told["missing"] = json!(up.missing);
                     }
                     told
                 }
@@ -61,6 +65,7 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
                     for entry in &up.entries {
                         entry.say(&connection.name);
                     }
+                    up.missing.iter().for_each(Missing::say);
                 }
                 Err(error) => say(format_args!("connection {}: down, {}", connection.name, error_words(error))),
             }
@@ -75,22 +80,30 @@ pub(super) struct Up {
     pub(super) findings: Vec<Finding>,
     /// What the entries of its lists match, where that was asked for.
     entries: Vec<Entry>,
+    /// The assets of workspaces that are not there, where that was asked for.
+    missing: Vec<Missing>,
 }
 
-/// Tries `connection`, and looks for what the entries of its lists match if `with_entries`.
-pub(super) async fn attempt(connection: &Connection, with_entries: bool) -> Result<Up, Error> {
+/// Tries `connection`. Where the whole configuration is given, looks also for what the entries of the connection's
+/// lists match, and for the assets that workspaces have of it.
+pub(super) async fn attempt(connection: &Connection, config: Option<&Config>) -> Result<Up, Error> {
     let source = connection.location.open(source_settings(connection))?;
-    let up = look(connection, source.as_ref(), with_entries).await;
+    let up = look(connection, source.as_ref(), config).await;
     source.close().await;
     up
 }
 
-async fn look(connection: &Connection, source: &dyn Source, with_entries: bool) -> Result<Up, Error> {
+async fn look(connection: &Connection, source: &dyn Source, config: Option<&Config>) -> Result<Up, Error> {
     let profile = source.ping().await?;
     take_on_roles(connection, source).await?;
     let findings = reach::findings(source).await;
-    let entries = if with_entries { exposure::entries(connection, source).await? } else { Vec::new() };
-    Ok(Up { profile, findings, entries })
+    let (entries, missing) = match config {
+        None => Default::default(),
+        Some(config) => {
+            (exposure::entries(connection, source).await?, assets::missing(config, connection, source).await?)
+        }
+    };
+    Ok(Up { profile, findings, entries, missing })
 }
 
 /// Takes on each role that the connection names for its callers, as a call would.

@@ -3,13 +3,14 @@
 use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use portico_actors::auth::store::Store;
 use portico_actors::error::{Error, Kind};
 use portico_actors::near;
-use portico_actors::principal::{Rights, Scope};
+use portico_actors::principal::{Hold, Rights, Scope};
 use uuid::Uuid;
 
 use super::recording;
@@ -91,10 +92,70 @@ pub(super) fn read_config(common: &Common) -> Result<Config, Failure> {
     Ok(Config::parse_for_store(&text, &base, &config::lookup)?)
 }
 
-/// The connections named on the command line: `sales`, or `sales:read` for one that is reached with
-/// less than the rest.
-pub(super) fn connections(config: &Config, named: &[String]) -> Result<Vec<(Uuid, Option<Scope>)>, Error> {
-    let known = || config.connections.iter().map(|connection| connection.name.as_ref());
+/// What a credential opens, by the names of the configuration.
+#[derive(Args, Debug)]
+pub(super) struct Within {
+    /// A connection within reach, or NAME:read for one that may only be read; may be repeated.
+    #[arg(long = "connection", value_name = "NAME[:SCOPE]")]
+    connections: Vec<String>,
+    /// A workspace within reach, also where the connections underneath are not, or NAME:read; may be repeated.
+    #[arg(long = "workspace", value_name = "NAME[:SCOPE]")]
+    workspaces: Vec<String>,
+}
+
+/// What is named, each with its scope where it has one of its own.
+pub(super) type Found<T> = Vec<(T, Option<Scope>)>;
+
+/// The connections named on the command line.
+pub(super) fn connections(config: &Config, named: &[String]) -> Result<Found<Uuid>, Error> {
+    let known = config.connections.iter().map(|connection| (connection.name.as_ref(), connection.id));
+    find("connection", named, &known.collect::<Vec<_>>())
+}
+
+impl Within {
+    fn workspaces(&self, config: &Config) -> Result<Found<Arc<str>>, Error> {
+        let known = config.workspaces.iter().map(|workspace| (workspace.name.as_ref(), Arc::clone(&workspace.name)));
+        find("workspace", &self.workspaces, &known.collect::<Vec<_>>())
+    }
+
+    /// Whether nothing is named.
+    pub(super) fn is_empty(&self) -> bool {
+        self.connections.is_empty() && self.workspaces.is_empty()
+    }
+
+    /// The widest scope that one of them is given by itself.
+    pub(super) fn widest(&self, config: &Config) -> Result<Option<Scope>, Error> {
+        let connections = connections(config, &self.connections)?.into_iter().filter_map(|(_, scope)| scope);
+        let workspaces = self.workspaces(config)?.into_iter().filter_map(|(_, scope)| scope);
+        Ok(connections.chain(workspaces).max())
+    }
+
+    /// Everything with the scope `most`, unless some are named; each no further than its own scope, and none
+    /// further than `most`.
+    pub(super) fn rights(&self, config: &Config, most: Option<Scope>) -> Result<Rights, Error> {
+        let whole = most.unwrap_or(Scope::Admin);
+        if self.is_empty() {
+            return Ok(Rights::all(whole));
+        }
+        if let Some(widest) = self.widest(config)?.filter(|widest| *widest > whole) {
+            return Err(Error::invalid(format!(
+                "--connection, --workspace: one is given the scope {}, and the whole has no more than {}",
+                widest.word(),
+                whole.word()
+            ))
+            .hint("widen the whole, or narrow that one"));
+        }
+        let connections =
+            connections(config, &self.connections)?.into_iter().map(|(id, scope)| (id, scope.unwrap_or(whole)));
+        let workspaces = self.workspaces(config)?.into_iter();
+        let given = workspaces.map(|(name, scope)| (name, Hold::Given(scope.unwrap_or(whole))));
+        Ok(Rights::each(connections).with_workspaces(given))
+    }
+}
+
+/// What is named on the command line of what is `known`: `sales`, or `sales:read` for one that is reached with less
+/// than the rest.
+fn find<T: Clone>(what: &str, named: &[String], known: &[(&str, T)]) -> Result<Found<T>, Error> {
     named
         .iter()
         .map(|named| {
@@ -105,37 +166,18 @@ pub(super) fn connections(config: &Config, named: &[String]) -> Result<Vec<(Uuid
                     (name, Some(parse_scope(word).map_err(wrong)?))
                 }
             };
-            let found = config.connection(name).map(|connection| (connection.id, scope));
-            found.ok_or_else(|| {
-                let error = Error::not_found(format!("there is no connection {name:?}"));
-                let offered = near::did_you_mean(&near::nearest(name, known()));
-                error
-                    .hint(offered.unwrap_or_else(|| format!("connections: {}", known().collect::<Vec<_>>().join(", "))))
+            let found = known.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+            found.map(|(_, found)| (found.clone(), scope)).ok_or_else(|| {
+                let names: Vec<&str> = known.iter().map(|(known, _)| *known).collect();
+                let offered = near::did_you_mean(&near::nearest(name, names.iter().copied()));
+                let error = Error::not_found(format!("there is no {what} {name:?}"));
+                error.hint(offered.unwrap_or_else(|| format!("{what}s: {}", names.join(", "))))
             })
         })
         .collect()
 }
 
-/// All connections with the scope `most`, unless some are named; each no further than its own scope, and
-/// none further than `most`.
-pub(super) fn rights(config: &Config, named: &[String], most: Option<Scope>) -> Result<Rights, Error> {
-    let whole = most.unwrap_or(Scope::Admin);
-    if named.is_empty() {
-        return Ok(Rights::all(whole));
-    }
-    let connections = connections(config, named)?;
-    if let Some(widest) = connections.iter().filter_map(|(_, scope)| *scope).max().filter(|widest| *widest > whole) {
-        return Err(Error::invalid(format!(
-            "--connection: one is given the scope {}, and the whole has no more than {}",
-            widest.word(),
-            whole.word()
-        ))
-        .hint("widen the whole, or narrow that connection"));
-    }
-    Ok(Rights::each(connections.into_iter().map(|(id, scope)| (id, scope.unwrap_or(whole)))))
-}
-
-/// The connections within `rights`, for people.
+/// The connections and workspaces within `rights`, for people.
 pub(super) fn describe_rights(config: &Config, rights: &Rights) -> String {
     rights.describe(|id| {
         let found = config.connections.iter().find(|connection| connection.id == id);

@@ -59,7 +59,7 @@ pub(super) async fn entries(connection: &Connection, source: &dyn Source) -> Res
 }
 
 /// Schemas, or what is in them behind their schema.
-async fn known(source: &dyn Source, facet: Facet) -> Result<Vec<(Option<String>, String)>, Error> {
+pub(super) async fn known(source: &dyn Source, facet: Facet) -> Result<Vec<(Option<String>, String)>, Error> {
     let plan = Plan::alone(Task::Describe(facet, Narrow::default()), Access::ReadOnly);
     let mut results = source.run(plan).await?;
     let mut known = Vec::new();

@@ -1,6 +1,7 @@
 //! The command line: one file a command. Only here is anything printed.
 #![allow(clippy::print_stderr)]
 
+mod assets;
 mod audit;
 mod check;
 mod client;

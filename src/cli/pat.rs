@@ -8,12 +8,13 @@ use portico_actors::auth::records::NewPat;
 use portico_actors::principal::Scope;
 use secrecy::ExposeSecret;
 
-use super::common::{Common, Failure, describe_rights, open_store, parse_duration, parse_scope, rights};
+use super::common::{Common, Failure, Within, describe_rights, open_store, parse_duration, parse_scope};
 use super::output::timestamp_or;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Pat {
-    /// Create a token for a user and show it, this once.
+    /// Create a token for a user and show it, this once. Without --connection and --workspace, it opens all that the
+    /// user reaches.
     Create {
         /// The user's e-mail address.
         email: String,
@@ -23,9 +24,9 @@ pub(super) enum Pat {
         /// How long it is valid, as 90d, 12h or 8w; for ever if absent.
         #[arg(long, value_parser = parse_lifetime)]
         expires: Option<Duration>,
-        /// A connection within reach; may be repeated. All that the user reaches if absent.
-        #[arg(long = "connection", value_name = "NAME")]
-        connections: Vec<String>,
+        /// What is within reach; all that the user reaches if absent.
+        #[command(flatten)]
+        within: Within,
         /// How far it may go: read, write or admin. As far as the user if absent.
         #[arg(long, value_parser = parse_scope)]
         scope: Option<Scope>,
@@ -46,9 +47,9 @@ pub(super) enum Pat {
 pub(super) fn run(command: Pat, common: &Common) -> Result<(), Failure> {
     let (config, mut store) = open_store(common, matches!(command, Pat::List { .. }))?;
     match command {
-        Pat::Create { email, name, expires, connections, scope } => {
+        Pat::Create { email, name, expires, within, scope } => {
             let expires_at = expires.map(|lifetime| Clock::system().now().time().after(lifetime));
-            let rights = rights(&config, &connections, scope)?;
+            let rights = within.rights(&config, scope)?;
             let (token, secret) = store.create_pat(&email, NewPat { name, expires_at, rights })?;
             let note = format_args!("This is {}'s token {:?}. It is not shown again.", token.email, token.name);
             common.tell_secret(&token, ("pat", &secret), secret.expose_secret(), note);

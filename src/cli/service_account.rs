@@ -1,12 +1,12 @@
 //! `portico service-account create|list|change|rotate|disable|enable|remove`.
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use portico_actors::auth::clock::Clock;
 use portico_actors::auth::records::{NewServiceAccount, ServiceAccount as Account};
 use portico_actors::principal::Scope;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::common::{Common, Failure, connections, describe_access, describe_rights, open_store, parse_scope, rights};
+use super::common::{Common, Failure, Within, describe_access, describe_rights, open_store, parse_scope};
 use super::output::{SHOWN_ONCE, timestamp_or};
 use crate::config::Config;
 
@@ -35,22 +35,22 @@ pub(super) struct Named {
 }
 
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("within").args(["connections", "workspaces"]).required(true).multiple(true))]
 pub(super) struct Rights {
     /// The account's name.
     name: String,
-    /// A connection within reach, or NAME:read for one that may only be read; may be repeated.
-    #[arg(long = "connection", value_name = "NAME[:SCOPE]", required = true)]
-    connections: Vec<String>,
-    /// How far it may go: read, write or admin. If absent, as far as its connections say, else read.
+    /// What is within reach.
+    #[command(flatten)]
+    within: Within,
+    /// How far it may go: read, write or admin. If absent, as far as its connections and workspaces say, else read.
     #[arg(long, value_parser = parse_scope)]
     scope: Option<Scope>,
 }
 
 impl Rights {
     fn read(self, config: &Config) -> Result<NewServiceAccount, Failure> {
-        let widest = connections(config, &self.connections)?.into_iter().filter_map(|(_, scope)| scope).max();
-        let scope = self.scope.or(widest).unwrap_or(Scope::Read);
-        let rights = rights(config, &self.connections, Some(scope))?;
+        let scope = self.scope.or(self.within.widest(config)?).unwrap_or(Scope::Read);
+        let rights = self.within.rights(config, Some(scope))?;
         Ok(NewServiceAccount { name: self.name, rights })
     }
 }

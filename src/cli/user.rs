@@ -7,13 +7,13 @@ use portico_actors::principal::Scope;
 use secrecy::SecretString;
 use serde::Serialize;
 
-use super::common::{Common, Failure, describe_access, describe_rights, open_store, rights};
+use super::common::{Common, Failure, Within, describe_access, describe_rights, open_store};
 use super::output::timestamp_or;
 use crate::config::Config;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum User {
-    /// Add a user. Without --connection, every connection is within reach.
+    /// Add a user. Without --connection and --workspace, everything is within reach.
     Add {
         /// Who, and how far they go.
         #[command(flatten)]
@@ -68,9 +68,9 @@ pub(super) struct Rights {
     /// May administer the service.
     #[arg(long, conflicts_with = "read_only")]
     admin: bool,
-    /// A connection within reach, or NAME:read for one that may only be read; may be repeated.
-    #[arg(long = "connection", value_name = "NAME[:SCOPE]")]
-    connections: Vec<String>,
+    /// What is within reach.
+    #[command(flatten)]
+    within: Within,
     /// May only read.
     #[arg(long)]
     read_only: bool,
@@ -83,12 +83,12 @@ impl Rights {
             (false, true) => Scope::Read,
             (false, false) => Scope::Write,
         };
-        let rights = rights(config, &self.connections, Some(scope))?;
+        let rights = self.within.rights(config, Some(scope))?;
         if self.admin && !rights.administer() {
             return Err(Error::invalid(
-                "--admin: an administrator needs one connection at least without a narrower scope",
+                "--admin: an administrator needs one connection or workspace at least without a narrower scope",
             )
-            .hint("leave out the scope of one --connection, or leave out --admin")
+            .hint("leave out the scope of one of them, or leave out --admin")
             .into());
         }
         Ok(NewUser { email: self.email, rights })

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portico_actors::auth::{IssuerKey, IssuerKeys, TrustedIssuer};
-use portico_actors::principal::{Rights, Scope};
+use portico_actors::principal::{Hold, Rights, Scope};
+use portico_actors::workspace::Workspace;
+use uuid::Uuid;
 
 use super::connection::Connection;
 use super::identity::{self, IssuerIdentitySettings};
@@ -28,12 +30,17 @@ settings! {
         audience: Option<String> = TEXT.example("\"https://data.example.org\""),
         /// The claim with the ids of connections; only an array opens any.
         connections_claim: String = claim("write \"connection_ids\", or leave it out").or(Text("connection_ids")),
+        /// The claim with the names of workspaces; only an array opens any.
+        workspaces_claim: String = claim("write \"workspaces\", or leave it out").or(Text("workspaces")),
         /// The claim with the scopes.
         scope_claim: String = claim("write \"scope\", or leave it out").or(Text("scope")),
         /// The claim with the caller's name.
         subject_claim: String = claim("write \"sub\", or leave it out").or(Text("sub")),
         /// What its tokens open at most. Left out, what their claim names; with an empty list, nothing.
         connections: Option<Vec<String>> = TEXTS.example("[\"sales:read\"]"),
+        /// The same of workspaces. A workspace of the claim that is not in this list is opened as far as `connections`
+        /// have all that is underneath. Where one of the two lists is there, the other one is empty if left out.
+        workspaces: Option<Vec<String>> = TEXTS.example("[\"revenue:read\"]"),
         /// "read", "write" or "admin": a token without the scope claim has this scope; without it, it is refused.
         scope: Option<Scope> = word::<Scope>().example("\"read\""),
         /// typ of its access tokens; one that does not say is a JWT. Write `["at+jwt"]` where it writes that (RFC
@@ -56,10 +63,15 @@ const fn claim(remedy: &'static str) -> Setting {
 }
 
 /// Reads every table. `ours` is our own issuer, which none of them may be.
-pub(super) fn read_all(root: &Section<'_>, ours: &str, connections: &[Arc<Connection>]) -> Vec<TrustedIssuer> {
+pub(super) fn read_all(
+    root: &Section<'_>,
+    ours: &str,
+    connections: &[Arc<Connection>],
+    workspaces: &[Arc<Workspace>],
+) -> Vec<TrustedIssuer> {
     let mut issuers: Vec<TrustedIssuer> = Vec::new();
     for section in root.tables("issuers") {
-        let Some(issuer) = read(&section, connections) else { continue };
+        let Some(issuer) = read(&section, connections, workspaces) else { continue };
         if issuer.issuer.contains('#') {
             // It ends where a caller's subject begins: "issuer#subject" must not be two callers' name.
             section.problem("issuer", "an issuer's name has no # (RFC 8414)", "write the iss of its tokens");
@@ -74,16 +86,31 @@ pub(super) fn read_all(root: &Section<'_>, ours: &str, connections: &[Arc<Connec
     issuers
 }
 
-fn read(section: &Section<'_>, connections: &[Arc<Connection>]) -> Option<TrustedIssuer> {
+fn read(
+    section: &Section<'_>,
+    connections: &[Arc<Connection>],
+    workspaces: &[Arc<Workspace>],
+) -> Option<TrustedIssuer> {
     let settings = IssuerSettings::read(section);
     let keys = keys(section, settings.jwks_url, settings.public_key);
-    let reach = settings.connections.map_or(Rights::ALL, |named| reach(section, &named, connections));
+    let reach = match (settings.connections, settings.workspaces) {
+        (None, None) => Rights::ALL,
+        (named, spaces) => {
+            let ids: Vec<(&str, Uuid)> = connections.iter().map(|known| (known.name.as_ref(), known.id)).collect();
+            let names: Vec<(&str, &str)> = workspaces.iter().map(|known| (known.name.as_ref(), &*known.name)).collect();
+            let connections = reach(section, "connections", &named.unwrap_or_default(), &ids);
+            let spaces = reach(section, "workspaces", &spaces.unwrap_or_default(), &names);
+            let given = spaces.into_iter().map(|(name, scope)| (name.into(), Hold::Given(scope)));
+            Rights::each(connections).with_workspaces(given)
+        }
+    };
     let identity = identity::of_issuer(section);
     Some(TrustedIssuer {
         issuer: settings.issuer,
         keys: keys?,
         audience: settings.audience,
         connections_claim: settings.connections_claim,
+        workspaces_claim: settings.workspaces_claim,
         scope_claim: settings.scope_claim,
         subject_claim: settings.subject_claim,
         reach,
@@ -121,24 +148,23 @@ fn keys(section: &Section<'_>, url: Option<String>, key: Option<String>) -> Opti
     }
 }
 
-/// The connections that the issuer's tokens reach at most: names, or `name:read`.
-fn reach(section: &Section<'_>, named: &[String], connections: &[Arc<Connection>]) -> Rights {
+/// What the issuer's tokens reach at most of what is `known` by its name: names, or `name:read`.
+fn reach<T: Copy>(section: &Section<'_>, key: &str, named: &[String], known: &[(&str, T)]) -> Vec<(T, Scope)> {
     let mut reach = Vec::new();
     for named in named {
         let (name, word) = named.split_once(':').unwrap_or((named, "admin"));
-        let connection = connections.iter().find(|connection| connection.name.eq_ignore_ascii_case(name));
-        match (connection, Scope::from_word(word)) {
-            (Some(connection), Some(scope)) => reach.push((connection.id, scope)),
+        let found = known.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        match (found, Scope::from_word(word)) {
+            (Some((_, found)), Some(scope)) => reach.push((*found, scope)),
             (None, _) => {
-                let known: Vec<&str> = connections.iter().map(|connection| connection.name.as_ref()).collect();
-                let remedy = format!("connections: {}", known.join(", "));
-                section.problem("connections", format!("there is no connection {name:?}"), &remedy);
+                let names: Vec<&str> = known.iter().map(|(known, _)| *known).collect();
+                let remedy = format!("{key}: {}", names.join(", "));
+                section.problem(key, format!("there is no {} {name:?}", key.trim_end_matches('s')), &remedy);
             }
             (_, None) => {
-                let message = format!("{word:?} is no scope");
-                section.problem("connections", message, "write name, name:read or name:write");
+                section.problem(key, format!("{word:?} is no scope"), "write name, name:read or name:write");
             }
         }
     }
-    Rights::each(reach)
+    reach
 }

@@ -12,6 +12,7 @@ mod clients;
 mod connection;
 mod defaults;
 mod environment;
+mod federation;
 mod fingerprint;
 mod identity;
 mod issuer;
@@ -27,12 +28,14 @@ mod store;
 mod table;
 mod telemetry;
 mod tls;
+mod workspace;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use portico_actors::auth::TrustedIssuer;
+use portico_actors::workspace::Workspace;
 use toml::de::DeTable;
 
 pub use address::administrator;
@@ -41,6 +44,7 @@ pub use clients::{Limits, OAuth, Tokens};
 pub use connection::{Connection, ConnectionSettings};
 use defaults::Defaults;
 pub use environment::{Environment, lookup};
+pub use federation::Federation;
 pub use fingerprint::{Fingerprint, Keys};
 use issuer::IssuerSettings;
 pub use log::{Log, LogFormat};
@@ -58,6 +62,7 @@ use table::{Table, settings};
 use telemetry::TelemetrySettings;
 pub use telemetry::{Otlp, Telemetry};
 pub use tls::Tls;
+use workspace::WorkspaceSettings;
 
 settings! {
     /// Portico's configuration: a working example with every key and its default.
@@ -82,7 +87,9 @@ settings! {
         issuers = tables::<IssuerSettings>(),
         audit = table::<AuditSettings>(),
         defaults = table::<Defaults>(),
+        federation = table::<Federation>(),
         connections = tables::<ConnectionSettings>().live().shown(""),
+        workspaces = tables::<WorkspaceSettings>().live(),
     }
 }
 
@@ -110,8 +117,12 @@ pub struct Config {
     pub issuers: Vec<TrustedIssuer>,
     /// `[audit]`.
     pub audit: AuditSettings,
+    /// `[federation]`.
+    pub federation: Federation,
     /// `[[connections]]`, in the order of the file.
     pub connections: Vec<Arc<Connection>>,
+    /// `[[workspaces]]`, in the order of the file.
+    pub workspaces: Vec<Arc<Workspace>>,
     /// Tells what has changed when the file is read again.
     pub keys: Keys,
 }
@@ -208,8 +219,9 @@ impl Config {
         audit.file = audit.file.map(|file| directory.join(file));
         let defaults = Defaults::read(&root.table("defaults"));
         let connections = connection::read_all(&root, &directory, defaults);
+        let workspaces = workspace::read_all(&root, &connections);
         let config = Self {
-            issuers: issuer::read_all(&root, &server.public_url, &connections),
+            issuers: issuer::read_all(&root, &server.public_url, &connections, &workspaces),
             server,
             store,
             tokens: Tokens::read(&root.table("tokens")),
@@ -218,7 +230,9 @@ impl Config {
             log: Log::read(&root.table("log")),
             telemetry: telemetry::read(&root),
             audit,
+            federation: federation::read(&root, &directory),
             connections,
+            workspaces,
             keys: Keys::new(&root),
         };
         let problems = file.problems();

@@ -1,6 +1,8 @@
 //! What a tool's result leaves out, and what its reader can do about it: that depends on the tool,
 //! and on whether something was changed, for such a call is not to be made again.
 
+use portico_actors::error::Error;
+
 /// How much of a result is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Caps {
@@ -19,6 +21,8 @@ pub struct Caps {
 pub enum Rest {
     /// Narrow a listing of names.
     Narrow,
+    /// The same of several connections: what one of them fails to list is left out.
+    Connections,
     /// Write another statement.
     Rewrite,
     /// Give other parameters: the statement is somebody else's.
@@ -43,6 +47,8 @@ pub(super) struct LeftOut {
     pub(super) affected: i64,
     /// Whether the call may have changed something else.
     pub(super) writes: bool,
+    /// What some of several connections failed to list.
+    pub(super) missing: Option<Error>,
 }
 
 impl LeftOut {
@@ -54,10 +60,12 @@ impl LeftOut {
              those of the cursors that are named here"
                 .to_owned()
         });
-        match (cut, further) {
-            (Some(cut), Some(further)) => Some(format!("{cut}; {further}")),
-            (cut, further) => cut.or(further),
-        }
+        let missing = self.missing.as_ref().map(|missing| match missing.get_hint() {
+            Some(hint) => format!("{}: {hint}", missing.message),
+            None => missing.message.clone(),
+        });
+        let words: Vec<String> = [cut, further, missing].into_iter().flatten().collect();
+        (!words.is_empty()).then(|| words.join("; "))
     }
 
     fn of_rows(&self, cut: Cut, caps: Caps) -> String {
@@ -87,7 +95,9 @@ impl LeftOut {
             String::new()
         };
         match (caps.rest, cut) {
-            (Rest::Narrow, _) => format!(": {raise}narrow the listing by names, exact or as LIKE patterns"),
+            (Rest::Narrow | Rest::Connections, _) => {
+                format!(": {raise}narrow the listing by names, exact or as LIKE patterns")
+            }
             (Rest::Parameters, _) => format!(": {raise}give parameters for which it returns less"),
             (Rest::Rewrite, Cut::Bytes) if self.shown == 0 => {
                 ": select fewer columns, or a part of the long ones with substr()".to_owned()
@@ -110,7 +120,8 @@ mod tests {
     #[test]
     fn a_hint_is_one_that_can_be_followed() {
         const CAPS: Caps = Caps { rows: 2, bytes: 100, rows_bound: 9, rest: Rest::Rewrite };
-        let left_out = |cut, affected, writes| LeftOut { cut, further: false, shown: 2, affected, writes };
+        let left_out =
+            |cut, affected, writes| LeftOut { cut, further: false, shown: 2, affected, writes, missing: None };
         let rows = Some(Cut::Rows);
         for (rest, left_out, has, has_not) in [
             (Rest::Rewrite, left_out(rows, -1, false), "OFFSET 2", "again"),

@@ -2,7 +2,7 @@
 //! caps of the call and no further.
 
 use futures_util::StreamExt;
-use portico_actors::error::Result;
+use portico_actors::error::{Error, Result};
 use portico_actors::reply::{Batch, Column, Part, Results};
 use portico_actors::sql::Class;
 
@@ -21,6 +21,8 @@ pub struct Table {
     pub rows: u64,
     /// Whether reading stopped at a cap.
     pub truncated: bool,
+    /// What some of several connections failed to list.
+    pub missing: Option<Error>,
 }
 
 /// Reads the first result of `results` up to `caps`. At the cap, and at a second result, the
@@ -36,9 +38,18 @@ pub async fn tabulate(
     let writes = results.writes;
     let text = TextTable::new(format);
     let mut reading = Reading { json: Vec::new(), head: 0, columns: 0, count: 0, text, caps };
-    let (mut affected, mut cut, mut further) = (None, None, false);
+    let (mut affected, mut cut, mut further, mut missing) = (None, None, false, None);
     while let Some(part) = results.next().await {
-        match part? {
+        let part = match part {
+            Ok(part) => part,
+            // What the others have listed is good without it.
+            Err(error) if caps.rest == Rest::Connections && reading.count > 0 => {
+                missing = Some(error);
+                break;
+            }
+            Err(error) => return Err(error),
+        };
+        match part {
             // The first result is the tool's answer; of the others it says that they were there.
             Part::Columns(columns) if affected.is_none() => reading.begin(&columns),
             Part::Columns(_) => {
@@ -64,8 +75,9 @@ pub async fn tabulate(
     drop(results);
     let caps = if is_call { Caps { rest: Rest::Parameters, ..caps } } else { caps };
     let affected = affected.unwrap_or(-1);
-    let left_out = LeftOut { cut, further, shown: reading.count, affected, writes };
-    Ok(reading.finish(&left_out, left_out.hint(caps)))
+    let left_out = LeftOut { cut, further, shown: reading.count, affected, writes, missing };
+    let hint = left_out.hint(caps);
+    Ok(reading.finish(left_out, hint))
 }
 
 /// Octets from which on a result is a large one.
@@ -132,7 +144,7 @@ impl Reading {
         }
     }
 
-    fn finish(mut self, left_out: &LeftOut, hint: Option<String>) -> Table {
+    fn finish(mut self, left_out: LeftOut, hint: Option<String>) -> Table {
         if self.head == 0 {
             self.begin(&[]);
         }
@@ -154,6 +166,7 @@ impl Reading {
             text: self.text.finish(self.count, left_out.affected, hint.as_deref()),
             rows: self.count,
             truncated: left_out.cut.is_some(),
+            missing: left_out.missing,
         }
     }
 }

@@ -25,6 +25,7 @@ mod table;
 use std::sync::Arc;
 
 use actix_web::App as WebApp;
+use actix_web::Resource;
 use actix_web::dev::Server;
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
@@ -41,20 +42,17 @@ fn routes(config: &mut ServiceConfig) -> Vec<table::Row> {
     let mut table = Table::new(config);
     table
         .scope(&policy::MCP, "/mcp", |mcp| {
-            mcp.route("/connections/{connectionId}", "GET, POST, DELETE", Limit::MaxBody, |endpoint| {
-                endpoint
-                    .post(mcp::post::post)
-                    .get(mcp::streams::get)
-                    .delete(mcp::streams::delete)
-                    .default_service(web::to(mcp::post::other))
-            })
+            mcp.route("", "GET, POST, DELETE", Limit::MaxBody, mcp_endpoint)
+                .route("/connections/{connectionId}", "GET, POST, DELETE", Limit::MaxBody, mcp_endpoint)
+                .route("/workspaces/{workspace}", "GET, POST, DELETE", Limit::MaxBody, mcp_endpoint)
         })
         .scope_of_results(&policy::API, "/api", |api| {
             let api = api
                 .keyed("/query", "POST", Limit::MaxBody, |query| query.app_data(api::sql::QUERY).post(api::sql::run))
                 .keyed("/batch", "POST", Limit::MaxBody, |batch| batch.app_data(api::sql::BATCH).post(api::sql::run))
                 .keyed("/exec", "POST", Limit::MaxBody, |exec| exec.app_data(api::sql::EXEC).post(api::sql::run))
-                .read("/connections", |list| list.get(api::metadata::connections));
+                .read("/connections", |list| list.get(api::metadata::connections))
+                .read("/workspaces", |list| list.get(api::metadata::workspaces));
             api::metadata::routes(api)
         })
         .scope(&policy::OAUTH, "/oauth", |oauth| {
@@ -73,6 +71,10 @@ fn routes(config: &mut ServiceConfig) -> Vec<table::Row> {
                 .read("/jwks.json", |keys| keys.get(well_known::jwks))
                 .read("/oauth-authorization-server", |server| server.get(well_known::authorization_server))
                 .read("/oauth-protected-resource", |service| service.get(well_known::protected_service))
+                .read("/oauth-protected-resource/mcp", |all| all.get(well_known::protected_mcp))
+                .read("/oauth-protected-resource/mcp/workspaces/{workspace}", |workspace| {
+                    workspace.get(well_known::protected_workspace)
+                })
                 .read("/oauth-protected-resource/mcp/connections/{connectionId}", |connection| {
                     connection.get(well_known::protected_connection)
                 })
@@ -83,6 +85,15 @@ fn routes(config: &mut ServiceConfig) -> Vec<table::Row> {
         .route(&policy::HEALTH, "/readyz", error::READ, Limit::None, |page| page.get(health::ready))
         .route(&policy::METRICS, "/metrics", error::READ, Limit::None, |page| page.get(metrics::metrics));
     table.rows
+}
+
+/// What every MCP address has.
+fn mcp_endpoint(endpoint: Resource) -> Resource {
+    endpoint
+        .post(mcp::post::post)
+        .get(mcp::streams::get)
+        .delete(mcp::streams::delete)
+        .default_service(web::to(mcp::post::other))
 }
 
 /// Serves `app` on `listeners` until its handle is told to stop.
@@ -165,7 +176,7 @@ mod tests {
         for row in &rows {
             let (path, policy) = (&row.path, row.policy);
             let begins = |prefix: &str| path.starts_with(prefix);
-            let walled = begins("/mcp/") || begins("/api/");
+            let walled = begins("/mcp") || begins("/api/");
             let guarded = walled || begins("/oauth/");
             assert_eq!(guarded, matches!(policy.origin, OriginCheck::Allowed), "{path}");
             assert_eq!(walled, matches!(policy.calls, Calls::Counted), "{path}");

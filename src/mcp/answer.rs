@@ -19,6 +19,7 @@ use crate::mcp::request_context::ParsedRequest;
 use crate::mcp::rim::{session, stateless};
 use crate::mcp::sessions::Session;
 use crate::mcp::streams::progress;
+use crate::tools;
 
 /// Looks at a message: its era, its session, and whether it wants to hear of its progress.
 ///
@@ -189,9 +190,15 @@ async fn handled(
     summary: &mut Summary,
 ) -> Result<MethodResult, RequestError> {
     let context = call.context;
-    let held = if method.needs_source { context.directory.hold(context.entry).await.ok() } else { None };
-    let entry = held.as_ref().map_or(context.entry, |(entry, _)| entry);
-    let call = MethodCall { context: &Context { entry, by: Arc::clone(&context.by), ..*context }, ..*call };
+    // Tools that every connection has are there without its source; of several, each of which would be started.
+    let is_fixed = || {
+        let name = params.fields.as_ref().ok().and_then(|fields| fields.peek(method.subject?).ok()?);
+        name.is_some_and(|name| tools::fixed_names().any(|fixed| fixed == name))
+    };
+    let is_needed = method.needs_source && (context.target.named().is_some() || !is_fixed());
+    let held = if is_needed { Some(context.target.held(context.directory).await) } else { None };
+    let target = held.as_ref().map_or(context.target, |(target, _)| target);
+    let call = MethodCall { context: &Context { target, by: Arc::clone(&context.by), ..*context }, ..*call };
     let fields = params.fields.map_err(params_error);
     match method.handler {
         Handler::Sync(answer) => answer(&call, fields),

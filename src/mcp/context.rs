@@ -3,35 +3,38 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use portico_actors::call::Origin;
+use portico_actors::call::{Limits, Notices, Origin};
 use portico_actors::directory::{Directory, Entry};
-use portico_actors::error::Kind;
-use portico_actors::principal::Principal;
+use portico_actors::error::{Error, Kind};
+use portico_actors::principal::{Principal, Rights};
 use portico_actors::trace::TraceParent;
 
 use crate::audit::{Audit, StatementRecord};
-use crate::config::Connection;
+use crate::federation::Federation;
 use crate::mcp::extensions::request_state::StateSigner;
 use crate::mcp::extensions::tasks::Tasks;
+use crate::mcp::features::digest;
 use crate::mcp::request_context::RequestContext;
 use crate::mcp::sessions::{Owner, Sessions};
+use crate::mcp::target::Target;
 use crate::observe::traces::Traces;
+use crate::routing::Asking;
 use crate::tools::Filter;
 
 /// Where and for whom a message is answered.
 pub struct Context<'a> {
     /// Sends calls.
     pub directory: &'a Directory,
-    /// The connection.
-    pub entry: &'a Entry,
+    /// Runs statements over several connections.
+    pub federation: &'a Federation,
+    /// What its address stands for.
+    pub target: &'a Target,
     /// The caller.
     pub by: Arc<Principal>,
     /// The request, and its trace by the header.
     pub origin: Origin,
     /// Narrows `tools/list`.
     pub filter: &'a Filter,
-    /// How the connection was configured.
-    pub settings: &'a Arc<Connection>,
     /// The sessions of the 2025 revisions.
     pub sessions: &'a Sessions,
     /// Calls that go on after they were answered.
@@ -47,17 +50,40 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// For whom connections are asked.
+    pub(super) fn asking(&self, summary: &Summary, limits: Limits, notices: Option<Notices>) -> Asking {
+        Asking { by: Arc::clone(&self.by), origin: summary.origin(self.origin), limits, notices }
+    }
+
+    /// Notes the one connection that is asked, where the address does not say it.
+    pub(super) fn note(&self, entry: &Entry, summary: &mut Summary) {
+        if self.target.named().is_none() {
+            summary.connection = Some(entry.clone());
+        }
+    }
+
     /// Whose session or task it is that this caller begins or names.
     pub(crate) fn owner(&self) -> Owner {
         let claims = format!("{:?}", (self.by.claims.role(), self.by.claims.of_the_caller()));
-        let (subject, scope) = (self.by.subject.clone(), self.by.scope());
-        let configuration = self.settings.fingerprint.contents();
-        Owner { subject, connection: self.entry.id, scope, claims, configuration }
+        let (rights, configuration) = match self.target {
+            Target::Connection(member) => (Rights::all(self.by.scope()), member.settings.fingerprint.contents()),
+            Target::All(_) | Target::Workspace(_) => {
+                let each = self.target.connections().iter();
+                let each: Vec<_> =
+                    each.map(|member| (member.entry.id, member.settings.fingerprint.contents())).collect();
+                let workspace = match self.target {
+                    Target::Workspace(it) => digest(&format!("{:?}", it.reachable.workspace)),
+                    _ => 0,
+                };
+                (self.by.rights.clone(), (digest(&each), workspace))
+            }
+        };
+        Owner { subject: self.by.subject.clone(), target: self.target.id(), rights, claims, configuration }
     }
 }
 
 /// What the log says of a message.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Summary {
     /// The tool's name, or the method.
     pub what: String,
@@ -67,6 +93,10 @@ pub struct Summary {
     pub parent: Option<TraceParent>,
     /// What its source is then told of it.
     pub trace: Option<TraceParent>,
+    /// The connection that was asked, where the address does not say it.
+    pub connection: Option<Entry>,
+    /// The names of the connections that were asked, where these are more than one.
+    pub several: Vec<Arc<str>>,
     /// When the connection was asked.
     pub asked: Option<Instant>,
     /// How long the call waited for its turn.
@@ -92,6 +122,14 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Notes how a call of a tool failed, or a part of it.
+    pub(super) fn note_failure(&mut self, error: &Error) {
+        self.failure = Some(error.kind);
+        self.code = error.get_sqlstate().map(str::to_owned);
+        self.reason = crate::audit::reason(error);
+        self.cause = error.cause().filter(|_| error.kind == Kind::Internal).map(str::to_owned);
+    }
+
     /// Where a call for this message comes from, whose request came from `request`: the message's own
     /// trace goes before the header's.
     pub(super) fn origin(&self, request: Origin) -> Origin {

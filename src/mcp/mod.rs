@@ -18,6 +18,7 @@ pub mod request_context;
 mod rim;
 pub mod sessions;
 pub mod streams;
+pub mod target;
 
 pub use answer::{answer, end_session, find_session, receive};
 pub use call::Outcome;

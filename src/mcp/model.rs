@@ -12,8 +12,6 @@ use crate::fields::Fields;
 
 /// Bytes at most of a name that a client gives and that is kept beyond its request.
 pub(super) const LONGEST_NAME: usize = 1_024;
-pub(super) const INSTRUCTIONS: &str = "SQL access to one database connection. Call get_instructions first: it tells \
-                                       the dialect, the tables and what you may do.";
 
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";

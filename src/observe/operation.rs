@@ -8,11 +8,12 @@ pub(super) const TOKEN: &str = "token";
 const OTHER: &str = "other";
 
 /// Paths of the SQL API, of identity and of people's pages.
-const PATHS: [(&str, &str); 24] = [
+const PATHS: [(&str, &str); 25] = [
     ("/api/query", "query"),
     ("/api/batch", "batch"),
     ("/api/exec", "exec"),
     ("/api/connections", "connections"),
+    ("/api/workspaces", "workspaces"),
     ("/oauth/token", TOKEN),
     ("/oauth/revoke", "revoke"),
     ("/oauth/introspect", "introspect"),

@@ -1,22 +1,27 @@
 //! The arguments of each tool become an operation. Unknown and wrong ones are refused by name.
 
-use portico_actors::call::{Facet, Limits, Narrow, Op, ProcedureCall, Sql, Verb};
+use portico_actors::call::{Briefing, Facet, Limits, Narrow, Op, ProcedureCall, Sql, Verb};
 use portico_actors::error::{Error, Kind, Result};
 
-use super::briefing::{briefing, executing};
+use super::definitions::executing;
 use super::kind::Operation;
 use super::offer::{Offer, Resolved, caps, timeout};
 use crate::encode::{Caps, FORMATS, Format, Rest};
 use crate::fields::Fields;
 
-/// Reads the arguments of the tool with `operation`.
-pub(super) fn resolve(operation: Operation, mut fields: Fields, offer: &Offer<'_>) -> Result<Resolved> {
+/// Reads the arguments of the tool with `operation`; `briefing` says what instructions tell of the tools.
+pub(super) fn resolve(
+    operation: Operation,
+    mut fields: Fields,
+    offer: &Offer<'_>,
+    briefing: impl FnOnce() -> Briefing,
+) -> Result<Resolved> {
     let listing =
         |facet, fields: &mut Fields| Ok::<_, Error>((Op::Describe(facet, narrow(facet, fields)?), Rest::Narrow));
     let (op, rest) = match operation {
         Operation::GetInstructions => {
             fields.finish("arguments")?;
-            let (op, caps) = (Op::Instructions(briefing(offer)), caps(offer, Rest::Narrow));
+            let (op, caps) = (Op::Instructions(briefing()), caps(offer, Rest::Narrow));
             return Ok(Resolved { operation, op, limits: Limits::default(), caps, format: Format::Json });
         }
         Operation::GetCatalogs => listing(Facet::Catalogs, &mut fields)?,
@@ -33,7 +38,7 @@ pub(super) fn resolve(operation: Operation, mut fields: Fields, offer: &Offer<'_
     };
     let caps = asked_caps(&mut fields, offer, rest)?;
     let limits = match rest {
-        Rest::Narrow => Limits::default(),
+        Rest::Narrow | Rest::Connections => Limits::default(),
         Rest::Rewrite | Rest::Parameters => Limits { timeout: timeout(&mut fields)?, rows: Some(caps.rows) },
     };
     let format = format(&mut fields)?;
@@ -91,7 +96,9 @@ fn asked_caps(fields: &mut Fields, offer: &Offer<'_>, rest: Rest) -> Result<Caps
         )
         .hint(match rest {
             Rest::Rewrite => "ask for fewer, and page on with ORDER BY … LIMIT and OFFSET",
-            Rest::Narrow => "ask for fewer, and narrow the listing by names, exact or as LIKE patterns",
+            Rest::Narrow | Rest::Connections => {
+                "ask for fewer, and narrow the listing by names, exact or as LIKE patterns"
+            }
             Rest::Parameters => "ask for fewer, or leave maxRows out",
         })),
         Some(rows) => Ok(Caps { rows, ..caps }),

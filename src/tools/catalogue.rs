@@ -1,6 +1,6 @@
 //! Every tool of a connection, wherever it comes from: listed, and resolved to operations.
 
-use portico_actors::call::{Limits, Op};
+use portico_actors::call::{Briefing, Limits, Op};
 use portico_actors::error::{Error, Result};
 use portico_actors::near;
 use serde_json::Value;
@@ -9,6 +9,7 @@ use super::arguments;
 use super::definitions::{DEFINITIONS, Definition};
 use super::filter::Filter;
 use super::kind::{Operation, Type};
+use super::names::distinct;
 use super::offer::{Offer, Resolved, caps};
 use super::own_tools::OwnTool;
 use super::source_tools::{self, SourceTool};
@@ -55,17 +56,21 @@ impl Tool<'_> {
         }
     }
 
-    fn describe(&self, offer: &Offer<'_>) -> Value {
+    /// The object that `tools/list` shows.
+    fn describe(&self, offers: &[Offer<'_>]) -> Value {
         match self {
-            Self::Fixed(tool) => tool.describe(offer),
+            Self::Fixed(tool) => tool.describe(offers),
             Self::Own(tool) => tool.describe(),
             Self::Made(tool) => tool.describe(),
         }
     }
 
-    fn call(&self, offer: &Offer<'_>, fields: Fields) -> Result<Resolved> {
+    /// A call of it for the connection of `offer`, which has the place `of` among `offers`.
+    fn call(&self, offers: &[Offer<'_>], of: usize, offer: &Offer<'_>, fields: Fields) -> Result<Resolved> {
         let op = match self {
-            Self::Fixed(tool) => return arguments::resolve(tool.operation, fields, offer),
+            Self::Fixed(tool) => {
+                return arguments::resolve(tool.operation, fields, offer, || briefing(offers, of, offer));
+            }
             Self::Own(tool) => tool.call(fields)?,
             Self::Made(tool) => Op::Procedure(tool.call(fields)?),
         };
@@ -75,13 +80,45 @@ impl Tool<'_> {
     }
 }
 
-/// Every tool of the connection that is not switched off, in the order in which they are listed.
+/// A tool as it is called at an address.
+pub struct Found<'a> {
+    tool: Tool<'a>,
+    /// The connection whose own it is, by its place among the offers; `None` of a tool that every connection has.
+    pub of: Option<usize>,
+}
+
+impl Found<'_> {
+    /// Understands a call with these arguments for the connection that has the place `of` among `offers`.
+    ///
+    /// # Errors
+    /// The arguments are wrong, or the caller may not use it.
+    pub fn resolve(&self, offers: &[Offer<'_>], of: usize, arguments: Fields) -> Result<Resolved> {
+        let offer = offers.get(of).ok_or_else(|| Error::internal("a tool of no connection"))?;
+        if self.tool.writes() && !offer.may_write() && offer.is_writable() {
+            let error =
+                Error::forbidden(format!("the tool {} may change data, which needs the scope write", self.tool.name()));
+            return Err(error.needs("write"));
+        }
+        self.tool.call(offers, of, offer, arguments)
+    }
+
+    /// What it does.
+    pub fn operation(&self) -> Operation {
+        self.tool.operation()
+    }
+
+    /// Whether it is switched on at the connection of `offer`, which may be one of several.
+    pub fn is_on(&self, offer: &Offer<'_>) -> bool {
+        offer.passes(self.tool.kind(), self.tool.operation(), self.tool.name())
+    }
+}
+
+/// The connection's own tools that are not switched off, in the order in which they are listed.
 /// Those of the source are made when it comes to them: there may be thousands.
-fn catalogue<'o, 'a>(offer: &'o Offer<'a>) -> impl Iterator<Item = Tool<'a>> + use<'o, 'a> {
+fn own<'o, 'a>(offer: &'o Offer<'a>) -> impl Iterator<Item = Tool<'a>> + use<'o, 'a> {
     let make = || offer.profile.map(|profile| source_tools::make(profile, offer.own)).unwrap_or_default();
     let made = std::iter::once_with(make).flatten().map(Tool::Made);
-    let configured = DEFINITIONS.iter().map(Tool::Fixed).chain(offer.own.iter().map(Tool::Own));
-    configured.chain(made).filter(|tool| is_there(offer, tool))
+    offer.own.iter().map(Tool::Own).chain(made).filter(|tool| is_there(offer, tool))
 }
 
 fn is_there(offer: &Offer<'_>, tool: &Tool<'_>) -> bool {
@@ -90,34 +127,120 @@ fn is_there(offer: &Offer<'_>, tool: &Tool<'_>) -> bool {
         && !matches!(tool, Tool::Made(made) if !made.procedure.is_for(offer.role))
 }
 
-/// The tools that `offer` holds and `filter` lets through, in their fixed order, each as the
-/// object that `tools/list` shows.
-pub fn list(offer: &Offer<'_>, filter: &Filter) -> Vec<Value> {
-    let may_write = offer.may_write();
-    catalogue(offer)
-        .filter(|tool| filter.passes(tool.kind(), tool.operation()) && (may_write || !tool.writes()))
-        .map(|tool| tool.describe(offer))
-        .collect()
+/// The tools that every connection has and that not all of `offers` have switched off.
+fn fixed(offers: &[Offer<'_>]) -> impl Iterator<Item = &'static Definition> {
+    DEFINITIONS.iter().filter(|tool| offers.iter().any(|offer| is_there(offer, &Tool::Fixed(tool))))
 }
 
-/// Understands a call of the tool `name`.
+/// The own tools of several connections under their names at one address, those of an administrator first.
+fn own_of_several<'a>(offers: &[Offer<'a>]) -> Vec<(String, Found<'a>)> {
+    let all =
+        offers.iter().enumerate().flat_map(|(of, offer)| own(offer).map(move |tool| Found { tool, of: Some(of) }));
+    let mut all: Vec<Found<'a>> = all.collect();
+    all.sort_by_key(|found| matches!(found.tool, Tool::Made(_)));
+    let connection = |found: &Found<'a>| found.of.and_then(|of| offers.get(of)).map_or("", |offer| offer.connection);
+    let things: Vec<(&str, &str)> = all.iter().map(|found| (connection(found), found.tool.name())).collect();
+    let names = distinct(&things, fixed_names().map(str::to_owned));
+    names.into_iter().zip(all).collect()
+}
+
+/// The tools that `offers` hold and `filter` lets through, in their fixed order, each as the
+/// object that `tools/list` shows.
+pub fn list(offers: &[Offer<'_>], filter: &Filter) -> Vec<Value> {
+    let passes = |tool: &Tool<'_>| filter.passes(tool.kind(), tool.operation());
+    let may = |offer: &Offer<'_>, tool: &Tool<'_>| offer.may_write() || !tool.writes();
+    let may_any = |tool: &Tool<'_>| offers.iter().any(|offer| is_there(offer, tool) && may(offer, tool));
+    let fixed = DEFINITIONS.iter().map(Tool::Fixed).filter(|tool| passes(tool) && may_any(tool));
+    let mut listed: Vec<Value> = fixed.map(|tool| tool.describe(offers)).collect();
+    match offers {
+        [only] => {
+            listed.extend(own(only).filter(|tool| passes(tool) && may(only, tool)).map(|tool| tool.describe(offers)));
+        }
+        _ => {
+            for (name, Found { tool, of }) in own_of_several(offers) {
+                let Some(offer) = of.and_then(|of| offers.get(of)).filter(|offer| may(offer, &tool)) else { continue };
+                if passes(&tool) {
+                    listed.push(told_apart(tool.describe(offers), &name, offer.connection));
+                }
+            }
+        }
+    }
+    listed
+}
+
+/// A tool of one of several connections: with its name at their address, and with whose it is.
+fn told_apart(mut tool: Value, name: &str, connection: &str) -> Value {
+    let about = tool["description"].as_str().unwrap_or_default();
+    tool["description"] = Value::from(format!("{about} (Connection {connection}.)"));
+    tool["name"] = Value::from(name);
+    tool
+}
+
+/// What `get_instructions` says of the tools that this caller is offered for the connection of `offer`.
+fn briefing(offers: &[Offer<'_>], of: usize, offer: &Offer<'_>) -> Briefing {
+    let fixed = DEFINITIONS.iter().filter(|tool| tool.is_there(offer) && (offer.may_write() || !tool.writes()));
+    Briefing {
+        max_rows: offer.max_rows,
+        max_bytes: offer.max_bytes,
+        tools: fixed.map(Definition::name).collect(),
+        own_tools: administrators(offers, of, offer),
+    }
+}
+
+/// The administrator's own tools of the connection of `offer`, as far as its caller may use them: their names at this
+/// address, and what they are for.
+fn administrators(offers: &[Offer<'_>], of: usize, offer: &Offer<'_>) -> Vec<(String, String)> {
+    let may = |tool: &OwnTool| offer.may_write() || !tool.writes();
+    let told = |name: String, tool: &Tool<'_>| match tool {
+        Tool::Own(tool) if may(tool) => Some((name, tool.description.clone())),
+        _ => None,
+    };
+    match offers {
+        [only] => {
+            let own = only.own.iter().map(Tool::Own).filter(|tool| is_there(only, tool));
+            own.filter_map(|tool| told(tool.name().to_owned(), &tool)).collect()
+        }
+        _ => {
+            let own = own_of_several(offers).into_iter().filter(|(_, found)| found.of == Some(of));
+            own.filter_map(|(name, found)| told(name, &found.tool)).collect()
+        }
+    }
+}
+
+/// Finds the tool that is called `name` at the address of `offers`.
 ///
 /// # Errors
-/// [`Kind::NotFound`](portico_actors::error::Kind::NotFound): there is no such tool here. Others: the arguments are
-/// wrong, or the caller may not use it.
-pub fn resolve(offer: &Offer<'_>, name: &str, arguments: Option<&str>) -> Result<Resolved> {
-    let Some(tool) = catalogue(offer).find(|tool| tool.name() == name) else {
-        let tools: Vec<Tool<'_>> = catalogue(offer).collect();
-        let hint = near::did_you_mean(&near::nearest(name, tools.iter().map(Tool::name)));
-        return Err(Error::not_found(format!("there is no tool {name:?} on this connection"))
-            .hint(hint.unwrap_or_else(|| "tools/list lists what there is".to_owned())));
-    };
-    if tool.writes() && !offer.may_write() {
-        let error = Error::forbidden(format!("the tool {name} may change data, which needs the scope write"));
-        return Err(error.needs("write"));
+/// [`Kind::NotFound`](portico_actors::error::Kind::NotFound): there is no such tool here.
+pub fn find<'a>(offers: &[Offer<'a>], name: &str) -> Result<Found<'a>> {
+    if let Some(tool) = fixed(offers).find(|tool| tool.name() == name) {
+        return Ok(Found { tool: Tool::Fixed(tool), of: None });
     }
-    let fields = arguments.map_or_else(|| Ok(Fields::default()), |text| Fields::parse(text, "arguments"));
-    tool.call(offer, fields?)
+    let (found, here) = match offers {
+        [only] => {
+            let tool = own(only).find(|tool| tool.name() == name);
+            (tool.map(|tool| Found { tool, of: Some(0) }), "on this connection")
+        }
+        _ => {
+            let found = own_of_several(offers).into_iter().find(|(known, _)| known == name);
+            (found.map(|(_, found)| found), "here")
+        }
+    };
+    found.ok_or_else(|| {
+        let fixed = fixed(offers).map(|tool| tool.name().to_owned());
+        let own: Vec<String> = match offers {
+            [only] => own(only).map(|tool| tool.name().to_owned()).collect(),
+            _ => own_of_several(offers).into_iter().map(|(name, _)| name).collect(),
+        };
+        let known: Vec<String> = fixed.chain(own).collect();
+        let hint = near::did_you_mean(&near::nearest(name, known.iter().map(String::as_str)));
+        Error::not_found(format!("there is no tool {name:?} {here}"))
+            .hint(hint.unwrap_or_else(|| "tools/list lists what there is".to_owned()))
+    })
+}
+
+/// The names of those that run a statement or a procedure of the caller's.
+pub fn executing_names() -> impl Iterator<Item = &'static str> {
+    fixed_names().filter(|name| name.starts_with("execute_"))
 }
 
 /// The names of the tools that every connection has.

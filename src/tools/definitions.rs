@@ -1,9 +1,11 @@
 //! The twelve tools of every connection, each a row of one table, written for models to read.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::kind::{Operation, Type};
-use super::offer::Offer;
+use super::offer::{Offer, widest};
 use super::schema::{input_schema, tool};
 
 /// One tool.
@@ -110,6 +112,27 @@ pub(super) const DEFINITIONS: [Definition; 12] = [
 ];
 
 impl Definition {
+    /// Its description at an address of several connections.
+    fn over_several(&self) -> Cow<'static, str> {
+        let more = match self.operation {
+            Operation::GetCatalogs => {
+                return "Lists the catalogs, which are the connections that you reach. A connection's name is the first \
+                        part of catalog.schema.table."
+                    .into();
+            }
+            Operation::GetSchemas => {
+                return "Lists the schemas of every connection that you reach; catalogName chooses one.".into();
+            }
+            Operation::GetInstructions => "It tells every connection in short; give catalogName to read all about one.",
+            Operation::ExecuteProcedure => "Name it connection.schema.procedure, or say the connection in catalogName.",
+            _ if self.kind() == Type::Sql => {
+                "Name tables connection.schema.table, or say the connection in catalogName."
+            }
+            _ => "Of every connection that you reach; catalogName chooses one.",
+        };
+        format!("{} {more}", self.description).into()
+    }
+
     /// Its name is the word for what it does.
     pub(super) fn name(&self) -> &'static str {
         self.operation.as_str()
@@ -124,19 +147,30 @@ impl Definition {
         matches!(self.operation, Operation::ExecuteInsert | Operation::ExecuteUpdate)
     }
 
+    /// Whether the connection of `offer` has it.
+    pub(super) fn is_there(&self, offer: &Offer<'_>) -> bool {
+        offer.has(self.kind(), self.operation, self.name(), self.writes())
+    }
+
     /// The object that `tools/list` shows.
-    pub(super) fn describe(&self, offer: &Offer<'_>) -> Value {
+    pub(super) fn describe(&self, offers: &[Offer<'_>]) -> Value {
+        let offer = &widest(offers);
         let page = PAGE.iter().filter(|_| !self.arguments.is_empty());
         let arguments = self.arguments.iter().chain(page);
-        let properties: Map<String, Value> =
+        let mut properties: Map<String, Value> =
             arguments.map(|name| ((*name).to_owned(), argument(name, offer))).collect();
+        let mut about = Cow::Borrowed(self.description);
+        if offers.len() > 1 {
+            about = self.over_several();
+            properties.entry(CATALOG).or_insert_with(|| connection(offer.connection));
+        }
         let required: Vec<&str> = REQUIRED.into_iter().filter(|name| self.arguments.contains(name)).collect();
         // What any statement and any procedure may do depends on the caller's own access.
         let any = matches!(self.operation, Operation::ExecuteSql | Operation::ExecuteProcedure);
-        let writes = self.writes() || (any && offer.may_write());
+        let writes = self.writes() || (any && offers.iter().any(Offer::may_write));
         let destroys = writes && self.operation != Operation::ExecuteInsert;
         let input = input_schema(properties, required);
-        let mut tool = tool(self.name(), self.title, self.description, input, writes, destroys);
+        let mut tool = tool(self.name(), self.title, &about, input, writes, destroys);
         if self.operation == Operation::GetInstructions {
             tool["outputSchema"] = json!({
                 "type": "object",
@@ -146,6 +180,18 @@ impl Definition {
         }
         tool
     }
+}
+
+/// The names of the tools that run statements or procedures and are not switched off.
+pub(super) fn executing(offer: &Offer<'_>) -> Vec<&'static str> {
+    let there = DEFINITIONS.iter().filter(|tool| tool.is_there(offer)).map(Definition::name);
+    there.filter(|name| name.starts_with("execute_")).collect()
+}
+
+/// The schema of the argument that names one of several connections.
+fn connection(example: &str) -> Value {
+    let about = "The connection that is meant where the names do not say it; get_catalogs lists the connections";
+    json!({"type": "string", "description": about, "examples": [example]})
 }
 
 /// The schema of one argument: the same words mean the same everywhere.

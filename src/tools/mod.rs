@@ -2,11 +2,11 @@
 //! to operations. A tool is a row in a table; no protocol is known here.
 
 pub(crate) mod arguments;
-mod briefing;
 mod catalogue;
 mod definitions;
 mod filter;
 mod kind;
+mod names;
 mod offer;
 mod own_tools;
 mod parameters;
@@ -14,9 +14,10 @@ mod schema;
 mod source_tools;
 mod switches;
 
-pub use catalogue::{fixed_names, list, resolve};
+pub use catalogue::{Found, executing_names, find, fixed_names, list};
 pub use filter::Filter;
 pub use kind::{OPERATIONS, Operation, TYPES, Type};
-pub use offer::{Offer, Resolved, TIMEOUT_SECONDS, timeout};
+pub use names::distinct;
+pub use offer::{Offer, Resolved, TIMEOUT_SECONDS, timeout, widest};
 pub use own_tools::OwnTool;
 pub use switches::Switches;

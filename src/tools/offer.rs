@@ -1,5 +1,6 @@
 //! For whom the catalogue of tools is made, and what a call of a tool becomes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use portico_actors::call::{Limits, Op};
@@ -21,7 +22,7 @@ pub struct Offer<'a> {
     /// Whether the connection may write at all.
     pub access: Access,
     /// What the source said of itself, once it was up.
-    pub profile: Option<&'a Profile>,
+    pub profile: Option<&'a Arc<Profile>>,
     /// The caller.
     pub by: &'a Principal,
     /// The caller's role in the database, where callers have any.
@@ -52,19 +53,35 @@ pub struct Resolved {
 }
 
 impl Offer<'_> {
-    fn writable(&self) -> bool {
+    /// Whether anybody may write here.
+    pub(super) fn is_writable(&self) -> bool {
         self.access == Access::ReadWrite
+    }
+
+    /// Whether an administrator has left a tool switched on.
+    pub(super) fn passes(&self, kind: Type, operation: Operation, name: &str) -> bool {
+        self.switches.pass(kind, operation, name)
     }
 
     /// Whether a tool is there: it is not switched off, and what writes does not exist where nothing can be written.
     pub(super) fn has(&self, kind: Type, operation: Operation, name: &str, writes: bool) -> bool {
-        self.switches.pass(kind, operation, name) && (self.writable() || !writes)
+        self.passes(kind, operation, name) && (self.is_writable() || !writes)
     }
 
     /// Whether the caller may write here.
     pub fn may_write(&self) -> bool {
-        self.writable() && self.by.may(Scope::Write)
+        self.is_writable() && self.by.may(Scope::Write)
     }
+}
+
+/// The first of `offers`, with as much of a result as any of them allows: for what is of all of them.
+pub fn widest<'a>(offers: &[Offer<'a>]) -> Offer<'a> {
+    let mut widest = offers[0];
+    for offer in offers {
+        widest.max_rows = widest.max_rows.max(offer.max_rows);
+        widest.max_bytes = widest.max_bytes.max(offer.max_bytes);
+    }
+    widest
 }
 
 /// As much of a result as the connection allows.

@@ -8,13 +8,11 @@ use portico_actors::source::{Procedure, Profile};
 use serde_json::Value;
 
 use super::definitions::DEFINITIONS;
+use super::names::unique;
 use super::own_tools::OwnTool;
 use super::parameters;
 use super::schema::tool;
 use crate::fields::Fields;
-
-/// The longest name that every client takes.
-const NAME_LENGTH: usize = 64;
 
 /// A procedure under the name of its tool.
 pub(super) struct SourceTool<'a> {
@@ -63,16 +61,8 @@ pub(super) fn make<'a>(profile: &'a Profile, own: &[OwnTool]) -> Vec<SourceTool<
             let base: String = own
                 .chars()
                 .map(|each| if each.is_ascii_alphanumeric() || "_-".contains(each) { each } else { '_' })
-                .take(NAME_LENGTH)
                 .collect();
-            let mut name = base.clone();
-            let mut number = 2;
-            while !taken.insert(name.clone()) {
-                let suffix = format!("_{number}");
-                name = base.chars().take(NAME_LENGTH - suffix.len()).collect::<String>() + &suffix;
-                number += 1;
-            }
-            SourceTool { name, procedure }
+            SourceTool { name: unique(&base, &mut taken), procedure }
         })
         .collect()
 }

@@ -9,6 +9,7 @@ pub(crate) mod configuration;
 #[allow(unused_macros, unused_imports, reason = "the others need more of it")]
 pub(crate) mod fixture;
 #[path = "../it/support/mcp.rs"]
+#[allow(unused_macros, unused_imports, reason = "the others need more of it")]
 pub(crate) mod mcp;
 #[path = "../it/support/postgres.rs"]
 pub(crate) mod postgres;

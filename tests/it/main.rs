@@ -11,6 +11,8 @@ mod conformance_fixture;
 
 mod access;
 mod api;
+#[cfg(feature = "federation")]
+mod federation;
 mod house;
 mod mcp;
 mod oauth;

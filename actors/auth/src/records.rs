@@ -151,8 +151,7 @@ pub struct ServiceAccount {
 pub struct NewServiceAccount {
     /// A name for people, unique.
     pub name: String,
-    /// At least one connection, and not all: a service account never reaches connections that are added
-    /// later.
+    /// At least one connection or workspace, and not all: a service account never reaches what is added later.
     pub rights: Rights,
 }
 

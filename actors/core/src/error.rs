@@ -196,6 +196,15 @@ impl Error {
         self
     }
 
+    /// The same without a position: it was one of a text that the reader does not know.
+    #[must_use]
+    pub fn without_position(mut self) -> Self {
+        if let Some(more) = &mut self.more {
+            more.position = None;
+        }
+        self
+    }
+
     /// Adds when the next attempt is worth making.
     #[must_use]
     pub fn retry_after(mut self, delay: Duration) -> Self {

@@ -20,3 +20,4 @@ mod request;
 pub mod shares;
 pub mod trace;
 pub mod worker;
+pub mod workspace;

@@ -1,64 +1,124 @@
-//! Rights as listings and the store write them: the widest scope, and the connections within reach.
+//! Rights as listings and the store write them: the widest scope, and the connections and workspaces within reach.
+
+use std::sync::Arc;
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use uuid::Uuid;
 
-use crate::principal::{Rights, Scope};
+use crate::principal::{Hold, Rights, Scope};
 
-/// `scope`, the widest of them, and `reach`.
+/// `scope`, the widest of them, `reach`, and `workspaces` where any was given.
 impl Serialize for Rights {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         members(self, "reach", serializer)
     }
 }
 
-/// The same with the list under another name.
+/// The same with the list of connections under another name.
 pub fn with_connections<S: Serializer>(rights: &Rights, serializer: S) -> Result<S::Ok, S::Error> {
     members(rights, "connections", serializer)
 }
 
 fn members<S: Serializer>(rights: &Rights, list: &'static str, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut members = serializer.serialize_map(Some(2))?;
+    let mut members = serializer.serialize_map(None)?;
     members.serialize_entry("scope", &rights.widest())?;
-    match Reached::list(rights) {
+    match rights.list() {
         None => members.serialize_entry(list, "all")?,
-        Some(connections) => members.serialize_entry(list, &connections)?,
+        Some(connections) => members.serialize_entry(list, &plain(connections, rights.widest()))?,
+    }
+    let workspaces: Vec<_> = rights.workspaces().iter().filter_map(|held| Listed::of(held, rights.widest())).collect();
+    if !workspaces.is_empty() {
+        members.serialize_entry("workspaces", &workspaces)?;
     }
     members.end()
 }
 
-/// One connection within reach, as listings and the store write it beside the widest scope.
+/// A workspace as listings write it beside the widest scope.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Listed<'a> {
+    /// With the widest.
+    Plain(&'a str),
+    /// No further than this.
+    Narrowed { name: &'a str, scope: Scope },
+}
+
+impl<'a> Listed<'a> {
+    fn of((name, hold): &'a (Arc<str>, Hold), widest: Scope) -> Option<Self> {
+        let scope = hold.widest()?;
+        Some(if scope == widest { Self::Plain(name) } else { Self::Narrowed { name, scope } })
+    }
+}
+
+/// What is within reach, as the store writes it beside the widest scope; connections as listings write them too.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Reached {
-    /// With the widest.
+    /// A connection, with the widest.
     Plain(Uuid),
-    /// No further than this.
+    /// A connection, no further than this.
     Narrowed {
         /// The connection.
         id: Uuid,
         /// The word of the scope.
         scope: String,
     },
+    /// A workspace that was given.
+    Workspace {
+        /// Its name.
+        workspace: Arc<str>,
+        /// The word of the scope.
+        scope: String,
+    },
+    /// A workspace that is reached through connections.
+    Through {
+        /// Its name.
+        workspace: Arc<str>,
+        /// The connections, each with the word of its scope.
+        through: Vec<(Uuid, String)>,
+    },
+}
+
+fn plain(connections: &[(Uuid, Scope)], widest: Scope) -> Vec<Reached> {
+    let reached = |(id, scope): &(Uuid, Scope)| match scope {
+        scope if *scope == widest => Reached::Plain(*id),
+        scope => Reached::Narrowed { id: *id, scope: scope.word().to_owned() },
+    };
+    connections.iter().map(reached).collect()
 }
 
 impl Reached {
-    /// Every connection; `None` where no list could hold them all.
+    /// Everything that is within reach; `None` where no list could hold it all.
     pub fn list(rights: &Rights) -> Option<Vec<Self>> {
-        let reached = |(id, scope): &(Uuid, Scope)| match scope {
-            scope if *scope == rights.widest() => Self::Plain(*id),
-            scope => Self::Narrowed { id: *id, scope: scope.word().to_owned() },
-        };
-        Some(rights.list()?.iter().map(reached).collect())
+        let mut list = plain(rights.list()?, rights.widest());
+        list.extend(rights.workspaces().iter().map(|(name, hold)| match hold {
+            Hold::Given(scope) => Self::Workspace { workspace: Arc::clone(name), scope: scope.word().to_owned() },
+            Hold::Through(connections) => {
+                let through = connections.iter().map(|(id, scope)| (*id, scope.word().to_owned())).collect();
+                Self::Through { workspace: Arc::clone(name), through }
+            }
+        }));
+        Some(list)
     }
 
-    /// The connection and the scope it is reached with at most; `None` for a word that is no scope.
-    pub fn read(self) -> Option<(Uuid, Scope)> {
-        match self {
-            Self::Plain(id) => Some((id, Scope::Admin)),
-            Self::Narrowed { id, scope } => Some((id, Scope::from_word(&scope)?)),
+    /// What was listed beside the scope `widest`; `None` where a word is no scope.
+    pub fn rights(listed: Vec<Self>, widest: Scope) -> Option<Rights> {
+        let (mut connections, mut workspaces) = (Vec::new(), Vec::new());
+        for each in listed {
+            match each {
+                Self::Plain(id) => connections.push((id, widest)),
+                Self::Narrowed { id, scope } => connections.push((id, Scope::from_word(&scope)?)),
+                Self::Workspace { workspace, scope } => {
+                    workspaces.push((workspace, Hold::Given(Scope::from_word(&scope)?)));
+                }
+                Self::Through { workspace, through } => {
+                    let read = |(id, scope): &(Uuid, String)| Some((*id, Scope::from_word(scope)?));
+                    workspaces.push((workspace, Hold::Through(through.iter().map(read).collect::<Option<_>>()?)));
+                }
+            }
         }
+        Some(Rights::each(connections).with_workspaces(workspaces).up_to(widest))
     }
 }
 
@@ -66,5 +126,43 @@ impl Reached {
 impl Serialize for Scope {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.word())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const A: Uuid = Uuid::from_u128(1);
+    const B: Uuid = Uuid::from_u128(2);
+
+    #[test]
+    fn rights_are_read_as_they_were_written() {
+        let connections = Rights::each([(A, Scope::Write), (B, Scope::Read)]);
+        let given = |name: &str, scope| (Arc::from(name), Hold::Given(scope));
+        let held = connections.clone().with_workspaces([given("v", Scope::Read), given("w", Scope::Write)]);
+        let alone = Rights::each([]).with_workspaces([given("w", Scope::Write)]);
+        let nothing = Hold::Through(Arc::default());
+        for rights in [
+            &connections,
+            &held,
+            &alone,
+            &connections.and(&alone),
+            &connections.clone().with_workspaces([("w".into(), nothing)]),
+        ] {
+            let text = serde_json::to_string(&Reached::list(rights).unwrap()).unwrap();
+            let read = Reached::rights(serde_json::from_str(&text).unwrap(), rights.widest());
+            assert_eq!(read.as_ref(), Some(rights), "{text}");
+        }
+        // As it was written before there were workspaces.
+        let text = format!("[\"{A}\",{{\"id\":\"{B}\",\"scope\":\"read\"}}]");
+        assert_eq!(Reached::rights(serde_json::from_str(&text).unwrap(), Scope::Write), Some(connections.clone()));
+        assert_eq!(
+            json!(held),
+            json!({"scope": "write", "reach": [A, {"id": B, "scope": "read"}], "workspaces": [{"name": "v", "scope": "read"}, "w"]})
+        );
+        assert_eq!(json!(connections.and(&alone)), json!({"scope": "write", "reach": [], "workspaces": ["w"]}));
     }
 }

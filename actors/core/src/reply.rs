@@ -22,6 +22,19 @@ pub enum Reply {
     Text(String),
 }
 
+impl Reply {
+    /// The results of what answers with nothing else.
+    ///
+    /// # Errors
+    /// [`Kind::Internal`](crate::error::Kind::Internal) for words.
+    pub fn into_results(self) -> Result<Results, Error> {
+        match self {
+            Self::Results(results) => Ok(results),
+            Self::Text(_) => Err(Error::internal("words where rows were asked for")),
+        }
+    }
+}
+
 /// One result after another, read lazily: for each its [`Part::Columns`], any number of
 /// [`Part::Rows`], and [`Part::Done`].
 ///
@@ -219,6 +232,23 @@ pub enum Cell<'a> {
     Json(Cow<'a, str>),
     /// Octets.
     Bytes(Cow<'a, [u8]>),
+}
+
+impl Cell<'_> {
+    /// The same, with octets of its own.
+    pub fn into_owned(self) -> Cell<'static> {
+        match self {
+            Self::Null => Cell::Null,
+            Self::Boolean(value) => Cell::Boolean(value),
+            Self::Integer(value) => Cell::Integer(value),
+            Self::Float(value) => Cell::Float(value),
+            Self::Double(value) => Cell::Double(value),
+            Self::Decimal(text) => Cell::Decimal(text.into_owned().into()),
+            Self::Text(text) => Cell::Text(text.into_owned().into()),
+            Self::Json(text) => Cell::Json(text.into_owned().into()),
+            Self::Bytes(octets) => Cell::Bytes(octets.into_owned().into()),
+        }
+    }
 }
 
 /// Type codes of the SQL API, with their names.

@@ -14,6 +14,7 @@ use crate::exposure::Exposure;
 use crate::grants::{GrantRequest, GrantScript};
 use crate::plan::{Access, Plan};
 use crate::profile::{Declared, Profile};
+use crate::pushdown::Pushdown;
 use portico_core::budget::Budget;
 use portico_core::error::{Error, Result};
 use portico_core::finding::Finding;
@@ -46,6 +47,8 @@ pub struct Driver {
     /// A statement that tells of each table its schema, its name, how many rows the engine estimates it to have, and
     /// its schema's comment; absent where the engine knows neither.
     pub estimates: Option<&'static str>,
+    /// What it does of a statement over several connections; absent where all of that is left to the engine.
+    pub pushdown: Option<&'static Pushdown>,
 }
 
 /// What a driver can do.

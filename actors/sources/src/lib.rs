@@ -13,6 +13,7 @@ mod lazy;
 mod plan;
 pub mod postgres;
 mod profile;
+pub mod pushdown;
 pub mod sqlite;
 
 pub use self::driver::{Capabilities, Driver, Location, Pool, Settings, Source};

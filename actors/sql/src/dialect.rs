@@ -7,6 +7,8 @@
 pub struct Dialect {
     /// What agents are told to write.
     pub name: &'static str,
+    /// Stands around a name, and twice for itself within.
+    pub name_quote: char,
     /// What stands in front of a parameter's number.
     pub mark: char,
     /// `?`, `?1`, `:x` and `$x` are parameters; else `$1` is one, and `$$` opens a literal.
@@ -38,6 +40,7 @@ impl Dialect {
     /// `PostgreSQL` 15–18.
     pub const POSTGRESQL: Self = Self {
         name: "PostgreSQL",
+        name_quote: '"',
         mark: '$',
         named_parameters: false,
         prefixed_literals: true,
@@ -55,6 +58,7 @@ impl Dialect {
     /// `SQLite` 3.
     pub const SQLITE: Self = Self {
         name: "SQLite",
+        name_quote: '"',
         mark: '?',
         named_parameters: true,
         prefixed_literals: false,
@@ -68,4 +72,19 @@ impl Dialect {
         replaces: true,
         trigger_bodies: true,
     };
+
+    /// A name as statements write it, whatever is in it.
+    pub fn quoted(&self, name: &str) -> String {
+        let quote = self.name_quote;
+        let mut quoted = String::with_capacity(name.len() + 2);
+        quoted.push(quote);
+        for character in name.chars() {
+            if character == quote {
+                quoted.push(quote);
+            }
+            quoted.push(character);
+        }
+        quoted.push(quote);
+        quoted
+    }
 }

@@ -93,6 +93,23 @@ pub fn statements(text: &str, dialect: Dialect, naming: Naming<'_>) -> Result<Ve
 /// # Errors
 /// As [`statements`].
 pub fn statements_with(text: &str, dialect: Dialect, naming: Naming<'_>, given: &Given) -> Result<Vec<Statement>> {
+    split_and_understand(text, dialect, Some(naming), given)
+}
+
+/// The same where each name keeps its connection.
+///
+/// # Errors
+/// As [`statements`], but for names.
+pub fn statements_over_connections(text: &str, dialect: Dialect, given: &Given) -> Result<Vec<Statement>> {
+    split_and_understand(text, dialect, None, given)
+}
+
+fn split_and_understand(
+    text: &str,
+    dialect: Dialect,
+    naming: Option<Naming<'_>>,
+    given: &Given,
+) -> Result<Vec<Statement>> {
     guard::admit(text)?;
     let tokens = lexer::tokens_with(text, dialect, given);
     guard::admit_tokens(&tokens)?;
@@ -130,16 +147,25 @@ pub fn with_values(text: &str, dialect: Dialect, values: &[String]) -> String {
 }
 
 /// One statement; `before` is the number of characters in front of it.
-fn understand(text: &str, tokens: &[Token], dialect: Dialect, naming: Naming<'_>, before: usize) -> Result<Statement> {
+fn understand(
+    text: &str,
+    tokens: &[Token],
+    dialect: Dialect,
+    naming: Option<Naming<'_>>,
+    before: usize,
+) -> Result<Statement> {
     let words = words(tokens);
     let Reading { effects, mentions, sure, class, returns_rows } = reading(text, tokens, &words, dialect)?;
     let verb = verb(text, &words);
     let counts = effects.counts && matches!(class, Class::Insert | Class::Update) && verb != "EXPLAIN";
     let calls_functions = !sure || matches!(class, Class::Call | Class::Other) || names::calls(text, &words, &mentions);
 
-    let named = names::named(text, &words, &mentions, sure, dialect, naming.connection);
+    let connection = naming.map_or("", |naming| naming.connection);
+    let named = names::named(text, &words, &mentions, sure, dialect, connection);
     let mut edits = Vec::new();
-    names::strip(text, &words, &mentions, sure, naming, &mut edits)?;
+    if let Some(naming) = naming {
+        names::strip(text, &words, &mentions, sure, naming, &mut edits)?;
+    }
     let placeholders = placeholder::number(text, &words, dialect, &mut edits)?;
     if !dialect.bracket_names {
         bracket::requote(text, &words, &mut edits);

@@ -61,7 +61,7 @@ fn look(common: &Common, config: &Config) -> Vec<Finding> {
 /// One attempt at each source.
 fn sources(config: &Config) -> Vec<Finding> {
     let attempts = actix::System::new().block_on(async {
-        let attempts = config.connections.iter().map(|connection| check::attempt(connection, false));
+        let attempts = config.connections.iter().map(|connection| check::attempt(connection, None));
         stream::iter(attempts).buffered(AT_ONCE).collect::<Vec<_>>().await
     });
     let tell = |(connection, attempt): (&Arc<Connection>, Result<check::Up, _>)| match attempt {

@@ -5,23 +5,25 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use portico_actors::call::{Facet, Limits, Narrow, Op};
+use portico_actors::call::{Facet, Limits};
 use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::Principal;
-use portico_actors::reply::{Reply, Results};
+use portico_actors::reply::Results;
 use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::http::api::{answer, merged, parameters, routing};
+use crate::http::api::{answer, parameters};
 use crate::http::caller::Caller;
 use crate::http::error;
 use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::http::table::Part;
+use crate::routing::{self, Asking};
 use crate::tools::arguments::narrow;
 use crate::tools::timeout;
+use crate::workspace::Reachable;
 
 /// Each facet's path, within `/api`.
 pub(in crate::http) const FACETS: [(&str, Facet); 10] = [
@@ -64,14 +66,14 @@ pub(in crate::http) fn routes(api: Part) -> Part {
 /// The connections that a credential opens.
 #[derive(Serialize, JsonSchema)]
 pub(in crate::http) struct Connections {
-    pub(in crate::http) connections: Vec<Reachable>,
+    pub(in crate::http) connections: Vec<ReachableConnection>,
 }
 
 /// One connection.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Connection")]
-pub(in crate::http) struct Reachable {
+pub(in crate::http) struct ReachableConnection {
     /// The last part of its MCP address.
     pub(in crate::http) connection_id: Uuid,
     /// The first part of `connection.schema.table`.
@@ -90,25 +92,73 @@ pub(in crate::http) async fn connections(
     request: HttpRequest,
     app: web::Data<App>,
 ) -> HttpResponse {
-    let mut recorder = CallRecorder::begin(&request, &app);
-    recorder.note_caller(&by);
-    if let Err(refusal) = parameters::read(request.query_string(), &[]) {
-        recorder.finish(0, Some(&refusal));
-        return error::api(&refusal, recorder::request_id(&request), None);
-    }
-    let connections: Vec<Reachable> = app
-        .reachable(&by)
-        .iter()
-        .map(|entry| Reachable {
+    listed(&by, &request, &app, || {
+        let described = |entry: &Entry| ReachableConnection {
             connection_id: entry.id,
             name: Arc::clone(&entry.name),
-            source: entry.kind,
+            source: entry.driver.name,
             mcp_url: app.mcp_url(entry.id),
             status: status(entry),
-        })
-        .collect();
-    recorder.finish(connections.len() as u64, None);
-    HttpResponse::Ok().json(Connections { connections })
+        };
+        let connections: Vec<_> = app.reachable(&by).iter().map(described).collect();
+        (connections.len(), Connections { connections })
+    })
+}
+
+/// The workspaces that a credential opens.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::http) struct Workspaces {
+    pub(in crate::http) workspaces: Vec<ReachableWorkspace>,
+}
+
+/// One workspace: a virtual schema over tables of any number of connections.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Workspace")]
+pub(in crate::http) struct ReachableWorkspace {
+    /// What it is asked by.
+    pub(in crate::http) name: Arc<str>,
+    /// What it is for, where that is said.
+    pub(in crate::http) description: Option<Arc<str>>,
+    /// Where MCP clients find it.
+    pub(in crate::http) mcp_url: String,
+}
+
+/// `GET /api/workspaces`.
+pub(in crate::http) async fn workspaces(Caller(by): Caller, request: HttpRequest, app: web::Data<App>) -> HttpResponse {
+    listed(&by, &request, &app, || {
+        let described = |it: Reachable| ReachableWorkspace {
+            mcp_url: app.workspace_url(&it.workspace.name),
+            name: Arc::clone(&it.workspace.name),
+            description: it.workspace.description.clone(),
+        };
+        let workspaces: Vec<_> = app.workspaces(&by).into_iter().map(described).collect();
+        (workspaces.len(), Workspaces { workspaces })
+    })
+}
+
+/// Answers with a list that no source is asked for, and how long it is.
+fn listed<T: Serialize>(
+    by: &Arc<Principal>,
+    request: &HttpRequest,
+    app: &App,
+    list: impl FnOnce() -> (usize, T),
+) -> HttpResponse {
+    let mut recorder = CallRecorder::begin(request, app);
+    recorder.note_caller(by);
+    let read =
+        parameters::read(request.query_string(), &[]).and_then(|(_, workspace)| match workspace {
+            None => Ok(()),
+            Some(_) => Err(Error::invalid("workspace: this path lists what there is, and takes none")
+                .hint("leave the parameter out")),
+        });
+    if let Err(refusal) = read {
+        recorder.finish(0, Some(&refusal));
+        return error::api(&refusal, recorder::request_id(request), None);
+    }
+    let (length, document) = list();
+    recorder.finish(length as u64, None);
+    HttpResponse::Ok().json(document)
 }
 
 /// The word for callers: whether an administrator has something to look at is not theirs to know.
@@ -134,39 +184,30 @@ async fn begin(
     recorder: &mut CallRecorder,
 ) -> Result<Results> {
     let known: Vec<&str> = filters_of(facet).into_iter().map(|(name, _)| name).chain(["timeout"]).collect();
-    let mut fields = parameters::read(request.query_string(), &known)?;
+    let (mut fields, workspace) = parameters::read(request.query_string(), &known)?;
     let narrow = narrow(facet, &mut fields)?;
     let limits = Limits { timeout: timeout(&mut fields)?, rows: None };
     fields.finish("the query string")?;
+    if let Some(name) = workspace {
+        let workspace = app.workspace(by, &name)?;
+        recorder.note_connections(app, &workspace.entries(&app.directory), by);
+        let asking = Asking { by: Arc::clone(by), origin: recorder::origin(request), limits, notices: None };
+        let listed = routing::list_workspace(&app.federation, &app.directory, &workspace, facet, narrow, asking);
+        return answer::begin(listed.await?, app.room(by)).await;
+    }
     let reachable = app.reachable(by);
-    let wanted = routing::matching(&reachable, narrow.catalog.as_deref())?;
-    if facet == Facet::Catalogs {
-        // The connections' own names: no source has to be asked for them.
-        let names = wanted.iter().map(|entry| Arc::clone(&entry.name)).collect();
-        return answer::begin(merged::names(names), app.room(by)).await;
-    }
-    // Chosen by it already; within a connection the name says nothing new.
-    let op = move || Op::Describe(facet, Narrow { catalog: None, ..narrow.clone() });
-    let origin = recorder::origin(request);
-    let results = if let [only] = wanted.as_slice() {
+    let wanted: Vec<Entry> = routing::matching(&reachable, narrow.catalog.as_deref())?.into_iter().cloned().collect();
+    let asked = Instant::now();
+    // No source has to be asked for the connections' own names.
+    let is_of_one = wanted.len() == 1 && facet != Facet::Catalogs;
+    if let Some(only) = wanted.first().filter(|_| is_of_one) {
         recorder.note_connection(app, only, by);
-        let asked = Instant::now();
         recorder.note(|event| event.asked = Some(asked));
-        let results = rows(app.directory.ask(only, origin, Arc::clone(by), op(), limits).await?)?;
-        return answer::begin_timed(asked, results, app.room(by), recorder).await;
-    } else {
-        let (app, by) = (app.clone(), Arc::clone(by));
-        merged::rows(facet, wanted, move |entry| {
-            let (app, by, op) = (app.clone(), Arc::clone(&by), op());
-            async move { rows(app.directory.ask(&entry, origin, by, op, limits).await?) }
-        })
-    };
-    answer::begin(results, app.room(by)).await
-}
-
-fn rows(reply: Reply) -> Result<Results> {
-    match reply {
-        Reply::Results(results) => Ok(results),
-        Reply::Text(_) => Err(Error::internal("a facet answered with plain text")),
     }
+    let asking = Asking { by: Arc::clone(by), origin: recorder::origin(request), limits, notices: None };
+    let results = routing::list(&app.directory, wanted, facet, narrow, asking).await?;
+    if is_of_one {
+        return answer::begin_timed(asked, results, app.room(by), recorder).await;
+    }
+    answer::begin(results, app.room(by)).await
 }

@@ -8,12 +8,12 @@ use crate::fields::{self, Fields};
 /// Every path of the SQL API takes it.
 const WORKSPACE: &str = "workspace";
 
-/// The parameters of `query` as members of an object, where there are those in `known` and `workspace`.
+/// The parameters of `query` as members of an object, where there are those in `known`, and the workspace that is named.
 /// An empty one counts as absent.
 ///
 /// # Errors
-/// The name of what is unknown or given twice, and a workspace: there is none yet.
-pub(in crate::http) fn read(query: &str, known: &[&str]) -> Result<Fields> {
+/// The name of what is unknown or given twice.
+pub(in crate::http) fn read(query: &str, known: &[&str]) -> Result<(Fields, Option<String>)> {
     let mut members = Map::new();
     let mut all = known.to_vec();
     all.push(WORKSPACE);
@@ -26,12 +26,8 @@ pub(in crate::http) fn read(query: &str, known: &[&str]) -> Result<Fields> {
             return Err(Error::invalid(format!("{name}: this parameter is given twice")).hint("give it once"));
         }
     }
-    if let Some(Value::String(name)) = members.remove(WORKSPACE) {
-        return Err(
-            Error::not_found(format!("workspace: there is no workspace {name:?}")).hint("leave the parameter out")
-        );
-    }
-    Fields::parse(&Value::Object(members).to_string(), "the query string")
+    let workspace = members.remove(WORKSPACE).and_then(|name| name.as_str().map(str::to_owned));
+    Ok((Fields::parse(&Value::Object(members).to_string(), "the query string")?, workspace))
 }
 
 #[cfg(test)]
@@ -49,10 +45,10 @@ mod tests {
             ("nothing", "the query string has no member \"nothing\""),
             ("timeout=&timeout=2", "timeout: this parameter is given twice"),
             ("workspace=&workspace=", "workspace: this parameter is given twice"),
-            ("workspace=x", "workspace: there is no workspace \"x\""),
         ] {
             assert_eq!(read(query, &known).unwrap_err().message, message, "{query}");
         }
+        assert_eq!(read("workspace=x&timeout=3", &known).unwrap().1.as_deref(), Some("x"));
         assert_eq!(read("tablename=a", &known).unwrap_err().get_hint(), Some("did you mean tableName?"));
     }
 }

@@ -9,29 +9,30 @@ use portico_actors::call::{Limits, Mode, Op, ProcedureCall, Sql};
 use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::Principal;
-use portico_actors::reply::{Reply, Results};
-use portico_actors::sql;
+use portico_actors::reply::Results;
 
 use crate::app::App;
+use crate::federation::SentStatements;
 use crate::fields::Fields;
 use crate::http::api::bodies::{Batch, Exec, Script, limits};
-use crate::http::api::{answer, media, parameters, routing};
+use crate::http::api::{answer, media, parameters};
 use crate::http::caller::Caller;
 use crate::http::middleware::body;
 use crate::http::middleware::recorder::{self, CallRecorder};
+use crate::routing::{self, Addressing, Asking};
+use crate::workspace::Reachable;
 
 /// A body over this many bytes is read on a thread for blocking work.
 const LARGE_BODY: usize = 16 * 1024;
+
+/// The member that says the connection of names that do not.
+const DEFAULT: &str = "defaultCatalog";
 
 /// What a body asks for, before the connection is known.
 struct Asked {
     op: Op,
     limits: Limits,
-    /// First parts of three-part names.
-    named: Vec<String>,
-    default_catalog: Option<String>,
-    /// The member that holds the names.
-    field: &'static str,
+    addressing: Addressing,
 }
 
 /// How the body of one path is read.
@@ -45,10 +46,13 @@ pub(in crate::http) const BATCH: Reader = Reader(read_batch);
 /// Of `/api/exec`.
 pub(in crate::http) const EXEC: Reader = Reader(read_exec);
 
-/// What a request asks for, and the connection within its caller's reach that it asks.
+/// What a request asks for, and the connections within its caller's reach that it asks: one, but for a statement
+/// that names several.
 pub(in crate::http) struct Admitted {
     asked: Asked,
-    pub(in crate::http) entry: Entry,
+    /// The workspace that its names are of.
+    workspace: Option<Reachable>,
+    pub(in crate::http) entries: Vec<Entry>,
 }
 
 fn read_query(fields: Fields) -> Result<Asked> {
@@ -84,16 +88,14 @@ fn read_batch(fields: Fields) -> Result<Asked> {
 }
 
 fn script(mode: Mode, sql: Sql, default_catalog: Option<String>, limits: Limits) -> Result<Asked> {
-    let named = sql::catalogs(&sql.text)?;
-    Ok(Asked { op: Op::Script(mode, sql), limits, named, default_catalog, field: "query" })
+    let addressing = Addressing::of_statements(&sql.text, default_catalog, DEFAULT)?;
+    Ok(Asked { op: Op::Script(mode, sql), limits, addressing })
 }
 
 fn read_exec(fields: Fields) -> Result<Asked> {
     let body = Exec::read(fields)?;
-    let parts = sql::procedure_name(&body.procedure)?;
     Ok(Asked {
-        named: if parts.len() == 3 { parts.into_iter().take(1).collect() } else { Vec::new() },
-        default_catalog: body.default_catalog,
+        addressing: Addressing::of_procedure(&body.procedure, body.default_catalog, DEFAULT)?,
         limits: limits(body.timeout, body.max_rows),
         op: Op::Procedure(ProcedureCall {
             procedure: body.procedure,
@@ -102,7 +104,6 @@ fn read_exec(fields: Fields) -> Result<Asked> {
             overload: None,
             dry_run: body.dry_run == Some(true),
         }),
-        field: "procedure",
     })
 }
 
@@ -128,23 +129,26 @@ pub(in crate::http) async fn admit(
     let Some(Reader(read)) = request.app_data::<Reader>().copied() else {
         return Err(Error::internal("a route without the reader of its body"));
     };
-    parameters::read(request.query_string(), &[])?;
+    let (_, workspace) = parameters::read(request.query_string(), &[])?;
     let bytes = body::read(request, payload).await?;
     let (size, body) = (bytes.len(), bytes.clone());
     let understand = move || read(Fields::parse(body::text(&body)?, "the body")?);
     // A large text is parsed where it holds up nobody.
-    let mut asked = match size {
+    let asked = match size {
         LARGE_BODY.. => web::block(understand).await.map_err(Error::internal)??,
         _ => understand()?,
     };
-    let names = asked.named.iter().chain(&asked.default_catalog).map(String::as_str);
-    let reachable = app.reachable_by_name(by, names);
-    let entry = routing::choose(&reachable, &asked.named, asked.default_catalog.as_deref(), asked.field)?.clone();
-    // It belongs to the default connection; another one is not told of it.
-    if asked.default_catalog.as_deref().is_some_and(|catalog| !entry.name.eq_ignore_ascii_case(catalog)) {
-        asked.op.forget_default_schema();
+    if let Some(name) = workspace {
+        let workspace = app.workspace(by, &name)?;
+        let entries = workspace.entries(&app.directory);
+        return Ok((Admitted { asked, workspace: Some(workspace), entries }, bytes));
     }
-    Ok((Admitted { asked, entry }, bytes))
+    let reachable = app.reachable_by_name(by, asked.addressing.names());
+    let entries = match asked.addressing.several(&reachable)? {
+        Some(several) => several.into_iter().cloned().collect(),
+        None => vec![asked.addressing.choose(&reachable)?.clone()],
+    };
+    Ok((Admitted { asked, workspace: None, entries }, bytes))
 }
 
 /// Runs until the first row, or the end: so long the status can still tell of a failure. What is
@@ -158,7 +162,7 @@ async fn begin(
 ) -> Result<Results> {
     // Under a key it was read already.
     let known = request.extensions_mut().remove::<Admitted>();
-    let Admitted { mut asked, entry } = match known {
+    let Admitted { mut asked, workspace, entries } = match known {
         Some(admitted) => admitted,
         None => admit(by, request, payload, app).await?.0,
     };
@@ -167,8 +171,8 @@ async fn begin(
         asked.op.expect_one_result();
     }
     // How many results a procedure has is only known when it has run.
-    let may_have_more = has_one_result && asked.field == "procedure";
-    recorder.note_connection(app, &entry, by);
+    let may_have_more = has_one_result && asked.addressing.field == "procedure";
+    recorder.note_connections(app, &entries, by);
     recorder.note(|event| {
         // The log is not to tell of changes that were never kept.
         if asked.op.is_dry_run() {
@@ -177,19 +181,30 @@ async fn begin(
     });
     // Where a semicolon may separate statements, there may be more results.
     let alone = asked.op.statement().is_some_and(|(text, sets)| {
-        asked.field == "query" && sets.len() <= 1 && !text.trim_end().trim_end_matches(';').contains(';')
+        asked.addressing.field == "query" && sets.len() <= 1 && !text.trim_end().trim_end_matches(';').contains(';')
     });
+    let sent = SentStatements::default();
     if let Some(audit) = &app.audit {
-        let statement = audit.statement(&asked.op, entry.kind);
+        let statement = audit.statement(&asked.op, entries.first().map_or("", |entry| entry.driver.name));
+        let statement = if workspace.is_some() || entries.len() > 1 {
+            statement.map(|statement| statement.sending(&sent))
+        } else {
+            statement
+        };
         recorder.record(|request| request.statement = statement);
     }
     let asked_at = Instant::now();
     recorder.note(|event| event.asked = Some(asked_at));
-    let reply = app.directory.ask(&entry, recorder::origin(request), Arc::clone(by), asked.op, asked.limits).await?;
-    let Reply::Results(results) = reply else {
-        return Err(Error::internal("a statement answered with plain text"));
+    let Asked { op, limits, addressing } = asked;
+    let asking = Asking { by: Arc::clone(by), origin: recorder::origin(request), limits, notices: None };
+    let (federation, directory) = (&app.federation, &app.directory);
+    let reply = match (&workspace, entries.as_slice()) {
+        (Some(workspace), _) => routing::ask_workspace(federation, directory, workspace, op, asking, sent).await?,
+        (None, [entry]) => routing::ask(&app.directory, entry, Some(&addressing), op, asking).await?,
+        (None, several) => routing::ask_several(federation, directory, several, &addressing, op, asking, sent).await?,
     };
-    let results = match asked.limits.rows {
+    let results = reply.into_results()?;
+    let results = match limits.rows {
         Some(most) => results.first_rows(most, alone),
         None => results,
     };

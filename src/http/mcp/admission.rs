@@ -1,10 +1,13 @@
-//! The order of refusal on the MCP endpoint (`wire.md` §2): credential, then the connection's id,
+//! The order of refusal on the MCP endpoints (`wire.md` §2): credential, then the connection's id,
 //! then reach, then existence. A token cannot probe which connections exist.
 
+use std::convert::Infallible;
+use std::future::{Ready, ready};
 use std::sync::Arc;
 
-use actix_web::HttpRequest;
+use actix_web::dev::Payload;
 use actix_web::http::header;
+use actix_web::{FromRequest, HttpRequest};
 use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Endpoint, Principal};
@@ -15,14 +18,36 @@ use crate::app::App;
 use crate::http::caller;
 use crate::http::error::Challenge;
 use crate::http::middleware::recorder::CallRecorder;
+use crate::mcp::target::{AllTarget, Member, Target, WorkspaceTarget};
 
 /// Longer than any connection's name should be.
 const LONGEST_NAME: usize = 255;
 
-/// A caller at a connection that is within reach.
+/// A caller at an address where something is within reach.
 pub(in crate::http) struct Admitted {
     pub(in crate::http) by: Arc<Principal>,
-    pub(in crate::http) entry: Entry,
+    pub(in crate::http) target: Target,
+}
+
+/// An MCP address.
+pub(in crate::http) enum Address {
+    /// Of one connection: its id or its name, as it stands there.
+    Connection(String),
+    /// Of all that a credential opens.
+    All,
+    /// Of one workspace, by its name.
+    Workspace(String),
+}
+
+impl FromRequest for Address {
+    type Error = Infallible;
+    type Future = Ready<Result<Self, Infallible>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let word = |name: &str| request.match_info().get(name).map(str::to_owned);
+        let one = word("connectionId").map(Self::Connection);
+        ready(Ok(one.or_else(|| word("workspace").map(Self::Workspace)).unwrap_or(Self::All)))
+    }
 }
 
 /// What stands in the place of a connection's id.
@@ -47,15 +72,53 @@ impl<'a> Word<'a> {
     }
 }
 
-/// Lets the caller of `request` in to the connection `word`, its id or its name.
+/// Lets the caller of `request` in at `address`.
 pub(in crate::http) async fn admit(
     request: &HttpRequest,
     app: &App,
-    word: &str,
+    address: &Address,
     recorder: &mut CallRecorder,
 ) -> Result<Admitted> {
     let by = caller::authenticate(request, app, Endpoint::Mcp).await?;
     recorder.note_caller(&by);
+    match address {
+        Address::Connection(word) => admit_to_connection(app, by, word, recorder),
+        Address::All => {
+            let target = all(app, &by);
+            if target.members().is_empty() {
+                return Err(Error::forbidden("this credential opens no connection"));
+            }
+            Ok(Admitted { by, target })
+        }
+        Address::Workspace(name) => {
+            let target = workspace(app, &by, name)?;
+            Ok(Admitted { by, target })
+        }
+    }
+}
+
+/// The workspace `name`, if `by` reaches it now.
+///
+/// # Errors
+/// There is no such workspace for this caller.
+pub(in crate::http) fn workspace(app: &App, by: &Principal, name: &str) -> Result<Target> {
+    let reachable = app.workspace(by, name)?;
+    let entries = reachable.entries(&app.directory);
+    let member = |entry: Entry| Some(Member { settings: app.connection(entry.id).ok()?, entry });
+    let underneath = entries.into_iter().filter_map(member).collect();
+    Ok(Target::Workspace(Box::new(WorkspaceTarget::new(reachable, underneath))))
+}
+
+/// All that `by` reaches now.
+pub(in crate::http) fn all(app: &App, by: &Principal) -> Target {
+    let member = |entry: Entry| Some(Member { settings: app.connection(entry.id).ok()?, entry });
+    let members = app.reachable(by).into_iter().filter_map(member).collect();
+    let workspaces = app.workspaces(by).into_iter().map(|it| it.workspace).collect();
+    Target::All(AllTarget { members, workspaces })
+}
+
+/// Lets `by` in to the connection `word`, its id or its name.
+fn admit_to_connection(app: &App, by: Arc<Principal>, word: &str, recorder: &mut CallRecorder) -> Result<Admitted> {
     let id = match Word::read(word) {
         Some(Word::Id(id)) => Some(id),
         // A name that the caller may not use is told as one that nothing has.
@@ -73,19 +136,27 @@ pub(in crate::http) async fn admit(
     }
     let entry = app.directory.get(id).ok_or_else(|| Error::not_found("there is no connection with this id"))?;
     recorder.note_connection(app, &entry, &by);
+    let settings = app.connection(id)?;
     // From here on nobody asks for more than the caller may do at this connection.
-    Ok(Admitted { by: by.at(id), entry })
+    Ok(Admitted { by: by.at(id), target: Target::Connection(Member { entry, settings }) })
 }
 
-/// The challenge of the MCP endpoint of the connection `word`, whether there is one or not.
-pub(in crate::http) fn challenge(request: &HttpRequest, app: &App, word: &str) -> Challenge {
+/// The challenge of the MCP endpoint at `address`, whether there is a connection or not.
+pub(in crate::http) fn challenge(request: &HttpRequest, app: &App, address: &Address) -> Challenge {
     let root = format!("{}/.well-known/oauth-protected-resource", app.config().server.public_url);
     Challenge {
-        // Anything else could break out of the header's quotes.
-        metadata: match Word::read(word) {
-            Some(Word::Id(id)) => format!("{root}/mcp/connections/{id}"),
-            Some(Word::Name(name)) => format!("{root}/mcp/connections/{name}"),
-            None => root,
+        metadata: match address {
+            Address::All => format!("{root}/mcp"),
+            Address::Workspace(name) => match Word::read(name) {
+                Some(Word::Name(name)) => format!("{root}/mcp/workspaces/{name}"),
+                _ => root,
+            },
+            Address::Connection(word) => match Word::read(word) {
+                Some(Word::Id(id)) => format!("{root}/mcp/connections/{id}"),
+                Some(Word::Name(name)) => format!("{root}/mcp/connections/{name}"),
+                // Anything else could break out of the header's quotes.
+                None => root,
+            },
         },
         shown: request.headers().contains_key(header::AUTHORIZATION),
         basic: false,
@@ -99,6 +170,11 @@ pub(in crate::http) fn endpoint(app: &App, word: &str) -> Option<String> {
         Word::Id(id) => app.mcp_url(id),
         Word::Name(name) => format!("{}{name}", stem(app)),
     })
+}
+
+/// The MCP endpoint of the workspace `name`, as its client names it: every name has one.
+pub(in crate::http) fn workspace_endpoint(app: &App, name: &str) -> Option<String> {
+    matches!(Word::read(name), Some(Word::Name(_))).then(|| app.workspace_url(name))
 }
 
 /// A resource (RFC 8707) that a client asks a token for, with the connection's id in its name's place: a

@@ -13,10 +13,10 @@ use portico_actors::auth::Authenticate;
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::principal::{Credential, Endpoint, Principal};
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use crate::app::App;
 use crate::http::{caller, peer};
+use crate::mcp::target::TargetId;
 use portico_actors::shares::{Most, Share, Shares};
 
 /// When a client that has too many streams may try again: until then another is likely to end.
@@ -45,7 +45,7 @@ struct AuthLease {
     credential: Credential,
     from: Option<IpAddr>,
     by: Arc<Principal>,
-    connection: Uuid,
+    target: TargetId,
 }
 
 impl AuthLease {
@@ -54,7 +54,7 @@ impl AuthLease {
     async fn is_valid(&self) -> bool {
         let asked = Authenticate { credential: self.credential.clone(), endpoint: Endpoint::Mcp, from: self.from };
         match self.app.auth.authenticate(asked).await {
-            Ok(now) => now.at(self.connection) == self.by,
+            Ok(now) => self.target.caller(&now) == self.by,
             Err(error) => error.kind != Kind::Unauthenticated,
         }
     }
@@ -69,7 +69,7 @@ pub(in crate::http) struct StreamGuard {
 }
 
 impl StreamGuard {
-    /// Of a stream that `by` opens with `request` at `connection`.
+    /// Of a stream that `by` opens with `request` at the address of `target`.
     ///
     /// # Errors
     /// The request has no credential, or the principal has too many streams open.
@@ -77,7 +77,7 @@ impl StreamGuard {
         request: &HttpRequest,
         app: &web::Data<App>,
         by: &Arc<Principal>,
-        connection: Uuid,
+        target: TargetId,
     ) -> Result<Self> {
         let (credential, from) = (caller::credential(request)?, peer::client(request, app));
         let streams = request.app_data::<web::Data<OpenStreams>>();
@@ -85,7 +85,7 @@ impl StreamGuard {
         Ok(Self {
             _held: streams.take(&by.subject, app.config().server.max_streams)?,
             closing: app.draining.child_token(),
-            lease: Rc::new(AuthLease { app: app.clone(), credential, from, by: Arc::clone(by), connection }),
+            lease: Rc::new(AuthLease { app: app.clone(), credential, from, by: Arc::clone(by), target }),
         })
     }
 

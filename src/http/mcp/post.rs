@@ -12,8 +12,9 @@ use portico_actors::principal::Validity;
 use crate::app::App;
 use crate::audit;
 use crate::http::accept::takes;
+use crate::http::mcp::admission::{self, Address};
 use crate::http::mcp::request::{McpRequest, MessageRecorder, enter, refuse};
-use crate::http::mcp::{admission, sse, streams};
+use crate::http::mcp::{sse, streams};
 use crate::http::middleware::recorder::CallRecorder;
 use crate::http::middleware::{body, limits};
 use crate::http::{error, socket};
@@ -24,15 +25,15 @@ use crate::mcp::request_context::RequestContext;
 use crate::mcp::streams::progress_stream::ProgressStream;
 use crate::mcp::{self, Outcome, ParsedRequest};
 
-/// `POST /mcp/connections/{connectionId}`.
+/// `POST /mcp/connections/{connectionId}`, and `POST /mcp`.
 pub(in crate::http) async fn post(
     request: HttpRequest,
-    id: web::Path<String>,
+    address: Address,
     payload: web::Payload,
     app: web::Data<App>,
 ) -> HttpResponse {
     let mut recorder = CallRecorder::begin(&request, &app);
-    let (mcp_request, parsed, body) = match take(&request, payload, &app, &id, &mut recorder).await {
+    let (mcp_request, parsed, body) = match take(&request, payload, &app, &address, &mut recorder).await {
         Ok(taken) => taken,
         Err(response) => return response,
     };
@@ -54,7 +55,7 @@ pub(in crate::http) async fn post(
         Ok(Some(outcome)) => Ok(outcome),
         Err(left) => Err(left),
     };
-    let mut response = respond(&request, &mcp_request, &id, outcome).await;
+    let mut response = respond(&request, &mcp_request, &address, outcome).await;
     if let Some(room) = request_context.take_room() {
         limits::hold(&mut response.extensions_mut(), room);
     }
@@ -66,10 +67,10 @@ async fn take(
     request: &HttpRequest,
     payload: web::Payload,
     app: &web::Data<App>,
-    id: &str,
+    address: &Address,
     recorder: &mut CallRecorder,
 ) -> Result<(McpRequest, ParsedRequest, Body), HttpResponse> {
-    let mcp_request = enter(request, app, id, recorder).await?;
+    let mcp_request = enter(request, app, address, recorder).await?;
     media_types(request, recorder)?;
     let read = body::read(request, payload).await;
     let bytes = read.map_err(|refusal| refuse(&refusal, recorder))?;
@@ -113,7 +114,7 @@ fn call(
     async move {
         // It can go on when its client has lost the stream, and the end of the service waits for it.
         let _running = mcp_request.app.begin();
-        let mut message_recorder = MessageRecorder::new(recorder);
+        let mut message_recorder = MessageRecorder::new(recorder, Rc::clone(&mcp_request));
         let (context, features) = (mcp_request.context(&request_context), mcp_request.app.features().as_ref());
         let (headers, summary) = (&mcp_request.headers, &mut message_recorder.summary);
         let asked = single(&body).and_then(Message::id).cloned();
@@ -147,7 +148,7 @@ fn call(
 async fn respond(
     request: &HttpRequest,
     mcp_request: &Rc<McpRequest>,
-    id: &str,
+    address: &Address,
     outcome: Result<Outcome>,
 ) -> HttpResponse {
     let json =
@@ -172,16 +173,16 @@ async fn respond(
             Err(refusal) => error::transport(&refusal, None),
         },
         Ok(Outcome::Denied(refusal, _)) => {
-            error::transport(&refusal, Some(&admission::challenge(request, &mcp_request.app, id)))
+            error::transport(&refusal, Some(&admission::challenge(request, &mcp_request.app, address)))
         }
         Err(left) => error::transport(&left, None),
     }
 }
 
 /// Every method that the endpoint does not have.
-pub(in crate::http) async fn other(request: HttpRequest, id: web::Path<String>, app: web::Data<App>) -> HttpResponse {
+pub(in crate::http) async fn other(request: HttpRequest, address: Address, app: web::Data<App>) -> HttpResponse {
     let mut recorder = CallRecorder::begin(&request, &app);
-    if let Err(refused) = enter(&request, &app, &id, &mut recorder).await {
+    if let Err(refused) = enter(&request, &app, &address, &mut recorder).await {
         return refused;
     }
     recorder.finish(0, Some(&Error::invalid("method")));

@@ -12,76 +12,86 @@ use portico_actors::error::{Error, Kind, Result};
 use portico_actors::principal::Principal;
 
 use crate::app::App;
-use crate::config::Connection;
 use crate::http::error;
-use crate::http::mcp::admission;
+use crate::http::mcp::admission::{self, Address, Admitted};
 use crate::http::mcp::open_streams::StreamGuard;
 use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::mcp::envelope::{ResponseStatus, RpcError};
+use crate::mcp::features::Digests;
 use crate::mcp::model::Id;
 use crate::mcp::request_context::RequestContext;
-use crate::mcp::streams::changes::ChangeWatcher;
+use crate::mcp::streams::changes::{ChangeWatcher, Watched};
+use crate::mcp::target::{Member, Target};
 use crate::mcp::{Context, Header, Headers, Summary};
 use crate::tools::Filter;
 
-/// A caller at a connection.
+/// A caller at an MCP address.
 pub(in crate::http) struct McpRequest {
     pub(in crate::http) app: web::Data<App>,
     pub(in crate::http) headers: Headers,
     pub(in crate::http) by: Arc<Principal>,
-    entry: Entry,
+    target: Target,
     filter: Result<Filter>,
     everything: Filter,
     origin: Origin,
-    settings: Arc<Connection>,
 }
 
 /// Lets the caller of `request` in, or gives the refusal.
 pub(in crate::http) async fn enter(
     request: &HttpRequest,
     app: &web::Data<App>,
-    id: &str,
+    address: &Address,
     recorder: &mut CallRecorder,
 ) -> Result<McpRequest, HttpResponse> {
-    let admitted = admission::admit(request, app, id, recorder).await;
-    let entered = admitted.and_then(|admitted| Ok((app.connection(admitted.entry.id)?, admitted)));
-    let (settings, admitted) = entered.map_err(|refusal| {
+    let Admitted { by, target } = admission::admit(request, app, address, recorder).await.map_err(|refusal| {
         recorder.finish(0, Some(&refusal));
-        error::transport(&refusal, Some(&admission::challenge(request, app, id)))
+        error::transport(&refusal, Some(&admission::challenge(request, app, address)))
     })?;
     let query: Vec<_> = form_urlencoded::parse(request.query_string().as_bytes()).collect();
     Ok(McpRequest {
         app: app.clone(),
         headers: headers(request.headers()),
-        by: admitted.by,
+        by,
+        target,
         filter: Filter::from_query(query.iter().map(|(name, value)| (name.as_ref(), value.as_ref()))),
         everything: Filter::default(),
         origin: recorder::origin(request),
-        settings,
-        entry: admitted.entry,
     })
 }
 
 impl McpRequest {
     /// Where messages of this visit are answered.
     pub(in crate::http) fn context<'a>(&'a self, request: &'a RequestContext) -> Context<'a> {
-        self.context_at(&self.entry, request)
+        self.context_at(&self.target, request)
     }
 
-    fn context_at<'a>(&'a self, entry: &'a Entry, request: &'a RequestContext) -> Context<'a> {
+    fn context_at<'a>(&'a self, target: &'a Target, request: &'a RequestContext) -> Context<'a> {
         Context {
             directory: &self.app.directory,
-            entry,
+            target,
             by: Arc::clone(&self.by),
             origin: self.origin,
             filter: self.filter.as_ref().unwrap_or(&self.everything),
-            settings: &self.settings,
             sessions: &self.app.sessions,
             tasks: &self.app.tasks,
             state_signer: &self.app.state_signer,
             request,
+            federation: &self.app.federation,
             audit: self.app.audit.as_deref(),
             traces: &self.app.traces,
+        }
+    }
+
+    /// The target as it is now, by the settings of each moment; `None` when the connection that it names is gone.
+    fn target_now(&self) -> Option<Target> {
+        match &self.target {
+            Target::Connection(Member { entry, settings }) => {
+                let entry = self.app.directory.get(entry.id)?;
+                let settings = self.app.connection(entry.id).unwrap_or_else(|_| Arc::clone(settings));
+                Some(Target::Connection(Member { entry, settings }))
+            }
+            Target::All(_) => Some(admission::all(&self.app, &self.by)),
+            Target::Workspace(it) => admission::workspace(&self.app, &self.by, &it.reachable.workspace.name).ok(),
         }
     }
 
@@ -90,26 +100,15 @@ impl McpRequest {
     /// # Errors
     /// The caller has too many streams open.
     pub(in crate::http) fn guard(&self, request: &HttpRequest) -> Result<StreamGuard> {
-        StreamGuard::take(request, &self.app, &self.by, self.entry.id)
+        StreamGuard::take(request, &self.app, &self.by, self.target.id())
     }
 
-    /// Watches what the caller is shown of the connection, by the settings of each moment.
+    /// Watches what the caller is shown at the address.
     pub(in crate::http) async fn changes(self: &Rc<Self>) -> ChangeWatcher {
-        let mcp_request = Rc::clone(self);
-        let look = move |entry: &Entry| {
-            let settings = mcp_request.app.connection(entry.id).unwrap_or_else(|_| Arc::clone(&mcp_request.settings));
-            let request_context = RequestContext::default();
-            let context = Context { settings: &settings, ..mcp_request.context_at(entry, &request_context) };
-            mcp_request.app.features().digests(&context)
-        };
-        // Who listens uses the connection: only then does it look for changes.
-        let (entry, in_use) = match self.app.directory.hold(&self.entry).await {
-            Ok((entry, in_use)) => (entry, Some(in_use)),
-            // It is gone, which the stream will tell.
-            Err(_) => (self.entry.clone(), None),
-        };
+        // Who listens uses the connections: only then do they look for changes. That one is gone the stream will tell.
+        let (_, in_use) = self.target.held(&self.app.directory).await;
         let features = Arc::clone(self.app.features());
-        ChangeWatcher::new(self.app.directory.clone(), &entry, in_use, features, Box::new(look))
+        ChangeWatcher::new(self.app.directory.clone(), in_use, features, Box::new(Shown(Rc::clone(self))))
     }
 
     /// Refuses a filter that says nothing, whatever the message is.
@@ -123,6 +122,20 @@ impl McpRequest {
         let failure = RpcError::params(format!("{}{hint}", refusal.message), ResponseStatus::Malformed);
         recorder.finish(0, Some(refusal));
         Err(error::protocol(error::rpc_status(ResponseStatus::Malformed), &failure, id))
+    }
+}
+
+/// What the caller of a request is shown.
+struct Shown(Rc<McpRequest>);
+
+impl Watched for Shown {
+    fn entries(&self) -> Option<Vec<Entry>> {
+        Some(self.0.target_now()?.connections().iter().map(|member| member.entry.clone()).collect())
+    }
+
+    fn digests(&self) -> Option<Digests> {
+        let (target, request_context) = (self.0.target_now()?, RequestContext::default());
+        Some(self.0.app.features().digests(&self.0.context_at(&target, &request_context)))
     }
 }
 
@@ -165,11 +178,12 @@ pub(in crate::http) struct MessageRecorder {
     pub(in crate::http) answered: bool,
     pub(in crate::http) bytes: usize,
     recorder: CallRecorder,
+    mcp_request: Rc<McpRequest>,
 }
 
 impl MessageRecorder {
-    pub(in crate::http) fn new(recorder: CallRecorder) -> Self {
-        Self { summary: Summary::default(), answered: false, bytes: 0, recorder }
+    pub(in crate::http) fn new(recorder: CallRecorder, mcp_request: Rc<McpRequest>) -> Self {
+        Self { summary: Summary::default(), answered: false, bytes: 0, recorder, mcp_request }
     }
 
     /// Gives the account, and waits until it is written: the answer may go by more than one way from here.
@@ -186,6 +200,11 @@ impl Drop for MessageRecorder {
     fn drop(&mut self) {
         let summary = std::mem::take(&mut self.summary);
         let bytes = self.bytes as u64;
+        if let Some(entry) = &summary.connection {
+            let McpRequest { app, by, .. } = &*self.mcp_request;
+            self.recorder.note_connection(app, entry, &by.at(entry.id));
+        }
+        self.recorder.note_several(&summary.several);
         self.recorder.record(|request| {
             (request.statement, request.calls, request.code) = (summary.statement, summary.calls, summary.code);
             request.reason = summary.reason;

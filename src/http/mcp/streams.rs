@@ -13,6 +13,7 @@ use portico_actors::error::Error;
 
 use crate::app::App;
 use crate::http::accept;
+use crate::http::mcp::admission::Address;
 use crate::http::mcp::request::{McpRequest, enter, refuse};
 use crate::http::mcp::sse;
 use crate::http::middleware::recorder::CallRecorder;
@@ -92,18 +93,18 @@ pub(in crate::http) fn name_session(response: &mut HttpResponse, session: &Sessi
 
 /// `GET /mcp/connections/{connectionId}`: a stream that is told of changes, or the rest of an
 /// answer whose stream broke off.
-pub(in crate::http) async fn get(request: HttpRequest, id: web::Path<String>, app: web::Data<App>) -> HttpResponse {
+pub(in crate::http) async fn get(request: HttpRequest, address: Address, app: web::Data<App>) -> HttpResponse {
     let mut recorder = CallRecorder::begin(&request, &app);
-    open(&request, &app, &id, &mut recorder).await.unwrap_or_else(|refused| refused)
+    open(&request, &app, &address, &mut recorder).await.unwrap_or_else(|refused| refused)
 }
 
 async fn open(
     request: &HttpRequest,
     app: &web::Data<App>,
-    id: &str,
+    address: &Address,
     recorder: &mut CallRecorder,
 ) -> Result<HttpResponse, HttpResponse> {
-    let mcp_request = Rc::new(enter_session(request, app, id, recorder).await?);
+    let mcp_request = Rc::new(enter_session(request, app, address, recorder).await?);
     // A client that takes just anything does not expect a stream without an end.
     if !accept::names(request, sse::MEDIA_TYPE) {
         recorder.finish(0, Some(&Error::invalid("Accept")));
@@ -156,10 +157,10 @@ fn resume(
 }
 
 /// `DELETE /mcp/connections/{connectionId}`: ends a session.
-pub(in crate::http) async fn delete(request: HttpRequest, id: web::Path<String>, app: web::Data<App>) -> HttpResponse {
+pub(in crate::http) async fn delete(request: HttpRequest, address: Address, app: web::Data<App>) -> HttpResponse {
     let mut recorder = CallRecorder::begin(&request, &app);
     let ended = async {
-        let mcp_request = enter_session(&request, &app, &id, &mut recorder).await?;
+        let mcp_request = enter_session(&request, &app, &address, &mut recorder).await?;
         mcp::end_session(&mcp_request.context(&RequestContext::default()), &mcp_request.headers.session)
             .map_err(|refusal| refuse(&refusal, &mut recorder))?;
         recorder.note(|event| "end of session".clone_into(&mut event.what));
@@ -173,10 +174,10 @@ pub(in crate::http) async fn delete(request: HttpRequest, id: web::Path<String>,
 async fn enter_session(
     request: &HttpRequest,
     app: &web::Data<App>,
-    id: &str,
+    address: &Address,
     recorder: &mut CallRecorder,
 ) -> Result<McpRequest, HttpResponse> {
-    let mcp_request = enter(request, app, id, recorder).await?;
+    let mcp_request = enter(request, app, address, recorder).await?;
     match &mcp_request.headers.version {
         Header::Absent => {}
         Header::One(version) if SESSION_VERSIONS.contains(&version.as_str()) => {}

@@ -135,12 +135,27 @@ impl CallRecorder {
         self.note(|event| {
             event.connection = Some(Arc::clone(&entry.name));
             event.connection_id = Some(entry.id);
-            event.driver = Some(entry.kind);
+            event.driver = Some(entry.driver.name);
         });
         self.record(|request| {
             let mapping = app.connection(entry.id).ok().and_then(|connection| connection.identity.clone());
             request.role = mapping.and_then(|mapping| mapping.role(&entry.name, by).ok());
         });
+    }
+
+    /// Notes the connections that are asked.
+    pub(in crate::http) fn note_connections(&mut self, app: &App, entries: &[Entry], by: &Principal) {
+        match entries {
+            [entry] => self.note_connection(app, entry, by),
+            several => self.note_several(&several.iter().map(|entry| Arc::clone(&entry.name)).collect::<Vec<_>>()),
+        }
+    }
+
+    /// Notes the names of the connections that are asked, where these are more than one.
+    pub(in crate::http) fn note_several(&mut self, names: &[Arc<str>]) {
+        if names.len() > 1 {
+            self.note(|event| event.connection = Some(names.join(", ").into()));
+        }
     }
 
     /// Notes what the audit trail alone keeps.

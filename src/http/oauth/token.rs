@@ -1,7 +1,7 @@
 //! `POST /oauth/token`, `/oauth/revoke` and `/oauth/introspect`: what they answer (RFC 6749, RFC 7009,
 //! RFC 7662). How a form is read is `form.rs`'s.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -10,6 +10,7 @@ use portico_actors::auth::{
     AccessToken, CLIENT_ID_PREFIX, Exchange, Grant, GrantError, Introspect, Introspection, Revoke,
 };
 use portico_actors::error::{Error, bounded};
+use portico_actors::principal::Scope;
 use schemars::JsonSchema;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
@@ -47,7 +48,7 @@ pub(in crate::http) struct Described {
     token: Option<DescribedToken>,
 }
 
-/// The members of RFC 7662 §2.2; `connection_ids` is our own.
+/// The members of RFC 7662 §2.2; those that name connections and workspaces are our own.
 #[derive(Serialize, JsonSchema)]
 pub(in crate::http) struct DescribedToken {
     /// A space-separated list.
@@ -68,6 +69,12 @@ pub(in crate::http) struct DescribedToken {
     /// Those of them that are reached with less than `scope`, each with its own.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     connection_scopes: BTreeMap<Uuid, &'static str>,
+    /// The workspaces that were given beside those connections, by name.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    workspaces: BTreeSet<String>,
+    /// Those of them that are reached with less than `scope`, each with its own.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    workspace_scopes: BTreeMap<String, &'static str>,
 }
 
 /// One resource, or several (RFC 7519 §4.1.3).
@@ -137,6 +144,9 @@ pub(in crate::http) async fn introspect(
 fn described(token: Introspection) -> DescribedToken {
     let connections = token.rights.list().unwrap_or_default();
     let narrower = connections.iter().filter(|(_, scope)| *scope < token.rights.widest());
+    let held = token.rights.workspaces().iter();
+    let held: BTreeMap<String, Scope> =
+        held.filter_map(|(name, hold)| Some((name.to_string(), hold.widest()?))).collect();
     let aud = match token.audience.as_slice() {
         [one] => Audience::One(one.clone()),
         _ => Audience::Several(token.audience),
@@ -153,6 +163,11 @@ fn described(token: Introspection) -> DescribedToken {
         jti: token.id,
         connection_ids: connections.iter().map(|(id, _)| *id).collect(),
         connection_scopes: narrower.map(|(id, scope)| (*id, scope.word())).collect(),
+        workspaces: held.keys().cloned().collect(),
+        workspace_scopes: (held.into_iter())
+            .filter(|(_, scope)| *scope < token.rights.widest())
+            .map(|(name, scope)| (name, scope.word()))
+            .collect(),
     }
 }
 

@@ -2,6 +2,8 @@
 //! form and is judged again: nothing is taken from the page but choices, and those are checked
 //! once more behind the mailbox.
 
+use std::sync::Arc;
+
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
 use portico_actors::auth::accounts::Accounts;
@@ -9,7 +11,7 @@ use portico_actors::auth::oauth::authorization::Approval;
 use portico_actors::auth::oauth::client::ClientKind;
 use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Result};
-use portico_actors::principal::{Rights, Scope};
+use portico_actors::principal::{Hold, Rights, Scope};
 use secrecy::ExposeSecret;
 use uuid::Uuid;
 
@@ -20,6 +22,7 @@ use crate::http::pages::authorization_request::{self, AuthorizationRequest};
 use crate::http::pages::browser::Visitor;
 use crate::http::pages::page::{self, State};
 use crate::http::pages::sign_in;
+use crate::workspace::Reachable;
 
 /// One scope to choose.
 pub(super) struct ScopeChoice {
@@ -43,22 +46,59 @@ pub(super) fn choices(most: Scope, chosen: Scope) -> Vec<ScopeChoice> {
     Accounts::scopes_up_to(most).map(choice).collect()
 }
 
-/// One connection to choose.
-pub(super) struct ConnectionChoice {
-    pub(super) id: Uuid,
+/// One connection or workspace to choose.
+pub(super) struct PlaceChoice<T> {
+    /// What the form says of it.
+    pub(super) id: T,
     pub(super) name: String,
     /// The scope's word, where no more can be given there than that.
     pub(super) most: Option<&'static str>,
 }
 
-/// The connections within `rights`.
-pub(super) fn places_of(app: &App, rights: &Rights) -> Vec<ConnectionChoice> {
-    let place = |entry: Entry| {
-        let scope = rights.scope_at(entry.id)?;
-        let most = (scope < rights.widest()).then_some(scope.word());
-        Some(ConnectionChoice { id: entry.id, name: entry.name.to_string(), most })
-    };
-    app.directory.list().into_iter().filter_map(place).collect()
+/// The connections and workspaces to choose among.
+pub(super) struct Places {
+    pub(super) connections: Vec<PlaceChoice<Uuid>>,
+    pub(super) workspaces: Vec<PlaceChoice<Arc<str>>>,
+}
+
+impl Places {
+    /// Those within `rights`.
+    pub(super) fn within(app: &App, rights: &Rights) -> Self {
+        let most = |scope: Scope| (scope < rights.widest()).then_some(scope.word());
+        let connection = |entry: Entry| {
+            let most = most(rights.scope_at(entry.id)?);
+            Some(PlaceChoice { id: entry.id, name: entry.name.to_string(), most })
+        };
+        let workspace = |Reachable { workspace, scope, .. }: Reachable| PlaceChoice {
+            id: Arc::clone(&workspace.name),
+            name: workspace.name.to_string(),
+            most: most(scope),
+        };
+        Self {
+            connections: app.directory.list().into_iter().filter_map(connection).collect(),
+            workspaces: app.workspaces_within(rights).into_iter().map(workspace).collect(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.connections.is_empty() && self.workspaces.is_empty()
+    }
+
+    /// Those that a form names, each of which has to be among these, all with `scope`.
+    pub(super) fn chosen(&self, form: &Form, scope: Scope) -> Result<Rights> {
+        let wrong = |name| Error::invalid(format!("{name}: choose among those offered"));
+        let connection = |text: &str| {
+            let id = Uuid::try_parse(text).ok().filter(|id| self.connections.iter().any(|place| place.id == *id));
+            id.ok_or_else(|| wrong("connection"))
+        };
+        let workspace = |text: &str| {
+            let place = self.workspaces.iter().find(|place| place.id.as_ref() == text);
+            place.map(|place| (Arc::clone(&place.id), Hold::Given(scope))).ok_or_else(|| wrong("workspace"))
+        };
+        let connections: Vec<Uuid> = form.all("connection").map(connection).collect::<Result<_>>()?;
+        let workspaces: Vec<_> = form.all("workspace").map(workspace).collect::<Result<_>>()?;
+        Ok(Rights::only(connections, scope).with_workspaces(workspaces))
+    }
 }
 
 #[derive(Template)]
@@ -67,7 +107,7 @@ struct Consent<'a> {
     ask: &'a AuthorizationRequest,
     visitor: &'a Visitor,
     scopes: Vec<ScopeChoice>,
-    places: Vec<ConnectionChoice>,
+    places: Places,
     /// The whole request, which comes back with the decision.
     request: &'a str,
 }
@@ -84,10 +124,13 @@ impl Consent<'_> {
     }
 }
 
-/// The connections that can be given to this client.
-fn places(app: &App, ask: &AuthorizationRequest, visitor: &Visitor) -> Vec<ConnectionChoice> {
-    let mut places = places_of(app, &visitor.session.rights);
-    places.retain(|place| ask.wanted.connection.is_none_or(|asked| asked == place.id));
+/// The connections and workspaces that can be given to this client.
+fn places(app: &App, ask: &AuthorizationRequest, visitor: &Visitor) -> Places {
+    let mut places = Places::within(app, &visitor.session.rights);
+    if let Some(asked) = ask.wanted.connection {
+        places.connections.retain(|place| place.id == asked);
+        places.workspaces.clear();
+    }
     places
 }
 
@@ -121,9 +164,11 @@ pub(super) async fn decide(request: HttpRequest, payload: web::Payload, app: Sta
         let most = ask.wanted.scope.min(visitor.session.rights.widest());
         let scope = form.get("scope").and_then(Scope::from_word).filter(|scope| *scope <= most);
         let scope = scope.ok_or_else(|| Error::invalid("scope: choose one of those offered"))?;
-        let connections = chosen(&form, &places(&app, &ask, &visitor))?;
-        if connections.is_empty() {
-            return Err(Error::invalid("choose at least one connection, or cancel").hint("go back and choose"));
+        let chosen = places(&app, &ask, &visitor).chosen(&form, scope)?;
+        if chosen.is_empty() {
+            return Err(
+                Error::invalid("choose at least one connection or workspace, or cancel").hint("go back and choose")
+            );
         }
         let approval = Approval {
             client_id: ask.client.client_id,
@@ -131,24 +176,11 @@ pub(super) async fn decide(request: HttpRequest, payload: web::Payload, app: Sta
             redirect_uri: ask.answer.redirect_uri.clone(),
             challenge: ask.wanted.challenge,
             // What is ticked is given as far as the person goes there.
-            rights: Rights::only(connections, scope).and(&visitor.session.rights),
+            rights: chosen.and(&visitor.session.rights),
             resource: ask.wanted.resource,
         };
         let code = visitor.people.approve(&visitor.secret, approval).await?;
         Ok(ask.answer.code(code.expose_secret()))
     })
     .await
-}
-
-/// The connections that a form names, each of which has to be among `offered`.
-pub(super) fn chosen(form: &Form, offered: &[ConnectionChoice]) -> Result<Vec<Uuid>> {
-    let mut chosen = Vec::new();
-    for text in form.all("connection") {
-        let id = Uuid::try_parse(text).ok().filter(|id| offered.iter().any(|place| place.id == *id));
-        let id = id.ok_or_else(|| Error::invalid("connection: choose among those offered"))?;
-        if !chosen.contains(&id) {
-            chosen.push(id);
-        }
-    }
-    Ok(chosen)
 }

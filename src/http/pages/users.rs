@@ -8,13 +8,11 @@ use portico_actors::auth::accounts::{AdminAction, Directory};
 use portico_actors::auth::clock::Clock;
 use portico_actors::auth::records::{NewPat, NewServiceAccount, NewUser, ServiceAccount, User};
 use portico_actors::error::{Error, Result};
-use portico_actors::principal::Rights;
 use secrecy::ExposeSecret;
 
 use crate::app::App;
 use crate::http::form::Form;
 use crate::http::pages::browser::Visitor;
-use crate::http::pages::consent;
 use crate::http::pages::page::{self, State};
 use crate::http::pages::view::{self, Fresh, View};
 
@@ -56,14 +54,13 @@ pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
 pub(super) async fn create_account(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
     page::of_form(&request, payload, &app, async |visitor, form| {
         visitor.session.must_administer()?;
-        let connections = consent::chosen(form, &View { app: &app, visitor }.places())?;
-        if connections.is_empty() {
-            return Err(Error::invalid("connection: a service account needs at least one").hint("go back and choose"));
+        let chosen = View { app: &app, visitor }.places().chosen(form, view::scope(form)?)?;
+        if chosen.is_empty() {
+            return Err(Error::invalid("a service account needs at least one connection or workspace")
+                .hint("go back and choose"));
         }
-        let new = NewServiceAccount {
-            name: form.need("name")?.to_owned(),
-            rights: Rights::only(connections, view::scope(form)?).and(&visitor.session.rights),
-        };
+        let new =
+            NewServiceAccount { name: form.need("name")?.to_owned(), rights: chosen.and(&visitor.session.rights) };
         let (account, secret) = visitor.people.create_account(&visitor.secret, new).await?;
         let what = format!("The new service account {:?}{}", account.name, ending_with(visitor));
         let fresh = secret_of(&what, &account.client_id, secret.expose_secret());

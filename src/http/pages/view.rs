@@ -8,7 +8,7 @@ use portico_actors::principal::{Rights, Scope};
 use crate::app::App;
 use crate::http::form::Form;
 use crate::http::pages::browser::Visitor;
-use crate::http::pages::consent::{self, ConnectionChoice, ScopeChoice};
+use crate::http::pages::consent::{self, Places, ScopeChoice};
 
 /// Whom a page is shown to.
 pub(super) struct View<'a> {
@@ -30,12 +30,12 @@ impl View<'_> {
         consent::choices(self.visitor.session.rights.widest(), Scope::Read)
     }
 
-    /// The connections that the person reaches.
-    pub(super) fn places(&self) -> Vec<ConnectionChoice> {
-        consent::places_of(self.app, &self.visitor.session.rights)
+    /// The connections and workspaces that the person reaches.
+    pub(super) fn places(&self) -> Places {
+        Places::within(self.app, &self.visitor.session.rights)
     }
 
-    /// The connections within `rights`, for people.
+    /// The connections and workspaces within `rights`, for people.
     pub(super) fn reach(&self, rights: &Rights) -> String {
         let entries = self.app.directory.list();
         rights.describe(|id| {
@@ -63,14 +63,14 @@ pub(super) fn scope(form: &Form) -> Result<Scope> {
     Scope::from_word(form.need("scope")?).ok_or_else(|| Error::invalid("scope: choose one of those offered"))
 }
 
-/// All connections, or those that are ticked, up to whatever scope.
-pub(super) fn reach(form: &Form, offered: &[ConnectionChoice]) -> Result<Rights> {
+/// Everything, or what is ticked, up to whatever scope.
+pub(super) fn reach(form: &Form, offered: &Places) -> Result<Rights> {
     if form.need("reach")? == "all" {
         return Ok(Rights::ALL);
     }
-    let chosen = consent::chosen(form, offered)?;
+    let chosen = offered.chosen(form, Scope::Admin)?;
     if chosen.is_empty() {
-        return Err(Error::invalid("choose at least one connection, or all of them").hint("go back and choose"));
+        return Err(Error::invalid("choose at least one connection or workspace, or all").hint("go back and choose"));
     }
-    Ok(Rights::only(chosen, Scope::Admin))
+    Ok(chosen)
 }

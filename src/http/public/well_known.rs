@@ -109,6 +109,23 @@ pub(in crate::http) async fn protected_service(app: web::Data<App>) -> HttpRespo
     resource(&app, &app.config().server.public_url)
 }
 
+/// `GET /.well-known/oauth-protected-resource/mcp`.
+pub(in crate::http) async fn protected_mcp(app: web::Data<App>) -> HttpResponse {
+    resource(&app, &app.mcp_url_of_all())
+}
+
+/// `GET /.well-known/oauth-protected-resource/mcp/workspaces/{workspace}`. Any name has a document.
+pub(in crate::http) async fn protected_workspace(
+    request: HttpRequest,
+    name: web::Path<String>,
+    app: web::Data<App>,
+) -> HttpResponse {
+    match admission::workspace_endpoint(&app, &name) {
+        Some(endpoint) => resource(&app, &endpoint),
+        None => fallback::no_such_path(request).await,
+    }
+}
+
 /// `GET /.well-known/oauth-protected-resource/mcp/connections/{connectionId}`. Any UUID
 /// and any name has a document: it tells nothing about which connections exist.
 pub(in crate::http) async fn protected_connection(

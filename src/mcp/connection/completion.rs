@@ -1,4 +1,4 @@
-//! Completions of a connection (MCP, server/utilities/completion): names of schemas, tables and
+//! Completions of connections (MCP, server/utilities/completion): names of schemas, tables and
 //! procedures for the template of resources and for the arguments of prompts.
 
 use portico_actors::call::{Facet, Narrow};
@@ -20,28 +20,28 @@ pub(in crate::mcp) async fn values(
     summary: &mut Summary,
 ) -> Result<Vec<String>, RpcError> {
     let CompletionRequest { reference, argument: name, begun, mut known } = completion;
-    let source = match reference {
+    let (source, member) = match reference {
         CompletionTarget::Resource(uri) => {
-            if uri != template(&context.entry.name) {
-                return Err(invalid_params(
-                    "ref.uri: resources/templates/list has the one template of this connection",
-                ));
-            }
-            match name.as_str() {
+            let member = context.target.members().iter().find(|member| uri == template(&member.entry.name));
+            let member = member.ok_or_else(|| {
+                invalid_params("ref.uri: resources/templates/list has the one template of each connection")
+            })?;
+            let source = match name.as_str() {
                 "schemaName" => Some(Completes::Schemas),
                 "tableName" => Some(Completes::Tables),
                 _ => return Err(invalid_params("argument.name: the template has schemaName and tableName")),
-            }
+            };
+            (source, member)
         }
         CompletionTarget::Prompt(prompt) => {
-            let prompt = prompts::find(context, &prompt)?;
+            let (prompt, member) = prompts::find(context, &prompt)?;
             let argument = prompt.arguments.iter().find(|argument| argument.name == name);
             let argument = argument.ok_or_else(|| invalid_params("argument.name: the prompt has no such argument"))?;
             if let Some(values) = &argument.values {
                 let fits = |value: &&String| value.to_lowercase().starts_with(&begun.to_lowercase());
                 return Ok(values.iter().filter(fits).cloned().collect());
             }
-            argument.completes
+            (argument.completes, member)
         }
     };
     let schema = known.remove("schemaName");
@@ -57,7 +57,7 @@ pub(in crate::mcp) async fn values(
             (Facet::Procedures, 2, Narrow { schema: schema_narrow, procedure: begins, ..Narrow::default() })
         }
     };
-    let rows = rows(context, facet, narrow, MOST_COUNTED, summary).await?;
+    let rows = rows(context, member, facet, narrow, MOST_COUNTED, summary).await?;
     let mut names: Vec<String> = rows.iter().filter_map(|row| row[column].as_str().map(str::to_owned)).collect();
     // Overloads share a name, and so may tables of several schemas.
     names.sort();

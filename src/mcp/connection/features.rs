@@ -1,4 +1,4 @@
-//! What a configured connection offers: the tools of its catalogue, its tables as resources, and
+//! What configured connections offer: the tools of their catalogues, their tables as resources, and
 //! the administrator's prompts.
 
 use std::collections::BTreeMap;
@@ -7,13 +7,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use portico_actors::error::{Error, Kind};
 use portico_actors::reply::Reply;
-use portico_actors::source::Profile;
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use uuid::Uuid;
 
-use super::{completion, prompts, resources};
-use crate::audit;
+use super::ask::ask;
+use super::plan::Plan;
+use super::{completion, instructions, offers, plan, prompts, resources};
 use crate::encode::{self, Table};
+use crate::fields::Fields;
 use crate::mcp::context::{Context, Summary};
 use crate::mcp::envelope::{self, RpcError, params_error};
 use crate::mcp::features::{
@@ -22,9 +24,10 @@ use crate::mcp::features::{
 };
 use crate::mcp::logging::Level;
 use crate::mcp::model::present;
-use crate::tools::{self, Offer};
+use crate::mcp::target::{Member, Target};
+use crate::tools::{self, Operation, Resolved};
 
-/// The features of every configured connection; which one it is, the context says.
+/// The features of every configured connection; which one or which ones it is, the context says.
 #[derive(Debug, Default)]
 pub struct ConnectionFeatures {
     listings: ToolListCache,
@@ -43,10 +46,13 @@ impl Features for ConnectionFeatures {
     }
 
     fn tools(&self, context: &Context<'_>) -> Arc<ToolList> {
-        let profile = context.entry.profile();
-        with_offer(context, profile.as_deref(), |offer| {
-            let key = ToolListKey::new(context.settings, profile.as_ref(), offer, context.filter);
-            self.listings.get(key, || tools::list(offer, context.filter).into_iter().collect())
+        offers::with(context, |offers| {
+            if let Target::Workspace(_) = context.target {
+                return Arc::new(tools::list(offers, context.filter).into_iter().collect());
+            }
+            let settings = context.target.members().iter().map(|member| &member.settings);
+            let key = ToolListKey::new(settings.zip(offers), context.filter);
+            self.listings.get(key, || tools::list(offers, context.filter).into_iter().collect())
         })
     }
 
@@ -59,7 +65,7 @@ impl Features for ConnectionFeatures {
     }
 
     fn templates(&self, context: &Context<'_>) -> Vec<Value> {
-        vec![resources::template_item(context)]
+        context.target.members().iter().map(resources::template_item).collect()
     }
 
     async fn read(&self, context: &Context<'_>, asked: FeatureRequest, summary: &mut Summary) -> Answer<ToolOutcome> {
@@ -67,7 +73,7 @@ impl Features for ConnectionFeatures {
     }
 
     fn prompts(&self, context: &Context<'_>) -> Vec<Value> {
-        context.settings.prompts.iter().map(prompts::describe).collect()
+        prompts::list(context)
     }
 
     async fn prompt(
@@ -89,7 +95,14 @@ impl Features for ConnectionFeatures {
     }
 
     fn digests(&self, context: &Context<'_>) -> Digests {
-        let tables = context.entry.profile().map_or(UNKNOWN, |profile| digest(&profile.tables));
+        let known = |member: &Member| Some((member.entry.id, digest(&member.entry.profile()?.tables)));
+        let known: Vec<(Uuid, u64)> = context.target.connections().iter().filter_map(known).collect();
+        let tables = match known.as_slice() {
+            [] => UNKNOWN,
+            [(_, tables)] if context.target.named().is_some() => *tables,
+            // Those that are away are not listed.
+            several => digest(&several),
+        };
         // They change with the configuration.
         let prompts: Vec<String> = self.prompts(context).iter().map(Value::to_string).collect();
         // In the order of `ListKind::ALL`.
@@ -97,43 +110,33 @@ impl Features for ConnectionFeatures {
     }
 }
 
-/// Makes the offer of `context` and hands it on: it borrows the caller's role.
-fn with_offer<T>(context: &Context<'_>, profile: Option<&Profile>, then: impl FnOnce(&Offer<'_>) -> T) -> T {
-    let mapping = context.settings.identity.as_ref();
-    // Without a role there is nothing to run, and every call is told so.
-    let role = mapping.and_then(|mapping| mapping.role(&context.entry.name, &context.by).ok());
-    then(&Offer {
-        connection: &context.entry.name,
-        access: context.entry.access,
-        profile,
-        by: &context.by,
-        role: role.as_deref(),
-        max_rows: context.settings.max_rows,
-        max_bytes: context.settings.max_bytes,
-        switches: &context.settings.switches,
-        own: &context.settings.tools,
-    })
-}
-
 async fn call(context: &Context<'_>, asked: &FeatureRequest, summary: &mut Summary) -> Answer<String> {
     let started = Instant::now();
     let arguments = asked.arguments.as_deref();
-    let profile = context.entry.profile();
-    let understand = |offer: &Offer<'_>| tools::resolve(offer, &asked.name, arguments);
-    let resolved = with_offer(context, profile.as_deref(), understand).map_err(|error| match error.kind {
-        Kind::NotFound => {
+    let mut fields = arguments.map_or_else(|| Ok(Fields::default()), |text| Fields::parse(text, "arguments"));
+    let addressing = match &mut fields {
+        Ok(fields) => plan::addressing(context, &asked.name, fields).await,
+        Err(_) => Ok(None),
+    };
+    let plan = offers::with(context, |offers| {
+        let found = tools::find(offers, &asked.name).map_err(|error| {
             summary.failure = Some(Kind::NotFound);
-            params_error(error).into()
-        }
-        _ => failed(error, summary),
+            RequestError::from(params_error(error))
+        })?;
+        let plan = fields.and_then(|fields| plan::plan(context, offers, &found, addressing?, fields));
+        plan.map_err(|error| failed(error, summary))
     })?;
-    let (caps, format) = (resolved.caps, resolved.format);
-    summary.statement = context.audit.and_then(|audit| audit.statement(&resolved.op, context.entry.kind));
-    summary.operation = Some(resolved.operation.as_str());
-    let (by, origin) = (Arc::clone(&context.by), summary.origin(context.origin));
     summary.asked = Some(started.into_std());
-    let notices = context.request.notices(&logger(context));
-    let reply = context.directory.ask_hearing(context.entry, origin, by, resolved.op, resolved.limits, notices).await;
+    let (resolved, whom) = match plan {
+        Plan::Ask(resolved, whom) => (resolved, whom),
+        Plan::Instructions(each) => {
+            summary.operation = Some(Operation::GetInstructions.as_str());
+            return Ok(tool_result::instructions(&instructions::write(context, each, summary).await));
+        }
+    };
+    let Resolved { operation, op, limits, caps, format } = resolved;
+    summary.operation = Some(operation.as_str());
+    let (reply, logger) = ask(context, whom, op, limits, summary).await;
     let table = match reply {
         Ok(Reply::Text(text)) => return Ok(tool_result::instructions(&text)),
         Ok(Reply::Results(results)) => {
@@ -150,26 +153,30 @@ async fn call(context: &Context<'_>, asked: &FeatureRequest, summary: &mut Summa
         }
         Err(error) => Err(error),
     };
-    tell_end(context, asked, &table, started);
+    tell_end(context, asked, &logger, &table, started);
     let table = table.map_err(|error| failed(error, summary))?;
     summary.rows = table.rows;
+    if let Some(missing) = &table.missing {
+        summary.note_failure(missing);
+    }
     Ok(tool_result::table(&table))
-}
-
-/// Whose log messages they are: the connection's.
-fn logger(context: &Context<'_>) -> String {
-    format!("portico.{}", context.entry.name)
 }
 
 /// Tells a client that wants log messages how the call has ended. Words of the source are left to
 /// the result: they may repeat values.
-fn tell_end(context: &Context<'_>, asked: &FeatureRequest, table: &Result<Table, Error>, started: Instant) {
+fn tell_end(
+    context: &Context<'_>,
+    asked: &FeatureRequest,
+    logger: &str,
+    table: &Result<Table, Error>,
+    started: Instant,
+) {
     if !context.request.is_heard() {
         return;
     }
-    let (tool, logger) = (&asked.name, logger(context));
+    let tool = &asked.name;
     let milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let log = |level, data: Value| context.request.log(level, &logger, &present(data));
+    let log = |level, data: Value| context.request.log(level, logger, &present(data));
     match table {
         Ok(Table { rows, truncated, .. }) => {
             let message = format!("{tool} ended: {rows} rows in {milliseconds} ms");
@@ -192,9 +199,6 @@ fn tell_end(context: &Context<'_>, asked: &FeatureRequest, table: &Result<Table,
 
 /// Who can mend it decides the channel.
 fn failed(error: Error, summary: &mut Summary) -> RequestError {
-    summary.failure = Some(error.kind);
-    summary.code = error.get_sqlstate().map(str::to_owned);
-    summary.reason = audit::reason(&error);
-    summary.cause = error.cause().filter(|_| error.kind == Kind::Internal).map(str::to_owned);
+    summary.note_failure(&error);
     if envelope::is_tool_error(error.kind) { RequestError::Tool(error) } else { RpcError::internal(&error).into() }
 }

@@ -1,8 +1,14 @@
-//! What a configured connection offers through the seam.
+//! What configured connections offer through the seam.
 
+mod ask;
 mod completion;
 mod features;
+mod instructions;
+mod offers;
+mod plan;
 mod prompts;
+mod relations;
 mod resources;
+mod workspace;
 
 pub use features::ConnectionFeatures;

@@ -1,6 +1,7 @@
 //! An administrator's prompts (MCP, server/prompts): listed, and filled with their arguments. What
 //! is offered while an argument is typed is in `completion`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -9,9 +10,32 @@ use crate::config::{Prompt, PromptArgument, Words};
 use crate::mcp::context::Context;
 use crate::mcp::envelope::{RpcError, invalid_params};
 use crate::mcp::model::present;
+use crate::mcp::target::Member;
+use crate::tools::distinct;
+
+/// The prompts of every connection of the target, each with its name at this address and its connection.
+fn named<'a>(context: &Context<'a>) -> Vec<(Cow<'a, str>, &'a Prompt, &'a Member)> {
+    let all = context.target.members().iter().flat_map(|member| {
+        let prompts = member.settings.prompts.iter();
+        prompts.map(move |prompt| (prompt, member))
+    });
+    let all: Vec<(&Prompt, &Member)> = all.collect();
+    if context.target.members().len() == 1 {
+        return all.into_iter().map(|(prompt, member)| (Cow::Borrowed(prompt.name.as_str()), prompt, member)).collect();
+    }
+    let things: Vec<(&str, &str)> =
+        all.iter().map(|(prompt, member)| (member.entry.name.as_ref(), prompt.name.as_str())).collect();
+    let names = distinct(&things, []).into_iter().map(Cow::Owned);
+    names.zip(all).map(|(name, (prompt, member))| (name, prompt, member)).collect()
+}
+
+/// The prompts as they are listed.
+pub(in crate::mcp) fn list(context: &Context<'_>) -> Vec<Value> {
+    named(context).iter().map(|(name, prompt, _)| describe(name, prompt)).collect()
+}
 
 /// A prompt as it is listed.
-pub(in crate::mcp) fn describe(prompt: &Prompt) -> Value {
+fn describe(name: &str, prompt: &Prompt) -> Value {
     let argument = |argument: &PromptArgument| {
         present(json!({
             "name": argument.name,
@@ -21,21 +45,19 @@ pub(in crate::mcp) fn describe(prompt: &Prompt) -> Value {
     };
     let arguments: Vec<Value> = prompt.arguments.iter().map(argument).collect();
     present(json!({
-        "name": prompt.name,
+        "name": name,
         "arguments": arguments,
         "title": prompt.title,
         "description": prompt.description,
     }))
 }
 
-/// The prompt of this name.
-pub(in crate::mcp) fn find<'a>(context: &Context<'a>, name: &str) -> Result<&'a Prompt, RpcError> {
-    context
-        .settings
-        .prompts
-        .iter()
-        .find(|prompt| prompt.name == name)
-        .ok_or_else(|| invalid_params(format!("there is no prompt {name:?} on this connection")))
+/// The prompt of this name, and its connection.
+pub(in crate::mcp) fn find<'a>(context: &Context<'a>, name: &str) -> Result<(&'a Prompt, &'a Member), RpcError> {
+    let found = named(context).into_iter().find(|(known, ..)| known == name);
+    let found = found.map(|(_, prompt, member)| (prompt, member));
+    let here = if context.target.named().is_some() { "on this connection" } else { "here" };
+    found.ok_or_else(|| invalid_params(format!("there is no prompt {name:?} {here}")))
 }
 
 /// The result of `prompts/get`.
@@ -44,7 +66,7 @@ pub(in crate::mcp) fn get(
     name: &str,
     given: &BTreeMap<String, String>,
 ) -> Result<String, RpcError> {
-    let prompt = find(context, name)?;
+    let (prompt, _) = find(context, name)?;
     for argument in &prompt.arguments {
         if argument.required && !given.contains_key(&argument.name) {
             return Err(invalid_params(format!("arguments: the prompt {} needs {:?}", prompt.name, argument.name)));

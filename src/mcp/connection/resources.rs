@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use futures_util::{StreamExt, stream};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_decode_str, utf8_percent_encode};
 use portico_actors::call::{Facet, Limits, Narrow, Op};
 use portico_actors::error::Error;
@@ -15,10 +16,13 @@ use crate::mcp::context::{Context, Summary};
 use crate::mcp::envelope::RpcError;
 use crate::mcp::era::Era;
 use crate::mcp::model::present;
+use crate::mcp::target::Member;
 
 const MIME_TYPE: &str = "text/markdown";
 /// Bytes of a listing that are read at most: some forty thousand tables.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
+/// Connections that are listed at the same time.
+const AT_ONCE: usize = 4;
 /// Columns of one table that are read at most; PostgreSQL has no more than 1,600.
 const MOST_COLUMNS: u64 = 2_000;
 
@@ -31,16 +35,46 @@ fn uri(connection: &str, schema: &str, table: &str) -> String {
     format!("portico://{connection}/{}/{}", encoded(schema), encoded(table))
 }
 
-/// The items of `resources/list`.
+/// The items of `resources/list`. Of several connections, one that fails takes nothing from the others.
 pub(in crate::mcp) async fn list(context: &Context<'_>, summary: &mut Summary) -> Result<Vec<Value>, RpcError> {
-    let rows = rows(context, Facet::Tables, Narrow::default(), u64::MAX, summary).await?;
+    let members = context.target.members();
+    if let [only] = members {
+        return list_one(context, only, summary).await;
+    }
+    let (parent, trace) = (summary.parent, summary.trace);
+    let each = members.iter().map(|member| async move {
+        let mut summary = Summary { parent, trace, ..Summary::default() };
+        let listed = list_one(context, member, &mut summary).await;
+        listed.map_err(|error| (error, summary))
+    });
+    let each: Vec<_> = stream::iter(each).buffered(AT_ONCE).collect().await;
+    let all_failed = each.iter().all(Result::is_err);
+    let mut items = Vec::new();
+    for listed in each {
+        match listed {
+            Ok(listed) => items.extend(listed),
+            Err((error, failed)) if all_failed => {
+                (summary.failure, summary.cause) = (failed.failure, failed.cause);
+                return Err(error);
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(items)
+}
+
+async fn list_one(context: &Context<'_>, member: &Member, summary: &mut Summary) -> Result<Vec<Value>, RpcError> {
+    let connection = &member.entry.name;
+    // At an address of several connections, a name tells which one it is of.
+    let before = if context.target.named().is_some() { String::new() } else { format!("{connection}.") };
+    let rows = rows(context, member, Facet::Tables, Narrow::default(), u64::MAX, summary).await?;
     let items = rows
         .iter()
         .map(|row| {
             let (schema, table) = (text(row, 1), text(row, 2));
             present(json!({
-                "uri": uri(&context.entry.name, schema, table),
-                "name": format!("{schema}.{table}"),
+                "uri": uri(connection, schema, table),
+                "name": format!("{before}{schema}.{table}"),
                 "title": format!("{table} ({})", text(row, 3).to_lowercase()),
                 "mimeType": MIME_TYPE,
                 "description": row[4].as_str(),
@@ -50,10 +84,10 @@ pub(in crate::mcp) async fn list(context: &Context<'_>, summary: &mut Summary) -
     Ok(items)
 }
 
-/// The one item of `resources/templates/list`.
-pub(in crate::mcp) fn template_item(context: &Context<'_>) -> Value {
+/// The one item of `resources/templates/list` of a connection.
+pub(in crate::mcp) fn template_item(member: &Member) -> Value {
     json!({
-        "uriTemplate": template(&context.entry.name),
+        "uriTemplate": template(&member.entry.name),
         "name": "table",
         "title": "Definition of a table or view",
         "description": "Columns, types, keys and comments of one table or view. Names are percent-encoded.",
@@ -68,37 +102,38 @@ pub(in crate::mcp) async fn read(
     summary: &mut Summary,
 ) -> Result<String, RpcError> {
     let unknown = || RpcError::resource(given, context.request.era == Era::Stateless);
-    let (schema, table) = place(given, &context.entry.name).ok_or_else(unknown)?;
+    let places = context.target.members().iter().map(|member| (place(given, &member.entry.name), member));
+    let found = places.into_iter().find_map(|(place, member)| Some((place?, member)));
+    let ((schema, table), member) = found.ok_or_else(unknown)?;
     let narrow = Narrow { schema: Some(literal(&schema)), table: Some(literal(&table)), ..Narrow::default() };
-    let found = rows(context, Facet::Tables, narrow.clone(), MOST_COLUMNS, summary).await?;
+    let found = rows(context, member, Facet::Tables, narrow.clone(), MOST_COLUMNS, summary).await?;
     // A name in other capitals is another name.
     let this = |row: &&Value| text(row, 1) == schema && text(row, 2) == table;
     let described = found.iter().find(this).ok_or_else(unknown)?;
-    let columns = rows(context, Facet::Columns, narrow.clone(), MOST_COLUMNS, summary).await?;
+    let columns = rows(context, member, Facet::Columns, narrow.clone(), MOST_COLUMNS, summary).await?;
     let columns: Vec<&Value> = columns.iter().filter(this).collect();
-    let keys = rows(context, Facet::ImportedKeys, narrow, MOST_COLUMNS, summary).await?;
+    let keys = rows(context, member, Facet::ImportedKeys, narrow, MOST_COLUMNS, summary).await?;
     let keys: Vec<&Value> = keys.iter().filter(|row| text(row, 5) == schema && text(row, 6) == table).collect();
     let contents = json!([{"uri": given, "mimeType": MIME_TYPE, "text": definition(described, &columns, &keys)}]);
     Ok(json!({"contents": contents}).to_string())
 }
 
-/// The rows of one facet, as JSON arrays.
+/// The rows of one facet of a connection, as JSON arrays.
 pub(in crate::mcp) async fn rows(
     context: &Context<'_>,
+    member: &Member,
     facet: Facet,
     narrow: Narrow,
     most: u64,
     summary: &mut Summary,
 ) -> Result<Vec<Value>, RpcError> {
+    context.note(&member.entry, summary);
     let by = std::sync::Arc::clone(&context.by);
     let op = Op::Describe(facet, narrow);
-    let reply = context.directory.ask(context.entry, summary.origin(context.origin), by, op, Limits::default()).await;
+    let reply = context.directory.ask(&member.entry, summary.origin(context.origin), by, op, Limits::default()).await;
     let caps = Caps { rows: most, bytes: MOST_BYTES, rows_bound: most, rest: Rest::Narrow };
-    let table = match reply {
-        Ok(Reply::Results(results)) => {
-            encode::tabulate(results, caps, Format::Json, |_, octets| context.request.prepare(octets)).await
-        }
-        Ok(Reply::Text(_)) => Err(Error::internal("a listing answered with words")),
+    let table = match reply.and_then(Reply::into_results) {
+        Ok(results) => encode::tabulate(results, caps, Format::Json, |_, octets| context.request.prepare(octets)).await,
         Err(error) => Err(error),
     };
     let table = table.and_then(|table| serde_json::from_str::<Value>(&table.json).map_err(Error::internal));

@@ -11,8 +11,10 @@ use portico_actors::auth::SharedSecret;
 use portico_actors::error::{Error, Result};
 use serde_json::Value;
 use sha2::Sha256;
+use uuid::Uuid;
 
 use crate::mcp::sessions::Owner;
+use crate::mcp::target::TargetId;
 
 /// How long a client may take for its answers.
 const LIFETIME: Duration = Duration::from_mins(10);
@@ -40,9 +42,21 @@ impl StateBinding {
     /// `request` holds whatever tells one request from another. How the connection is configured does not count:
     /// the request is judged anew, and another process on the store may have another configuration.
     pub(in crate::mcp) fn new(owner: &Owner, request: &[&str]) -> Self {
-        let Owner { subject, connection, scope, claims, .. } = owner;
-        let mut bytes = connection.into_bytes().to_vec();
-        for piece in [subject, scope.word(), claims].iter().chain(request) {
+        let Owner { subject, target, rights, claims, .. } = owner;
+        let (mut bytes, place) = match target {
+            TargetId::Connection(id) => (id.into_bytes().to_vec(), ""),
+            TargetId::All => (Uuid::nil().into_bytes().to_vec(), ""),
+            TargetId::Workspace(name) => (Uuid::nil().into_bytes().to_vec(), name.as_ref()),
+        };
+        bytes.extend_from_slice(&place.len().to_be_bytes());
+        bytes.extend_from_slice(place.as_bytes());
+        let each = rights.list().unwrap_or_default();
+        bytes.extend_from_slice(&each.len().to_be_bytes());
+        for (id, scope) in each {
+            bytes.extend_from_slice(id.as_bytes());
+            bytes.push(*scope as u8);
+        }
+        for piece in [subject, rights.widest().word(), claims].iter().chain(request) {
             // With its length in front, no piece can pass for the end of another.
             bytes.extend_from_slice(&piece.len().to_be_bytes());
             bytes.extend_from_slice(piece.as_bytes());

@@ -75,26 +75,38 @@ impl ToolListCache {
 /// profile, so that a list of old ones is found no more.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(in crate::mcp) struct ToolListKey {
+    /// Of each connection, in their order.
+    offers: Vec<OfferKey>,
+    filter: Filter,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct OfferKey {
     settings: Same<Connection>,
     profile: Option<Same<Profile>>,
     connection: String,
     access: Access,
     may_write: bool,
     role: Option<String>,
-    filter: Filter,
 }
 
 impl ToolListKey {
-    /// The key of what `filter` lets through of `offer`, which is of `settings` and `profile`.
-    pub(in crate::mcp) fn new(
-        settings: &Arc<Connection>,
-        profile: Option<&Arc<Profile>>,
-        offer: &Offer<'_>,
+    /// The key of what `filter` lets through of `offers`, each with the settings that it is of.
+    pub(in crate::mcp) fn new<'a>(
+        offers: impl Iterator<Item = (&'a Arc<Connection>, &'a Offer<'a>)>,
         filter: &Filter,
     ) -> Self {
+        Self {
+            offers: offers.map(|(settings, offer)| OfferKey::new(settings, offer)).collect(),
+            filter: filter.clone(),
+        }
+    }
+}
+
+impl OfferKey {
+    fn new(settings: &Arc<Connection>, offer: &Offer<'_>) -> Self {
         // Named one by one, so that what an offer gains is thought of here.
-        let Offer { connection, access, profile: _, by: _, role, switches: _, own: _, max_rows: _, max_bytes: _ } =
-            *offer;
+        let Offer { connection, access, profile, by: _, role, switches: _, own: _, max_rows: _, max_bytes: _ } = *offer;
         Self {
             settings: Same(Arc::downgrade(settings)),
             profile: profile.map(|profile| Same(Arc::downgrade(profile))),
@@ -102,7 +114,6 @@ impl ToolListKey {
             access,
             may_write: offer.may_write(),
             role: role.map(str::to_owned),
-            filter: filter.clone(),
         }
     }
 }
@@ -132,15 +143,15 @@ mod tests {
     use super::*;
 
     fn key(profile: &Arc<Profile>, role: Option<&str>) -> ToolListKey {
-        ToolListKey {
+        let offer = OfferKey {
             settings: Same(Weak::new()),
             profile: Some(Same(Arc::downgrade(profile))),
             connection: "sales".to_owned(),
             access: Access::ReadOnly,
             may_write: false,
             role: role.map(str::to_owned),
-            filter: Filter::default(),
-        }
+        };
+        ToolListKey { offers: vec![offer], filter: Filter::default() }
     }
 
     #[test]

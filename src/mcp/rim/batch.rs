@@ -58,6 +58,8 @@ pub async fn answer_batch(
                 rows += std::mem::take(&mut summary.rows);
                 failure = failure.or(summary.failure.take());
                 (summary.class, summary.statement, summary.code, summary.reason) = (None, None, None, None);
+                summary.connection = None;
+                summary.several.clear();
                 response
             }
         };
@@ -78,6 +80,7 @@ pub async fn answer_batch(
 fn account(summary: &Summary) -> Value {
     let mut call = present(json!({
         "tool": summary.what,
+        "connection": summary.connection.as_ref().map(|entry| &entry.name),
         "rows": summary.rows,
         "outcome": summary.failure.map_or("ok", Kind::word),
         "class": summary.class,

@@ -9,7 +9,7 @@ use crate::mcp::envelope::{RpcError, invalid_params, params_error};
 use crate::mcp::era::SESSION_VERSIONS;
 use crate::mcp::features::Answer;
 use crate::mcp::logging::Level;
-use crate::mcp::model::{INSTRUCTIONS, server_info};
+use crate::mcp::model::server_info;
 use crate::mcp::sessions::Session;
 
 /// Bytes of a client's capabilities at most: they are kept as long as its session.
@@ -26,7 +26,7 @@ pub(in crate::mcp) fn initialize(call: &MethodCall<'_>, params: Params) -> Answe
         "protocolVersion": version,
         "capabilities": call.features.capabilities(),
         "serverInfo": server_info(),
-        "instructions": INSTRUCTIONS,
+        "instructions": call.context.target.instructions(),
     });
     let declared = fields.take("capabilities");
     if declared.as_ref().is_some_and(|declared| declared.get().len() > LONGEST_CAPABILITIES) {

@@ -11,7 +11,7 @@ use crate::mcp::call::{MethodCall, MethodResult};
 use crate::mcp::envelope::{ResponseStatus, RpcError};
 use crate::mcp::era::{SESSION_VERSIONS, STATELESS_VERSION};
 use crate::mcp::extensions::tasks::EXTENSION;
-use crate::mcp::model::{Header, Headers, INSTRUCTIONS, Meta, Params, server_info};
+use crate::mcp::model::{Header, Headers, Meta, Params, server_info};
 
 /// How long a client may keep a list, in milliseconds: as long as a change of the source may take
 /// to be seen here.
@@ -135,7 +135,7 @@ pub(in crate::mcp) fn discover(call: &MethodCall<'_>) -> MethodResult {
     let result = json!({
         "supportedVersions": [STATELESS_VERSION],
         "capabilities": capabilities,
-        "instructions": INSTRUCTIONS,
+        "instructions": call.context.target.instructions(),
     });
     MethodResult::Complete(result.to_string())
 }

@@ -164,7 +164,6 @@ impl Table {
 mod tests {
     use futures_util::FutureExt;
     use portico_actors::principal::Scope;
-    use uuid::Uuid;
 
     use super::super::session::{KEPT_BYTES, RECORDINGS};
     use super::*;
@@ -180,9 +179,9 @@ mod tests {
         assert!(session.id.len() >= 32 && session.id.bytes().all(|byte| (0x21..=0x7e).contains(&byte)));
         assert!(sessions.find(&session.id, &owner("a")).is_some());
         assert!(sessions.find(&session.id, &owner("b")).is_none());
-        let elsewhere = Owner { connection: Uuid::from_u128(2), ..owner("a") };
+        let elsewhere = Owner::new("a", 2, Scope::Write);
         assert!(sessions.find(&session.id, &elsewhere).is_none() && !sessions.end(&session.id, &elsewhere));
-        let narrower = Owner { scope: Scope::Read, ..owner("a") };
+        let narrower = Owner::new("a", 1, Scope::Read);
         assert!(sessions.find(&session.id, &narrower).is_none(), "what the wider one was told is not theirs");
         assert!(sessions.end(&session.id, &owner("a")) && !sessions.end(&session.id, &owner("a")));
         assert!(session.over().now_or_never().is_some(), "an ended session is over");

@@ -4,12 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::select_all;
 use portico_actors::connection::State;
-use portico_actors::directory::{Directory, Entry, InUse};
+use portico_actors::directory::{Directory, Entry};
 use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::mcp::features::{Digests, Features, ListKind, UNKNOWN};
+use crate::mcp::target::InUseAll;
 
 /// The shortest wait for a connection whose actor died to be there again; it doubles.
 const LOOK_AGAIN_MIN: Duration = Duration::from_millis(250);
@@ -26,39 +29,81 @@ async fn changed(signal: &mut Option<watch::Receiver<u64>>) -> bool {
     std::future::pending().await
 }
 
-/// Watches one connection for one caller. It holds no queue: changes that nobody asked for in
+/// What a watcher looks at.
+pub trait Watched {
+    /// The connections as they stand now; `None` when there is nothing to be watched any more.
+    fn entries(&self) -> Option<Vec<Entry>>;
+
+    /// What the caller's lists hold now, if there is anything to be watched.
+    fn digests(&self) -> Option<Digests>;
+}
+
+/// One connection that is watched.
+struct Watch {
+    id: Uuid,
+    state: watch::Receiver<State>,
+}
+
+impl Watch {
+    fn new(entry: &Entry) -> Self {
+        Self { id: entry.id, state: entry.watch() }
+    }
+
+    /// Completes when its state has changed; where its actor is gone, and its state with it, when there is one that
+    /// replaces it, or the connection is gone too. Dropping it loses nothing.
+    async fn changed(&mut self, directory: &Directory) {
+        if self.state.changed().await.is_ok() {
+            return;
+        }
+        let mut wait = LOOK_AGAIN_MIN;
+        while let Some(entry) = directory.get(self.id) {
+            let state = entry.watch();
+            if state.has_changed().is_ok() {
+                self.state = state;
+                return;
+            }
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(LOOK_AGAIN_MAX);
+        }
+    }
+}
+
+/// Completes when one of `watches` has changed.
+async fn any_changed(watches: &mut [Watch], directory: &Directory) {
+    if watches.is_empty() {
+        return std::future::pending().await;
+    }
+    select_all(watches.iter_mut().map(|watch| watch.changed(directory).boxed_local())).await;
+}
+
+/// Watches connections for one caller. It holds no queue: changes that nobody asked for in
 /// time are one change.
 pub struct ChangeWatcher {
     directory: Directory,
-    id: Uuid,
-    state: watch::Receiver<State>,
+    watches: Vec<Watch>,
     features: Arc<dyn Features>,
     signal: Option<watch::Receiver<u64>>,
     /// Changes with the configuration.
     revised: watch::Receiver<u64>,
-    digest_of: Box<dyn Fn(&Entry) -> Digests>,
+    watched: Box<dyn Watched>,
     announced: Digests,
-    _in_use: Option<InUse>,
+    _in_use: InUseAll,
 }
 
 impl ChangeWatcher {
-    /// Begins with what `digest_of` sees now. `in_use` keeps the connection from becoming idle meanwhile.
-    pub fn new(
-        directory: Directory,
-        entry: &Entry,
-        in_use: Option<InUse>,
-        features: Arc<dyn Features>,
-        digest_of: Box<dyn Fn(&Entry) -> Digests>,
-    ) -> Self {
-        let mut state = entry.watch();
-        state.mark_unchanged();
+    /// Begins with what is seen of `watched` now. `in_use` keeps the connections from becoming idle meanwhile.
+    pub fn new(directory: Directory, in_use: InUseAll, features: Arc<dyn Features>, watched: Box<dyn Watched>) -> Self {
         let mut signal = features.changed();
         if let Some(signal) = &mut signal {
             signal.mark_unchanged();
         }
+        let mut watches: Vec<Watch> = watched.entries().unwrap_or_default().iter().map(Watch::new).collect();
+        for watch in &mut watches {
+            watch.state.mark_unchanged();
+        }
         let revised = directory.revised();
-        let announced = digest_of(entry);
-        Self { directory, id: entry.id, state, features, signal, revised, digest_of, announced, _in_use: in_use }
+        let announced = watched.digests().unwrap_or_default();
+        Self { directory, watches, features, signal, revised, watched, announced, _in_use: in_use }
     }
 
     /// How often the resource `uri` has changed; `None` where it cannot be watched.
@@ -74,30 +119,27 @@ impl ChangeWatcher {
     /// Takes `announced` for what the client knows: the next change is one against that.
     pub fn resume(&mut self, announced: Digests) {
         self.announced = announced;
-        self.state.mark_changed();
+        self.revised.mark_changed();
     }
 
     /// Completes with the lists that have changed, with none where only a resource may have; with
-    /// `None` when there is no such connection any more. Dropping it loses nothing.
+    /// `None` when there is nothing to be watched any more. Dropping it loses nothing.
     pub async fn next(&mut self) -> Option<Vec<ListKind>> {
         loop {
-            let signalled = tokio::select! {
-                signalled = changed(&mut self.signal) => signalled,
-                state = self.state.changed() => {
-                    if state.is_err() {
-                        self.find_again().await?;
-                    }
-                    false
-                }
+            let (signalled, revised) = tokio::select! {
+                signalled = changed(&mut self.signal) => (signalled, false),
+                () = any_changed(&mut self.watches, &self.directory) => (false, false),
                 // The directory is our own: it goes on announcing.
-                _ = self.revised.changed() => {
-                    self.state = self.directory.get(self.id)?.watch();
-                    false
-                }
+                _ = self.revised.changed() => (false, true),
             };
-            let entry = self.directory.get(self.id)?;
+            let entries = self.watched.entries()?;
+            // Another configuration may have others, and other actors for them.
+            let same = entries.iter().map(|entry| entry.id).eq(self.watches.iter().map(|watch| watch.id));
+            if revised || !same {
+                self.watches = entries.iter().map(Watch::new).collect();
+            }
             let mut changed = Vec::new();
-            for (list, seen) in ListKind::ALL.into_iter().zip((self.digest_of)(&entry)) {
+            for (list, seen) in ListKind::ALL.into_iter().zip(self.watched.digests()?) {
                 if seen != UNKNOWN && std::mem::replace(&mut self.announced[list as usize], seen) != seen {
                     changed.push(list);
                 }
@@ -105,21 +147,6 @@ impl ChangeWatcher {
             if signalled || !changed.is_empty() {
                 return Some(changed);
             }
-        }
-    }
-
-    /// The actor is gone and its state with it: waits for the one that replaces it. `None` when
-    /// there will be none.
-    async fn find_again(&mut self) -> Option<()> {
-        let mut wait = LOOK_AGAIN_MIN;
-        loop {
-            let state = self.directory.get(self.id)?.watch();
-            if state.has_changed().is_ok() {
-                self.state = state;
-                return Some(());
-            }
-            tokio::time::sleep(wait).await;
-            wait = (wait * 2).min(LOOK_AGAIN_MAX);
         }
     }
 }
@@ -161,9 +188,18 @@ mod tests {
         }
     }
 
-    fn digest_of(entry: &Entry) -> Digests {
-        let age = entry.profile().and_then(|profile| profile.product.parse::<u64>().ok());
-        [age.map_or(UNKNOWN, |age| age + 1), 1, 1]
+    /// The age that the connection says.
+    struct Age(Directory, Uuid);
+
+    impl Watched for Age {
+        fn entries(&self) -> Option<Vec<Entry>> {
+            Some(vec![self.0.get(self.1)?])
+        }
+
+        fn digests(&self) -> Option<Digests> {
+            let age = self.0.get(self.1)?.profile().and_then(|profile| profile.product.parse::<u64>().ok());
+            Some([age.map_or(UNKNOWN, |age| age + 1), 1, 1])
+        }
     }
 
     #[actix::test]
@@ -204,8 +240,9 @@ mod tests {
         while entry.profile().is_none() {
             state.changed().await.unwrap();
         }
+        let watched = Box::new(Age(directory.clone(), id));
         let mut changes =
-            ChangeWatcher::new(directory, &entry, None, Arc::new(ConnectionFeatures::default()), Box::new(digest_of));
+            ChangeWatcher::new(directory, InUseAll::default(), Arc::new(ConnectionFeatures::default()), watched);
         assert_eq!(changes.announced(), [1, 1, 1]);
         source.0.store(1, Ordering::SeqCst);
         died.recv().await.unwrap();

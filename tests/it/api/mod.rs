@@ -14,3 +14,4 @@ mod paths;
 mod query;
 mod repeats;
 mod whose_failure;
+mod workspaces;

@@ -49,6 +49,7 @@ fn bases(app: &TestApp) -> Vec<Base> {
         base("GET", &format!("/mcp/connections/{CONNECTION}"), "", true, true),
         base("DELETE", &format!("/mcp/connections/{CONNECTION}"), "", true, true),
         base("GET", "/api/connections", "", true, true),
+        base("GET", "/api/workspaces", "", true, true),
         base("GET", "/api/procedureParameters", "", true, true),
         base("HEAD", "/api/tables", "", true, true),
         base("GET", "/sign-in", "", false, true),

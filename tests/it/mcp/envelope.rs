@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::support::app::{CONNECTION, TestApp, read};
+use crate::support::app::{TestApp, read};
 use crate::support::fixture;
+use crate::support::mcp::at_the_address_of_all;
 
 /// Posts `body` with further headers, by the writer.
 async fn post(app: &TestApp, body: &str, headers: &[(&str, &str)]) -> (u16, String) {
-    let mut request = app.http.post(format!("{}/mcp/connections/{CONNECTION}", app.url));
+    let mut request = app.http.post(app.mcp_url());
     request = request.basic_auth(&app.writer.name, Some(&app.writer.secret));
     if !headers.iter().any(|(name, _)| *name == "content-type") {
         request = request.header("content-type", "application/json");
@@ -195,7 +196,7 @@ async fn filters_are_checked_whatever_the_method() {
     let app = fixture::on_sqlite().await;
     let ping = r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#;
     for query in ["tools=", "tools=sql,", "ops=nonsense", "tools=SQL", "ops=get_tables&tools=,sql"] {
-        let url = format!("{}/mcp/connections/{CONNECTION}?{query}", app.url);
+        let url = format!("{}?{query}", app.mcp_url());
         let request = app.http.post(url).basic_auth(&app.writer.name, Some(&app.writer.secret));
         let response = request.header("content-type", "application/json").body(ping).send().await.unwrap();
         let (status, body) = read(response).await;
@@ -207,4 +208,15 @@ async fn filters_are_checked_whatever_the_method() {
         };
         assert!(body["error"]["message"].as_str().unwrap().contains(named), "{body}");
     }
+}
+
+at_the_address_of_all! {
+    malformed_bodies_are_400_with_the_id_that_could_be_read
+    media_types_are_judged_before_the_body
+    a_body_over_the_limit_is_413
+    the_handshake_negotiates_a_version
+    requests_of_the_2025_revisions_need_no_session
+    the_stateless_rim_checks_in_its_order
+    stateless_results_say_what_they_are
+    filters_are_checked_whatever_the_method
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::fixture::{self, CITIES_OF};
+use crate::support::mcp::at_the_address_of_all;
 
 const MORE: &str = r#"access = "read-write"
 max_rows = 50
@@ -66,4 +67,9 @@ async fn the_text_is_bounded_and_says_how_much_is_missing() {
     let named =
         text.lines().skip_while(|line| !line.starts_with("Schema ")).filter(|line| line.starts_with("- ")).count();
     assert_eq!(named - 1 + missing, 303, "{last}");
+}
+
+at_the_address_of_all! {
+    the_examples_run_and_everything_named_is_there
+    the_text_is_bounded_and_says_how_much_is_missing
 }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::support::app::{CONNECTION, TestApp, eventually, read};
+use crate::support::app::{TestApp, eventually, read};
 use crate::support::configuration::Configuration;
 use crate::support::fixture;
-use crate::support::mcp::{Client, modern};
+use crate::support::mcp::{Client, at_the_address_of_all, modern};
 use crate::support::stream::Events;
 
 const PROCEDURE: &str = r#"[[connections.procedures]]
@@ -107,7 +107,7 @@ async fn get_streams_are_told_of_changes_in_a_session_and_without_one() {
         let client = Client::begin(&app, &app.writer, "2025-06-18").await;
         Events::of(client.get(None).await)
     };
-    let alone = app.get(&format!("/mcp/connections/{CONNECTION}")).header("accept", "text/event-stream");
+    let alone = app.get(&app.mcp).header("accept", "text/event-stream");
     let alone = Events::of(alone.send().await.unwrap());
     create(&file);
     let mut streams = [session, alone];
@@ -198,4 +198,15 @@ async fn who_takes_no_stream_is_told_that_this_answer_is_one() {
     let (status, body) = read(app.http.execute(asked).await.unwrap()).await;
     assert_eq!(status, 406);
     assert!(body["error"]["message"].as_str().unwrap().starts_with("Accept must allow text/event-stream"), "{body}");
+}
+
+at_the_address_of_all! {
+    a_subscription_is_acknowledged_told_of_changes_and_ended_with_its_result
+    who_listens_for_nothing_that_is_served_hears_nothing
+    a_subscription_needs_to_say_what_it_is_for_and_a_client_that_takes_streams
+    get_streams_are_told_of_changes_in_a_session_and_without_one
+    a_newer_get_stream_of_a_session_takes_the_place_of_the_older
+    a_get_stream_that_broke_off_is_told_what_it_missed
+    a_table_that_comes_changes_or_goes_is_told_of_at_once
+    who_takes_no_stream_is_told_that_this_answer_is_one
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::app::{TestApp, read};
 use crate::support::fixture;
-use crate::support::mcp::{Client, modern, request};
+use crate::support::mcp::{Client, at_the_address_of_all, modern, request};
 use crate::support::postgres::connect;
 use crate::support::stream::Events;
 
@@ -120,4 +120,11 @@ async fn what_the_source_says_is_told_while_it_says_it() {
     let hidden = "access = \"read-write\"\n[connections.hidden]\ntables = [\"customers\"]";
     let app = fixture::with_postgres(&url, hidden).await;
     assert_eq!(read(asked(&app, "warning", call()).await).await.1["id"], 1, "it might name what is hidden");
+}
+
+at_the_address_of_all! {
+    a_session_hears_from_the_level_that_it_sets_and_no_other_does
+    a_session_whose_call_does_not_stream_hears_on_its_listening_stream
+    one_request_hears_on_its_own_stream_from_the_level_that_it_names
+    what_the_source_says_is_told_while_it_says_it
 }

@@ -13,6 +13,7 @@ mod resume;
 mod rmcp;
 pub(crate) mod seam;
 mod sessions;
+mod several;
 mod streams;
 mod table;
 mod tasks;

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::app::TestApp;
 use crate::support::fixture;
+use crate::support::mcp::at_the_address_of_all;
 
 const HIDDEN: &str = r#"
 [connections.hidden]
@@ -38,7 +39,7 @@ async fn service(access: &str) -> TestApp {
 }
 
 async fn listed(app: &TestApp, query: &str) -> Vec<Value> {
-    let url = format!("{}/mcp/connections/{}{query}", app.url, crate::support::app::CONNECTION);
+    let url = format!("{}{query}", app.mcp_url());
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
     let request = app.http.post(url).basic_auth(&app.writer.name, Some(&app.writer.secret));
     let response = request.header("content-type", "application/json").body(body).send().await.unwrap();
@@ -104,4 +105,10 @@ async fn own_tools_that_write_need_the_scope_and_a_connection_that_writes() {
     let app = service("access = \"read-only\"").await;
     let (status, body) = app.mcp(&app.writer, "tools/call", call).await;
     assert_eq!((status, &body["error"]["code"]), (200, &json!(-32602)), "{body}");
+}
+
+at_the_address_of_all! {
+    own_tools_are_typed_and_their_annotations_are_true
+    own_tools_bind_what_callers_give_and_what_they_leave_out
+    own_tools_that_write_need_the_scope_and_a_connection_that_writes
 }

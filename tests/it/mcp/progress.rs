@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::app::{Caller, TestApp, eventually, read};
 use crate::support::fixture;
-use crate::support::mcp::{BOTH, ENDLESS, modern, request, select};
+use crate::support::mcp::{BOTH, ENDLESS, at_the_address_of_all, modern, request, select};
 use crate::support::stream::Events;
 
 fn call(app: &TestApp, by: &Caller, accept: &str, params: &Value) -> reqwest::RequestBuilder {
@@ -123,4 +123,12 @@ async fn a_call_that_is_answered_at_once_ends_too_when_its_client_leaves() {
     running.abort();
     eventually("a free connection", async || !busy().await).await;
     eventually("the abandoned call", async || app.endings("execute_select").contains(&Some(Kind::Abandoned))).await;
+}
+
+at_the_address_of_all! {
+    a_call_with_a_token_tells_of_its_progress_and_then_answers
+    without_a_token_or_a_client_that_takes_streams_there_is_one_answer
+    a_failure_with_a_status_of_its_own_is_no_stream
+    a_silent_call_tells_that_it_is_alive_and_ends_when_its_client_leaves
+    a_call_that_is_answered_at_once_ends_too_when_its_client_leaves
 }

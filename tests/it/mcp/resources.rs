@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::app::{TestApp, read};
 use crate::support::fixture;
+use crate::support::mcp::at_the_address_of_all;
 use crate::support::postgres::connect;
 
 const MORE: &str = r#"access = "read-write"
@@ -246,4 +247,13 @@ async fn the_stateless_era_mirrors_names_and_says_how_long_lists_are_good() {
     for capability in ["tools", "resources", "prompts", "completions"] {
         assert!(body["result"]["capabilities"][capability].is_object(), "{body}");
     }
+}
+
+at_the_address_of_all! {
+    a_definition_shows_what_foreign_keys_refer_to
+    a_definition_shows_types_that_exist
+    resources_come_in_pages_and_follow_the_source
+    prompts_are_filled_with_their_arguments
+    names_are_completed_as_far_as_they_are_shown
+    the_stateless_era_mirrors_names_and_says_how_long_lists_are_good
 }

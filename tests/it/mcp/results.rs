@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::app::TestApp;
 use crate::support::fixture;
+use crate::support::mcp::at_the_address_of_all;
 use crate::support::postgres::connect;
 
 const ROUTINES: &str = "
@@ -107,4 +108,10 @@ async fn a_hint_can_be_followed_with_the_tool_that_gave_it() {
         assert!(answer["truncated"] == true && hint.contains(has) && !hint.contains(has_not), "{tool}: {hint}");
     }
     assert_eq!(logged(&admin).await, ["x", "y", "y", "y"]);
+}
+
+at_the_address_of_all! {
+    what_a_procedure_with_several_results_wrote_is_kept
+    a_reader_tells_of_further_results_and_its_session_goes_on
+    a_hint_can_be_followed_with_the_tool_that_gave_it
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::app::{TestApp, read};
 use crate::support::fixture;
-use crate::support::mcp::{Client, ENDLESS, select};
+use crate::support::mcp::{Client, ENDLESS, at_the_address_of_all, select};
 use crate::support::stream::Events;
 
 /// A query with one row, which takes some time.
@@ -103,4 +103,11 @@ async fn a_call_without_a_stream_can_still_be_cancelled() {
     for message in Events::of(status).rest().await {
         assert_eq!(message["method"], "notifications/progress");
     }
+}
+
+at_the_address_of_all! {
+    an_answer_begins_with_an_id_and_every_event_has_its_own
+    a_call_goes_on_without_its_stream_and_its_answer_is_repeated
+    what_cannot_be_taken_up_again_is_refused_without_ending_the_session
+    a_call_without_a_stream_can_still_be_cancelled
 }

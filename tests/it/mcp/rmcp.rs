@@ -15,9 +15,10 @@ use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient};
 use serde_json::{Map, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::support::app::{CONNECTION, TestApp, awaited, eventually, within};
+use crate::support::app::{TestApp, awaited, eventually, within};
 use crate::support::configuration::Configuration;
 use crate::support::fixture;
+use crate::support::mcp::at_the_address_of_all;
 use crate::support::postgres::connect;
 
 /// Passes on what a call tells of its progress.
@@ -42,7 +43,7 @@ fn lifecycles() -> [(ClientLifecycleMode, ProtocolVersion); 3] {
 }
 
 fn transport(app: &TestApp, token: Option<String>) -> StreamableHttpClientTransport<reqwest::Client> {
-    let mut config = StreamableHttpClientTransportConfig::with_uri(format!("{}/mcp/connections/{CONNECTION}", app.url));
+    let mut config = StreamableHttpClientTransportConfig::with_uri(app.mcp_url());
     config.auth_header = token;
     StreamableHttpClientTransport::with_client(app.http.clone(), config)
 }
@@ -216,4 +217,12 @@ async fn a_client_that_knows_tasks_fetches_and_cancels_them() {
         assert_eq!(result["structuredContent"]["rows"], json!([[1], [2], [3]]));
         client.cancel().await.unwrap();
     }
+}
+
+at_the_address_of_all! {
+    a_client_lists_tools_calls_one_and_is_told_what_an_agent_can_mend
+    a_client_is_told_of_the_progress_of_its_call
+    a_call_that_a_client_cancels_ends_at_the_source
+    a_client_without_a_token_finds_the_way_to_one
+    a_client_that_knows_tasks_fetches_and_cancels_them
 }

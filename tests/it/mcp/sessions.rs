@@ -6,9 +6,9 @@ use portico_actors::event::Event;
 use reqwest::Response;
 use serde_json::{Value, json};
 
-use crate::support::app::{CONNECTION, OTHER, eventually, read};
+use crate::support::app::{OTHER, eventually, read};
 use crate::support::fixture;
-use crate::support::mcp::{BOTH, Client, ENDLESS, request, select};
+use crate::support::mcp::{BOTH, Client, ENDLESS, at_the_address_of_all, request, select};
 use crate::support::stream::Events;
 
 async fn text(response: Response) -> (u16, String) {
@@ -169,13 +169,18 @@ async fn batches_belong_to_one_revision() {
     let gone = Client { app: &app, by: &app.writer, session: "gone".to_owned() };
     assert_eq!(gone.post(json!([element(1, "ping")]).to_string()).await.status(), 404);
     for (version, status) in [("2025-03-26", 200), ("2025-06-18", 400), ("2026-07-28", 400)] {
-        let built = app
-            .http
-            .post(format!("{}/mcp/connections/{CONNECTION}", app.url))
-            .header("content-type", "application/json");
+        let built = app.http.post(app.mcp_url()).header("content-type", "application/json");
         let built =
             built.basic_auth(&app.writer.name, Some(&app.writer.secret)).header("mcp-protocol-version", version);
         let response = built.body(json!([element(1, "ping")]).to_string()).send().await.unwrap();
         assert_eq!(response.status(), status, "{version}, without a session");
     }
+}
+
+at_the_address_of_all! {
+    a_principal_has_a_bounded_number_of_sessions
+    a_stream_of_a_cancelled_call_ends_without_a_response
+    a_cancelled_call_without_a_stream_is_202_without_a_body
+    the_end_of_a_session_cancels_what_runs_in_it
+    batches_belong_to_one_revision
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::app::{CONNECTION, Caller, OTHER, TestApp, eventually, read};
 use crate::support::fixture;
-use crate::support::mcp::modern;
+use crate::support::mcp::{at_the_address_of_all, modern};
 use crate::support::stream::Events;
 
 async fn app(server: &str) -> TestApp {
@@ -15,7 +15,7 @@ async fn app(server: &str) -> TestApp {
 }
 
 async fn get(app: &TestApp, by: &Caller) -> reqwest::Response {
-    let built = app.http.get(format!("{}/mcp/connections/{CONNECTION}", app.url));
+    let built = app.http.get(app.mcp_url());
     built.basic_auth(&by.name, Some(&by.secret)).header("accept", "text/event-stream").send().await.unwrap()
 }
 
@@ -75,4 +75,9 @@ async fn who_may_do_more_on_another_connection_goes_on_to_listen() {
         let chunk = stream.chunk().await.unwrap().expect("the stream has ended");
         read.push_str(std::str::from_utf8(&chunk).unwrap());
     }
+}
+
+at_the_address_of_all! {
+    a_principal_has_a_bounded_number_of_open_streams
+    who_is_not_let_in_any_more_does_not_listen_any_more
 }

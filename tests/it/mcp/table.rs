@@ -4,9 +4,9 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::app::{CONNECTION, TestApp};
+use crate::support::app::TestApp;
 use crate::support::fixture;
-use crate::support::mcp::BOTH;
+use crate::support::mcp::{BOTH, at_the_address_of_all};
 
 /// One line: what is sent, and the status and the code of the error that come back.
 struct Row {
@@ -206,7 +206,7 @@ async fn lines_1_to_4_come_before_all_others() {
 }
 
 async fn send(app: &TestApp, row: &Row) -> (u16, Option<i64>) {
-    let built = app.http.request(row.method.clone(), format!("{}/mcp/connections/{CONNECTION}", app.url));
+    let built = app.http.request(row.method.clone(), app.mcp_url());
     let mut built = built.basic_auth(&app.writer.name, Some(&app.writer.secret)).body(row.body.clone());
     for (name, value) in &row.headers {
         built = built.header(*name, *value);
@@ -217,4 +217,8 @@ async fn send(app: &TestApp, row: &Row) -> (u16, Option<i64>) {
     let body: Value = serde_json::from_str(&text).unwrap_or_default();
     assert!(!body.is_null() || status == 405, "{}: {text:?}", row.line);
     (status, body["error"]["code"].as_i64())
+}
+
+at_the_address_of_all! {
+    every_line_of_the_decision_table_holds
 }

@@ -9,7 +9,7 @@ use crate::conformance_fixture::Fixture;
 use crate::support::app::{Caller, TestApp, awaited, eventually, read};
 use crate::support::configuration::Configuration;
 use crate::support::fixture;
-use crate::support::mcp::modern;
+use crate::support::mcp::{at_the_address_of_all, modern};
 use crate::support::postgres::connect;
 use crate::support::stream::Events;
 
@@ -356,4 +356,19 @@ async fn the_end_of_the_service_waits_for_tasks_as_for_calls_and_then_cuts_them(
     })
     .await;
     drop(holder);
+}
+
+at_the_address_of_all! {
+    a_call_that_takes_long_goes_on_and_its_result_is_fetched
+    what_is_soon_done_is_no_task_and_neither_is_anything_where_they_are_off
+    a_client_that_does_not_know_tasks_sees_none
+    a_call_that_tells_of_its_progress_ends_its_stream_with_the_task
+    cancelling_a_task_stops_its_statement_at_the_source
+    a_task_is_its_principals_alone_and_its_name_stands_in_the_header
+    a_result_is_kept_for_a_while_and_then_gone
+    beyond_the_bounds_a_call_is_answered_when_it_is_done
+    a_result_that_there_is_no_room_for_is_told_so
+    who_follows_a_task_is_told_of_each_change_and_answers_what_it_asks
+    who_is_not_let_in_any_more_has_no_tasks
+    the_end_of_the_service_waits_for_tasks_as_for_calls_and_then_cuts_them
 }

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::support::app::{CONNECTION, Caller, TestApp, read};
+use crate::support::app::{Caller, TestApp, read};
 use crate::support::fixture::{self, ORDERS_OF, RENAME};
+use crate::support::mcp::at_the_address_of_all;
 
 async fn names(app: &TestApp, by: &Caller, query: &str) -> Vec<String> {
-    let url = format!("{}/mcp/connections/{CONNECTION}{query}", app.url);
+    let url = format!("{}{query}", app.mcp_url());
     let request = app.http.post(url).basic_auth(&by.name, Some(&by.secret)).header("content-type", "application/json");
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
     let (status, body) = read(request.body(body).send().await.unwrap()).await;
@@ -262,4 +263,15 @@ async fn a_read_only_connection_has_no_writing_tools_and_refuses_every_write() {
     assert!(text.contains("read-only") && text.contains("25006"), "{text}");
     let (status, body) = app.query(json!({"query": insert})).await;
     assert_eq!((status, &body["error"]["code"], &body["error"]["sqlState"]), (403, &json!(1200), &json!("25006")));
+}
+
+at_the_address_of_all! {
+    tools_are_listed_in_their_order_and_narrowed_by_filters
+    every_listed_tool_is_described_for_models
+    all_twelve_operations_answer
+    results_are_cut_at_the_caps_and_say_how_to_go_on
+    what_an_agent_can_mend_tells_how
+    a_hint_names_no_tool_that_is_switched_off
+    what_an_agent_may_not_do_is_told_by_the_protocol
+    a_read_only_connection_has_no_writing_tools_and_refuses_every_write
 }

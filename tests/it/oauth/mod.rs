@@ -18,5 +18,6 @@ mod secrets;
 mod store_on_postgres;
 mod throttling;
 mod within;
+mod workspaces;
 
 use crate::support::fixture;

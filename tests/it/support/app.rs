@@ -29,6 +29,8 @@ use super::process::run;
 pub(crate) const CONNECTION: Uuid = Uuid::from_u128(0x1111_1111_1111_4111_8111_1111_1111_1111);
 /// The second one, where there is one.
 pub(crate) const OTHER: Uuid = Uuid::from_u128(0x2222_2222_2222_4222_8222_2222_2222_2222);
+/// The third one.
+pub(crate) const THIRD: Uuid = Uuid::from_u128(0x3333_3333_3333_4333_8333_3333_3333_3333);
 
 /// A user and a token, or a client and its secret.
 #[derive(Clone, Debug)]
@@ -41,6 +43,8 @@ pub(crate) struct Caller {
 pub(crate) struct TestApp {
     pub(crate) url: String,
     pub(crate) http: reqwest::Client,
+    /// The path of the MCP endpoint that is tried.
+    pub(crate) mcp: String,
     /// A user who may write on every connection.
     pub(crate) writer: Caller,
     /// A user who may read on every connection.
@@ -99,7 +103,8 @@ impl TestApp {
         let auth = within("the service to start", ready).await.unwrap();
         let http = client();
         let (stop, thread) = (Some(stop), Some(thread));
-        Self { url, http, writer, reader, agent, events, config: path, auth, stop, thread, _folder: folder }
+        let mcp = super::mcp::address();
+        Self { url, http, mcp, writer, reader, agent, events, config: path, auth, stop, thread, _folder: folder }
     }
 
     /// Has the service look at its store, as commands do that have changed it.
@@ -153,9 +158,20 @@ impl TestApp {
         body["access_token"].as_str().unwrap().to_owned()
     }
 
-    /// The MCP endpoint of the first connection, without a credential.
+    /// The MCP endpoint that is tried: the first connection's, or that of all.
+    pub(crate) fn mcp_url(&self) -> String {
+        format!("{}{}", self.url, self.mcp)
+    }
+
+    /// The same with every other path.
+    pub(crate) fn at(mut self, mcp: &str) -> Self {
+        mcp.clone_into(&mut self.mcp);
+        self
+    }
+
+    /// A request at the MCP endpoint, without a credential.
     pub(crate) fn mcp_request(&self) -> RequestBuilder {
-        self.http.post(format!("{}/mcp/connections/{CONNECTION}", self.url)).header("content-type", "application/json")
+        self.http.post(self.mcp_url()).header("content-type", "application/json")
     }
 
     /// A JSON-RPC request of a caller of the 2025 revisions.

@@ -10,7 +10,7 @@ use portico::mcp::features::Features;
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use super::app::{CONNECTION, OTHER, STORE, Shared, TestApp};
+use super::app::{CONNECTION, OTHER, STORE, Shared, THIRD, TestApp};
 use super::fixture;
 use super::process::program;
 use super::service::Service;
@@ -46,9 +46,9 @@ impl Configuration {
         self
     }
 
-    /// A connection with these keys: the first one is `CONNECTION`, the second one `OTHER`.
+    /// A connection with these keys: the first one is `CONNECTION`, the second one `OTHER`, the third one `THIRD`.
     pub(crate) fn connection(mut self, name: &str, url: &str, keys: &str) -> Self {
-        let id = *[CONNECTION, OTHER].get(usize::from(self.connections)).expect("two connections are enough");
+        let id = *[CONNECTION, OTHER, THIRD].get(usize::from(self.connections)).expect("three connections are enough");
         self.connections += 1;
         self.tables += &connection(id, name, url, keys);
         self

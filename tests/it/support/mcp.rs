@@ -1,5 +1,7 @@
 //! Clients of both eras of MCP, as small as they can be.
 
+use std::cell::Cell;
+
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
 
@@ -10,6 +12,41 @@ pub(crate) const BOTH: &str = "application/json, text/event-stream";
 /// A statement that never ends and never has a row.
 pub(crate) const ENDLESS: &str =
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+
+thread_local! {
+    /// The path of the MCP endpoint that the tests of this thread try.
+    static ADDRESS: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// The path of the MCP endpoint that is to be tried: the first connection's, unless a test says another one.
+pub(crate) fn address() -> String {
+    ADDRESS.get().map_or_else(|| format!("/mcp/connections/{CONNECTION}"), str::to_owned)
+}
+
+/// Runs `test`, which was written for one connection, at the address of all.
+pub(crate) fn run_at_the_address_of_all(test: fn()) {
+    struct Reset;
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            ADDRESS.set(None);
+        }
+    }
+    let _reset = Reset;
+    ADDRESS.set(Some("/mcp"));
+    test();
+}
+
+/// Has tests of one connection hold at the address of all too, where that is the only one.
+macro_rules! at_the_address_of_all {
+    ($($test:ident)*) => {
+        mod at_the_address_of_all {
+            $(#[test] fn $test() {
+                $crate::support::mcp::run_at_the_address_of_all(super::$test);
+            })*
+        }
+    };
+}
+pub(crate) use at_the_address_of_all;
 
 /// A JSON-RPC request as text.
 pub(crate) fn request(id: &Value, method: &str, params: &Value) -> String {
@@ -82,7 +119,7 @@ impl<'a> Client<'a> {
 
     /// Opens a GET stream, behind the event `last` if there is one.
     pub(crate) async fn get(&self, last: Option<&str>) -> Response {
-        let built = self.app.http.get(format!("{}/mcp/connections/{CONNECTION}", self.app.url));
+        let built = self.app.http.get(self.app.mcp_url());
         let built = self.dress(built).header("accept", "text/event-stream");
         match last {
             Some(last) => built.header("last-event-id", last).send().await.unwrap(),
@@ -92,7 +129,7 @@ impl<'a> Client<'a> {
 
     /// Ends the session.
     pub(crate) async fn delete(&self) -> u16 {
-        let built = self.app.http.delete(format!("{}/mcp/connections/{CONNECTION}", self.app.url));
+        let built = self.app.http.delete(self.app.mcp_url());
         self.dress(built).send().await.unwrap().status().as_u16()
     }
 }

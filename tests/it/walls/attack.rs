@@ -14,9 +14,12 @@ pub(super) enum Channel {
     Batch,
     ExecuteSql,
     ExecuteSelect,
+    /// At the MCP address of all that the caller reaches.
+    ExecuteSelectOfAll,
 }
 
-pub(super) const CHANNELS: [Channel; 4] = [Channel::Query, Channel::Batch, Channel::ExecuteSql, Channel::ExecuteSelect];
+pub(super) const CHANNELS: [Channel; 5] =
+    [Channel::Query, Channel::Batch, Channel::ExecuteSql, Channel::ExecuteSelect, Channel::ExecuteSelectOfAll];
 
 /// What came back, whole.
 #[derive(Clone, Debug)]
@@ -54,20 +57,22 @@ pub(super) fn request(
         body
     };
     let http = |path: &str| service.http.post(format!("{}{path}", service.url)).basic_auth(&by.name, Some(&by.secret));
-    let tool = |name: &str| {
+    let one = format!("/mcp/connections/{CONNECTION}");
+    let tool = |path: &str, name: &str| {
         let mut arguments = json!({"query": text, "timeout": 10});
         if values.as_object().is_some_and(|values| !values.is_empty()) {
             arguments["parameters"] = values.clone();
         }
         let params = json!({"name": name, "arguments": with(arguments)});
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-        http(&format!("/mcp/connections/{CONNECTION}")).json(&body)
+        http(path).json(&body)
     };
     match channel {
         Channel::Query => http("/api/query").json(&with(json!({"query": text, "parameters": values, "timeout": 10}))),
         Channel::Batch => http("/api/batch").json(&with(json!({"query": text, "parameters": [values], "timeout": 10}))),
-        Channel::ExecuteSql => tool("execute_sql"),
-        Channel::ExecuteSelect => tool("execute_select"),
+        Channel::ExecuteSql => tool(&one, "execute_sql"),
+        Channel::ExecuteSelect => tool(&one, "execute_select"),
+        Channel::ExecuteSelectOfAll => tool("/mcp", "execute_select"),
     }
 }
 

@@ -27,7 +27,6 @@ use crate::secret::{self, Digest};
 use crate::settings::AuthSettings;
 use crate::store::{ReconnectingStore, Store};
 use crate::supervisor::Auth;
-use crate::verify::resource::Resource;
 use crate::verify::token::Tokens;
 use portico_core::error::{Error, Result};
 use portico_core::principal::Scope;
@@ -178,7 +177,7 @@ impl Accounts {
     /// # Errors
     /// `invalid_target` when it is not one of this service.
     pub fn target(&self, resource: &str) -> Result<Option<Uuid>, GrantError> {
-        grant::resource(resource, &self.tokens).map(Resource::connection)
+        grant::resource(resource, &self.tokens).map(|resource| resource.connection())
     }
 
     /// Keeps what the person of the session agreed to, and answers the code for the client.
@@ -329,6 +328,6 @@ impl Accounts {
 
     /// Every scope that a session may give away, the smallest first.
     pub fn scopes_up_to(most: Scope) -> impl Iterator<Item = Scope> {
-        [Scope::Read, Scope::Write, Scope::Admin].into_iter().filter(move |scope| *scope <= most)
+        Scope::ALL.into_iter().filter(move |scope| *scope <= most)
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::actor::AuthActor;
 use crate::oauth::grant::{AccessToken, GrantError, TokenSpec, narrowed_scope, no_target, resource};
-use crate::verify::resource::Resource;
 use crate::verify::token::Issue;
 use portico_core::principal::{Rights, Scope};
 
@@ -18,11 +17,13 @@ impl AuthActor {
         let holder = self.snapshot.holder(&spec.subject).ok_or_else(unknown)?;
         let resource = given(spec.resource.as_deref()).map(|asked| resource(asked, &self.tokens)).transpose()?;
         let mut rights = holder.rights.and(&spec.rights);
-        if let Some(connection) = resource.and_then(Resource::connection) {
-            if !rights.covers(connection) {
+        if let Some(resource) = &resource
+            && let Some(part) = resource.part()
+        {
+            if !resource.is_open_to(&rights) {
                 return Err(no_target("the resource is not within this client's reach"));
             }
-            rights = rights.and(&Rights::only([connection], Scope::Admin));
+            rights = rights.and(&part);
         }
         let scope = granted_scope(given(spec.scope.as_deref()), rights.widest())?;
         // A token names what it opens: connections that are added later are not among them.

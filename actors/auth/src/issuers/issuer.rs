@@ -46,11 +46,13 @@ pub struct TrustedIssuer {
     pub audience: Option<String>,
     /// The claim with the ids of connections: only an array of strings opens any.
     pub connections_claim: String,
+    /// The claim with the names of workspaces: only an array of strings opens any.
+    pub workspaces_claim: String,
     /// The claim with the scopes: a space-separated list, or an array of words.
     pub scope_claim: String,
     /// The claim that names the caller.
     pub subject_claim: String,
-    /// The connections that its tokens reach at most.
+    /// The connections and workspaces that its tokens reach at most.
     pub reach: Rights,
     /// The widest scope of its tokens. A token without a scope of its own has this one.
     pub scope: Option<Scope>,
@@ -136,7 +138,7 @@ impl Issuer {
         &self.settings.issuer
     }
 
-    /// Takes over the connections that its tokens reach at most.
+    /// Takes over what its tokens reach at most.
     pub(crate) fn set_reach(&mut self, reach: Rights) {
         self.settings.reach = reach;
     }
@@ -176,7 +178,8 @@ impl Issuer {
             return Err(Refusal::LastsTooLong);
         }
         let scope = self.scope(members.get(&self.settings.scope_claim)).ok_or(Refusal::NoScope)?;
-        let connections = token::connections_in(members.get(&self.settings.connections_claim));
+        let claim = |name: &str| members.get(name);
+        let named = token::named_in(claim(&self.settings.connections_claim), claim(&self.settings.workspaces_claim));
         let subject = counted(&members, &self.settings.subject_claim)?.and_then(Value::as_str);
         let subject = subject.filter(|subject| !subject.is_empty() && is_short(subject)).ok_or(Refusal::Malformed)?;
         let credential = claims.jti.filter(|id| is_short(id)).map(Arc::from);
@@ -188,7 +191,7 @@ impl Issuer {
             claims: self.asserted(&members)?,
             // No subject of another issuer is ever taken for one of ours, nor for a service account.
             subject: format!("{}#{subject}", self.settings.issuer),
-            rights: connections.and(&for_us).and(&self.settings.reach).up_to(scope),
+            rights: named.and(&for_us).and(&self.settings.reach).up_to(scope),
             validity: Validity::default(),
         };
         let until = ends.min(now.after(FRESH));

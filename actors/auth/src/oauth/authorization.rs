@@ -19,7 +19,7 @@ use crate::secret::{self, Digest};
 use crate::verify::resource::Resource;
 use crate::verify::token::Tokens;
 use portico_core::error::Result;
-use portico_core::principal::{Rights, Scope};
+use portico_core::principal::Rights;
 use portico_core::reach::with_connections;
 
 /// How long an authorization code can be redeemed.
@@ -199,11 +199,10 @@ pub(crate) fn narrow(
         Some(asked) => {
             let whole = granted.resource.as_deref().map(|resource| grant::resource(resource, tokens)).transpose()?;
             let part = grant::resource(asked, tokens)?;
-            let is_open = part.connection().is_none_or(|connection| rights.covers(connection));
-            if !is_open || !whole.unwrap_or(Resource::Service).contains(part) {
+            if !part.is_open_to(&rights) || !whole.unwrap_or(Resource::Service).contains(&part) {
                 return Err(GrantError::new("invalid_target", "the resource is not within what was granted"));
             }
-            let one = part.connection().map(|connection| Rights::only([connection], Scope::Admin));
+            let one = part.part();
             (one.map_or_else(|| rights.clone(), |one| rights.and(&one)), Some(asked.to_owned()))
         }
     };

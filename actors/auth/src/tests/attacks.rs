@@ -1,6 +1,8 @@
 //! Access tokens: what is issued is accepted as it was meant, and everything else is refused for
 //! its own reason.
 
+use std::sync::Arc;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::EncodingKey;
@@ -11,10 +13,11 @@ use uuid::Uuid;
 use super::support::{ISSUER, SALES, STOCK, only};
 use crate::clock::{CLOCK_SKEW, Timestamp};
 use crate::keys::key::{Algorithm, NewKey, PublicKey, SigningKey, VerifyingKey};
+use crate::verify::jws::Signed;
 use crate::verify::refusal::Refusal;
 use crate::verify::token::{Issue, Tokens, Verified};
 use crate::{TOKEN_LIFETIME, secret};
-use portico_core::principal::{Endpoint, Rights, Scope};
+use portico_core::principal::{Endpoint, Hold, Rights, Scope};
 
 const NOW: i64 = 1_800_000_000;
 const TIME: Timestamp = Timestamp::from_seconds(NOW);
@@ -283,6 +286,46 @@ fn only_a_list_of_ids_opens_connections() {
     }
     let mixed = json!([SALES, 7, null, [STOCK], "*", "all", ""]);
     assert_eq!(reach(&with(claims(), "connection_ids", mixed)), only(&[SALES], Scope::Write));
+}
+
+#[test]
+fn a_token_opens_the_workspaces_that_it_names_and_no_others() {
+    let pair = pair(NewKey::generate().unwrap());
+    let given = |name: &str, scope| (Arc::from(name), Hold::Given(scope));
+    let alone = only(&[], Scope::Read).with_workspaces([given("revenue", Scope::Write)]);
+    let mixed = only(&[SALES], Scope::Write).with_workspaces([given("revenue", Scope::Read)]);
+    let through = only(&[SALES, STOCK], Scope::Read).and(&alone);
+    let beside = mixed.and(&only(&[SALES, STOCK], Scope::Admin));
+    for (rights, ids, names) in [
+        (&alone, json!([]), Some(json!(["revenue"]))),
+        (&mixed, json!([SALES]), Some(json!(["revenue"]))),
+        (&through, json!([]), Some(json!(["revenue"]))),
+        (&beside, json!([SALES]), Some(json!(["revenue"]))),
+        (&only(&[SALES], Scope::Write), json!([SALES]), None),
+    ] {
+        let token = tokens().issue(&pair.signing, TIME, &issue(rights)).unwrap();
+        let token = token.expose_secret();
+        let claims = Signed::read(token).unwrap().verified(&pair.verifying).unwrap();
+        assert_eq!((claims.get("connection_ids"), claims.get("workspaces")), (Some(&ids), names.as_ref()));
+        assert_eq!(&verify(token, &[&pair.verifying], TIME).unwrap().rights, rights);
+    }
+    let reach = |claims: &Value| {
+        verify(&signed(&header(&pair.verifying), claims, &pair), &[&pair.verifying], TIME).unwrap().rights
+    };
+    for claim in
+        [json!("revenue"), json!("[\"revenue\"]"), json!({"0": "revenue"}), json!(null), json!([7, null, ["revenue"]])]
+    {
+        assert_eq!(reach(&with(claims(), "workspaces", claim.clone())), only(&[SALES], Scope::Write), "{claim}");
+    }
+    // A word that is no scope is no way to what the connections open either.
+    let named = with(claims(), "workspaces", json!(["revenue"]));
+    for (name, claim) in [
+        ("workspace_scopes", json!({"revenue": "much"})),
+        ("workspace_connections", json!({"revenue": {SALES.to_string(): "much"}})),
+    ] {
+        let rights = reach(&with(named.clone(), name, claim));
+        assert_eq!((rights.scope_in("revenue", [SALES]), rights.scope_at(SALES)), (None, Some(Scope::Write)), "{name}");
+    }
 }
 
 #[test]

@@ -10,13 +10,14 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use uuid::Uuid;
 
 use super::attacks::{Pair, forge, pair, signed, with, without};
 use super::support::{House, ISSUER, SALES, STOCK, only};
 use crate::keys::key::{Algorithm, NewKey, VerifyingKey};
 use crate::verify::authenticate::VerifyCredential;
 use crate::{AuthActor, Authenticate, IssuerKey, IssuerKeys, Reconfigure, TrustedIssuer};
-use portico_core::principal::{Credential, Endpoint, Principal, Rights, Scope};
+use portico_core::principal::{Credential, Endpoint, Hold, Principal, Rights, Scope};
 
 pub(super) const THEIRS: &str = "https://id.example.org";
 pub(super) const NOW: i64 = 1_800_000_000;
@@ -75,6 +76,7 @@ pub(super) fn issuer(keys: IssuerKeys) -> TrustedIssuer {
         keys,
         audience: Some("portico".to_owned()),
         connections_claim: "connection_ids".to_owned(),
+        workspaces_claim: "workspaces".to_owned(),
         scope_claim: "scope".to_owned(),
         subject_claim: "sub".to_owned(),
         reach: Rights::ALL,
@@ -137,6 +139,11 @@ async fn a_fixed_key_opens_what_the_claims_say_and_the_ceilings_leave() {
     let text = with(claims(), "connection_ids", json!(format!("[\"{SALES}\"]")));
     assert_eq!(ask(&actor, token(&text)).await.unwrap().rights, only(&[], Scope::Write));
     assert_eq!(ask(&actor, token(&without(claims(), "connection_ids"))).await.unwrap().rights, only(&[], Scope::Write));
+    let workspace = Rights::each([]).with_workspaces([("revenue".into(), Hold::Given(Scope::Write))]);
+    let named = with(without(claims(), "connection_ids"), "workspaces", json!(["revenue"]));
+    assert_eq!(ask(&actor, token(&named)).await.unwrap().rights, workspace);
+    let text = with(named.clone(), "workspaces", json!("revenue"));
+    assert_eq!(ask(&actor, token(&text)).await.unwrap().rights, only(&[], Scope::Write));
     for (what, claims) in [
         ("another audience", with(claims(), "aud", json!("others"))),
         ("our own issuer", with(claims(), "iss", json!(ISSUER))),
@@ -157,6 +164,7 @@ async fn a_fixed_key_opens_what_the_claims_say_and_the_ceilings_leave() {
     let reach = Rights::each([(SALES, Scope::Read), (STOCK, Scope::Write)]);
     let mapped = TrustedIssuer {
         connections_claim: "dbs".to_owned(),
+        workspaces_claim: "spaces".to_owned(),
         scope_claim: "scp".to_owned(),
         subject_claim: "email".to_owned(),
         reach,
@@ -170,6 +178,14 @@ async fn a_fixed_key_opens_what_the_claims_say_and_the_ceilings_leave() {
     let robot = ask(&actor, token(&claims)).await.unwrap();
     assert_eq!((robot.scope(), robot.subject.ends_with("#x@example.org")), (Scope::Read, true), "the fixed scope");
     assert_eq!(robot.rights, only(&[SALES], Scope::Read));
+    claims["spaces"] = json!(["revenue"]);
+    let robot = ask(&actor, token(&claims)).await.unwrap();
+    let over = |underneath: &[Uuid]| robot.rights.scope_in("revenue", underneath.iter().copied());
+    assert_eq!(
+        (over(&[SALES, STOCK]), over(&[Uuid::nil()])),
+        (Some(Scope::Read), None),
+        "within what the issuer reaches"
+    );
     claims["scp"] = json!("read write admin");
     assert_eq!(ask(&actor, token(&claims)).await.unwrap().scope(), Scope::Read, "a ceiling");
 }

@@ -1,16 +1,21 @@
 //! What an access token is for (RFC 8707): which of our addresses a `resource` names, and what a
 //! token with such an audience opens.
 
+use std::sync::Arc;
+
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
-use portico_core::principal::{Endpoint, Rights, Scope};
+use portico_core::principal::{Endpoint, Hold, Rights, Scope};
+
+/// Where the MCP endpoints of workspaces are.
+const WORKSPACES: &str = "/mcp/workspaces/";
 
 /// Longer than any resource of ours.
 const LONGEST: usize = 2_048;
 
 /// One of our addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Resource {
     /// The origin itself: every endpoint.
     Service,
@@ -20,6 +25,8 @@ pub(crate) enum Resource {
     Mcp,
     /// The MCP endpoint of one connection.
     Connection(Uuid),
+    /// The MCP endpoint of one workspace.
+    Workspace(Arc<str>),
 }
 
 impl Resource {
@@ -36,8 +43,14 @@ impl Resource {
         match rest.split('?').next().unwrap_or_default().trim_end_matches('/') {
             "" => Some(Self::Service),
             "/api" => Some(Self::Api),
-            "/mcp" | "/mcp/connections" => Some(Self::Mcp),
+            "/mcp" | "/mcp/connections" | "/mcp/workspaces" => Some(Self::Mcp),
             path if path.starts_with("/api/") => Some(Self::Api),
+            path if path.starts_with(WORKSPACES) => {
+                let name = path.strip_prefix(WORKSPACES)?;
+                let letter = |octet: u8| octet.is_ascii_alphanumeric() || octet == b'_';
+                let fits = !name.is_empty() && name.bytes().all(letter);
+                fits.then(|| Self::Workspace(name.to_ascii_lowercase().into()))
+            }
             path => {
                 // An id has one form, that of RFC 9562 §4.
                 let id = path.strip_prefix("/mcp/connections/").filter(|id| id.len() == Hyphenated::LENGTH);
@@ -48,44 +61,64 @@ impl Resource {
 
     /// The one relation among resources: whether whatever is for `other` is for this one too. All that
     /// is given for a resource stays within it, and what is asked of a grant has to be.
-    pub(crate) fn contains(self, other: Self) -> bool {
+    pub(crate) fn contains(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Service, _) | (Self::Mcp, Self::Connection(_)) => true,
+            (Self::Service, _) | (Self::Mcp, Self::Connection(_) | Self::Workspace(_)) => true,
             _ => self == other,
         }
     }
 
     /// What a token for this resource reaches at `endpoint`; `None` where it is not for there.
-    pub(crate) fn reach(self, endpoint: Endpoint) -> Option<Rights> {
+    pub(crate) fn reach(&self, endpoint: Endpoint) -> Option<Rights> {
         let whole = match endpoint {
             Endpoint::Api => Self::Api,
             Endpoint::Mcp => Self::Mcp,
         };
-        if self.contains(whole) {
+        if self.contains(&whole) {
             return Some(Rights::ALL);
         }
-        self.connection().filter(|_| whole.contains(self)).map(|id| Rights::only([id], Scope::Admin))
+        self.part().filter(|_| whole.contains(self))
     }
 
     /// The one connection that it names, if it does.
-    pub(crate) fn connection(self) -> Option<Uuid> {
+    pub(crate) fn connection(&self) -> Option<Uuid> {
         match self {
-            Self::Connection(id) => Some(id),
+            Self::Connection(id) => Some(*id),
             _ => None,
+        }
+    }
+
+    /// The one connection or the one workspace that it names, as far as anybody may go there.
+    pub(crate) fn part(&self) -> Option<Rights> {
+        match self {
+            Self::Connection(id) => Some(Rights::only([*id], Scope::Admin)),
+            Self::Workspace(name) => {
+                Some(Rights::each([]).with_workspaces([(Arc::clone(name), Hold::Given(Scope::Admin))]))
+            }
+            Self::Service | Self::Api | Self::Mcp => None,
+        }
+    }
+
+    /// Whether `rights` reach what it names, if that is one alone.
+    pub(crate) fn is_open_to(&self, rights: &Rights) -> bool {
+        match self {
+            Self::Connection(id) => rights.covers(*id),
+            Self::Workspace(name) => rights.may_reach(name),
+            Self::Service | Self::Api | Self::Mcp => true,
         }
     }
 }
 
 /// What `resources` open together at `endpoint`; `None` where none of them is for there.
 pub(crate) fn reach(resources: impl IntoIterator<Item = Resource>, endpoint: Endpoint) -> Option<Rights> {
-    let mut ids = None::<Vec<Uuid>>;
+    let mut parts = None::<(Vec<Uuid>, Vec<(Arc<str>, Hold)>)>;
     for reach in resources.into_iter().filter_map(|resource| resource.reach(endpoint)) {
-        match reach.list() {
-            None => return Some(Rights::ALL),
-            Some(list) => ids.get_or_insert_default().extend(list.iter().map(|(id, _)| *id)),
-        }
+        let Some(list) = reach.list() else { return Some(Rights::ALL) };
+        let (ids, workspaces) = parts.get_or_insert_default();
+        ids.extend(list.iter().map(|(id, _)| *id));
+        workspaces.extend(reach.workspaces().iter().cloned());
     }
-    ids.map(|ids| Rights::only(ids, Scope::Admin))
+    parts.map(|(ids, workspaces)| Rights::only(ids, Scope::Admin).with_workspaces(workspaces))
 }
 
 #[cfg(test)]
@@ -113,10 +146,23 @@ mod tests {
             ("/mcp/", Resource::Mcp),
             (&mcp, Resource::Connection(ID)),
             (&format!("{mcp}/?tools=sql"), Resource::Connection(ID)),
+            ("/mcp/workspaces", Resource::Mcp),
+            ("/mcp/workspaces/Revenue?ops=get_tables", Resource::Workspace("revenue".into())),
         ] {
             assert_eq!(parse(rest), Some(resource), "{rest}");
         }
-        for rest in [".evil.example", ":8443", "0", "/mcp/connections/x", "/other", "/#a", "/a b", "/é", "/apis"] {
+        for rest in [
+            ".evil.example",
+            ":8443",
+            "0",
+            "/mcp/connections/x",
+            "/mcp/workspaces/a.b",
+            "/other",
+            "/#a",
+            "/a b",
+            "/é",
+            "/apis",
+        ] {
             assert_eq!(parse(rest), None, "{rest}");
         }
         assert_eq!(Resource::parse(ORIGIN, "http://data.example.org"), None);
@@ -135,29 +181,38 @@ mod tests {
             (format!("/mcp/connections/{ID}"), Resource::Connection(ID)),
             (format!("/mcp/connections/{}", ID.to_string().to_uppercase()), Resource::Connection(ID)),
             (format!("/mcp/connections/{other}"), Resource::Connection(other)),
+            ("/mcp/workspaces/revenue".to_owned(), Resource::Workspace("revenue".into())),
+            ("/mcp/workspaces/turnover".to_owned(), Resource::Workspace("turnover".into())),
         ];
         let tails = ["", "/", "//", "?", "?tools=sql", "/?resource=/mcp", "?/mcp/connections"];
-        let all =
-            stems.iter().flat_map(|(stem, resource)| tails.map(|tail| (format!("{ORIGIN}{stem}{tail}"), *resource)));
+        let all = stems
+            .iter()
+            .flat_map(|(stem, resource)| tails.map(|tail| (format!("{ORIGIN}{stem}{tail}"), resource.clone())));
         all.collect()
     }
 
     /// The doors that a token for `resource` opens.
-    fn opened(resource: Resource) -> BTreeSet<(&'static str, Uuid)> {
-        let ids = [ID, Uuid::from_u128(7), Uuid::from_u128(8)];
-        let doors = [("api", Endpoint::Api), ("mcp", Endpoint::Mcp)];
-        let all = doors.into_iter().flat_map(|(word, endpoint)| ids.map(|id| (word, endpoint, id)));
-        let opens = |endpoint, id| resource.reach(endpoint).is_some_and(|reach| reach.covers(id));
-        all.filter(|(_, endpoint, id)| opens(*endpoint, *id)).map(|(word, _, id)| (word, id)).collect()
+    fn opened(resource: &Resource) -> BTreeSet<(&'static str, String)> {
+        let mut opened = BTreeSet::new();
+        for (word, endpoint) in [("api", Endpoint::Api), ("mcp", Endpoint::Mcp)] {
+            let Some(reach) = resource.reach(endpoint) else { continue };
+            let ids = [ID, Uuid::from_u128(7), Uuid::from_u128(8)].into_iter().filter(|id| reach.covers(*id));
+            opened.extend(ids.map(|id| (word, id.to_string())));
+            // Over a connection that nobody names.
+            let is_reached = |name: &&str| reach.scope_in(name, [Uuid::from_u128(9)]).is_some();
+            let names = ["revenue", "turnover", "other"].into_iter().filter(is_reached);
+            opened.extend(names.map(|name| (word, name.to_owned())));
+        }
+        opened
     }
 
     #[test]
     fn one_resource_contains_another_just_where_it_opens_all_that_the_other_opens() {
         for (outer, whole) in spelled() {
-            assert_eq!(Resource::parse(ORIGIN, &outer), Some(whole), "{outer}");
+            assert_eq!(Resource::parse(ORIGIN, &outer), Some(whole.clone()), "{outer}");
             for (inner, part) in spelled() {
-                let within = opened(part).is_subset(&opened(whole));
-                assert_eq!(whole.contains(part), within, "{outer} and {inner}");
+                let within = opened(&part).is_subset(&opened(&whole));
+                assert_eq!(whole.contains(&part), within, "{outer} and {inner}");
             }
             for foreign in ["http://data.example.org", "https://data.example.org.evil.example", "https://evil.example"]
             {

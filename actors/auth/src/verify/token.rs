@@ -2,6 +2,7 @@
 //! client is still allowed what its token says is decided by the actor, not here.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jsonwebtoken::Header;
@@ -17,7 +18,7 @@ use crate::verify::jws::Signed;
 use crate::verify::refusal::Refusal;
 use crate::verify::resource::{self, Resource};
 use portico_core::error::{Error, Result};
-use portico_core::principal::{Endpoint, Rights, Scope};
+use portico_core::principal::{Endpoint, Hold, Rights, Scope};
 
 /// The `typ` of access tokens (RFC 9068 §2.1).
 const ACCESS_TOKEN: &str = "at+jwt";
@@ -45,7 +46,7 @@ pub(crate) struct Issue<'a> {
     pub(crate) subject: &'a str,
     /// The client that it is given to.
     pub(crate) client_id: &'a str,
-    /// The connections that it names, each with its scope.
+    /// The connections and workspaces that it names, each with its scope.
     pub(crate) rights: &'a Rights,
     /// The resource asked for; the issuer itself when absent.
     pub(crate) audience: Option<&'a str>,
@@ -103,6 +104,17 @@ impl Tokens {
         let ids: Vec<Uuid> = connections.iter().map(|(id, _)| *id).collect();
         let scope = issue.rights.widest();
         let narrower = connections.iter().filter(|(_, most)| *most < scope);
+        let held = issue.rights.workspaces();
+        let given = held.iter().filter_map(|(name, hold)| match hold {
+            Hold::Given(most) if *most < scope => Some((name.as_ref(), most.word())),
+            _ => None,
+        });
+        let through = held.iter().filter_map(|(name, hold)| match hold {
+            Hold::Through(connections) => {
+                Some((name.as_ref(), connections.iter().map(|(id, most)| (*id, most.word())).collect()))
+            }
+            Hold::Given(_) => None,
+        });
         let claims = Issued {
             iss: &self.issuer,
             sub: issue.subject,
@@ -114,6 +126,9 @@ impl Tokens {
             scope: scope.list(),
             connection_ids: &ids,
             connection_scopes: narrower.map(|(id, most)| (*id, most.word())).collect(),
+            workspaces: held.iter().map(|(name, _)| name.as_ref()).collect(),
+            workspace_scopes: given.collect(),
+            workspace_connections: through.collect(),
             grant_id: issue.grant,
         };
         jsonwebtoken::encode(&header, &claims, &key.encoding).map(SecretString::from).map_err(Error::internal)
@@ -164,9 +179,8 @@ impl Tokens {
         let times = Times { exp: claims.exp, iat: Some(claims.iat), nbf: claims.nbf };
         let ends = times.check(now, self.skew)?;
         let scope = claims.scope.as_deref().and_then(Scope::widest).ok_or(Refusal::NoScope)?;
-        let rights = connections_in(claims.connection_ids.as_ref());
         Ok(Verified {
-            rights: narrowed(rights, claims.connection_scopes.as_ref()).up_to(scope),
+            rights: claims.named.rights().up_to(scope),
             subject: claims.sub,
             client_id: claims.client_id,
             jti: claims.jti,
@@ -233,21 +247,54 @@ impl Times {
     }
 }
 
-/// Anything but an array opens nothing; in an array, what is not a connection's id opens nothing.
-pub(crate) fn connections_in(claim: Option<&Value>) -> Rights {
-    let listed = claim.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let ids = listed.iter().filter_map(Value::as_str).filter_map(|id| Uuid::try_parse(id).ok());
-    Rights::only(ids, Scope::Admin)
+/// Anything but an array opens nothing; in an array, what is no text opens nothing.
+fn texts(claim: Option<&Value>) -> impl Iterator<Item = &str> {
+    claim.and_then(Value::as_array).map_or(&[][..], Vec::as_slice).iter().filter_map(Value::as_str)
 }
 
-/// `rights` with the scopes that the token's own `connection_scopes` names; a word that is no scope
-/// opens nothing.
-fn narrowed(rights: Rights, scopes: Option<&BTreeMap<Uuid, String>>) -> Rights {
-    let Some(scopes) = scopes else { return rights };
-    Rights::each(rights.list().unwrap_or_default().iter().filter_map(|(id, most)| match scopes.get(id) {
-        None => Some((*id, *most)),
-        Some(word) => Some((*id, Scope::from_word(word)?)),
-    }))
+fn connections_in(claim: Option<&Value>) -> impl Iterator<Item = Uuid> {
+    texts(claim).filter_map(|id| Uuid::try_parse(id).ok())
+}
+
+/// What the claims open that name connections, by id, and workspaces, by name.
+pub(crate) fn named_in(connections: Option<&Value>, workspaces: Option<&Value>) -> Rights {
+    let given = texts(workspaces).map(|name| (name.into(), Hold::Given(Scope::Admin)));
+    Rights::only(connections_in(connections), Scope::Admin).with_workspaces(given)
+}
+
+/// The scope of a word; one that is no scope opens nothing, and none narrows nothing.
+fn narrowed(word: Option<&String>) -> Option<Scope> {
+    word.map_or(Some(Scope::Admin), |word| Scope::from_word(word))
+}
+
+/// The claims that name what a token of ours opens.
+#[derive(Deserialize)]
+struct Named {
+    connection_ids: Option<Value>,
+    #[serde(default)]
+    connection_scopes: BTreeMap<Uuid, String>,
+    workspaces: Option<Value>,
+    #[serde(default)]
+    workspace_scopes: BTreeMap<String, String>,
+    #[serde(default)]
+    workspace_connections: BTreeMap<String, BTreeMap<Uuid, String>>,
+}
+
+impl Named {
+    fn rights(&self) -> Rights {
+        let ids = connections_in(self.connection_ids.as_ref());
+        let connections = ids.filter_map(|id| Some((id, narrowed(self.connection_scopes.get(&id))?)));
+        let held = texts(self.workspaces.as_ref()).map(|name| {
+            let through = self.workspace_connections.get(name).map(|connections| {
+                let read = connections.iter().filter_map(|(id, word)| Some((*id, Scope::from_word(word)?)));
+                Hold::Through(read.collect())
+            });
+            let given = || narrowed(self.workspace_scopes.get(name)).map(Hold::Given);
+            // Without a hold it would be reached by the connections.
+            (name.into(), through.or_else(given).unwrap_or_else(|| Hold::Through(Arc::default())))
+        });
+        Rights::each(connections).with_workspaces(held)
+    }
 }
 
 /// The claims as we write them.
@@ -265,6 +312,15 @@ struct Issued<'a> {
     /// The connections that are reached with less than `scope`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     connection_scopes: BTreeMap<Uuid, &'static str>,
+    /// By name, beside those that are reached by `connection_ids`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    workspaces: Vec<&'a str>,
+    /// Those that were given with less than `scope`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    workspace_scopes: BTreeMap<&'a str, &'static str>,
+    /// Those that are reached through connections which `connection_ids` does not name alike.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    workspace_connections: BTreeMap<&'a str, BTreeMap<Uuid, &'static str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     grant_id: Option<Uuid>,
 }
@@ -281,8 +337,8 @@ struct Received {
     jti: Uuid,
     client_id: String,
     scope: Option<String>,
-    connection_ids: Option<Value>,
-    connection_scopes: Option<BTreeMap<Uuid, String>>,
+    #[serde(flatten)]
+    named: Named,
     grant_id: Option<Uuid>,
 }
 

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::usage::Usage;
 use crate::connection::{LiveConnection, Look, State, Why};
 use crate::queue::{Load, Queue};
-use portico_sources::{Access, Pool, Profile, Source};
+use portico_sources::{Access, Driver, Pool, Profile, Source};
 
 /// One connection as callers find it.
 #[derive(Clone)]
@@ -18,8 +18,8 @@ pub struct Entry {
     pub id: Uuid,
     /// The first part of `connection.schema.table`.
     pub name: Arc<str>,
-    /// One word for listings: the driver's name.
-    pub kind: &'static str,
+    /// What kind of database it is.
+    pub driver: &'static Driver,
     /// Whether it may write at all.
     pub access: Access,
     pub(super) standing: Arc<Standing>,

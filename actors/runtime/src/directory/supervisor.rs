@@ -230,7 +230,7 @@ impl Child {
         Entry {
             id: connection.id,
             name: Arc::clone(&connection.name),
-            kind: connection.driver.name,
+            driver: connection.driver,
             access: connection.access,
             standing: Arc::new(Standing {
                 queue: Arc::clone(&self.description.queue),

@@ -13,6 +13,7 @@ use crate::grants::{GrantRequest, GrantScript};
 use crate::postgres::address::Address;
 use crate::postgres::connect::connector::Connector;
 use crate::postgres::grants::apply;
+use crate::postgres::pushdown::PUSHDOWN;
 use crate::postgres::source::Postgres;
 use portico_core::error::{Error, Result};
 use portico_core::finding::Finding;
@@ -39,6 +40,7 @@ pub static DRIVER: Driver = Driver {
          WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
          LIMIT 5000",
     ),
+    pushdown: Some(&PUSHDOWN),
 };
 
 impl Location for Address {

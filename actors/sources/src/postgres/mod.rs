@@ -10,6 +10,7 @@ pub(crate) mod driver;
 pub(crate) mod execute;
 pub(crate) mod failure;
 pub(crate) mod grants;
+mod pushdown;
 pub(crate) mod quote;
 pub(crate) mod recent;
 pub(crate) mod session;

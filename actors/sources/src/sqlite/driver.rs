@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::driver::{Capabilities, Driver, Location, Settings, Source};
 use crate::endpoint::{Endpoint, Login};
+use crate::sqlite::pushdown::PUSHDOWN;
 use crate::sqlite::source::Sqlite;
 use portico_core::error::{Error, Result};
 use portico_sql::Dialect;
@@ -27,6 +28,7 @@ pub static DRIVER: Driver = Driver {
     },
     is_system_schema: |_| false,
     estimates: None,
+    pushdown: Some(&PUSHDOWN),
 };
 
 /// The path of a SQLite file.

@@ -7,6 +7,7 @@ pub(crate) mod driver;
 pub(crate) mod execute;
 pub(crate) mod failure;
 pub(crate) mod functions;
+mod pushdown;
 pub(crate) mod schema;
 pub(crate) mod session;
 pub(crate) mod source;

@@ -64,7 +64,7 @@ pub(in crate::http) async fn once(
             return Ok(request.into_response(response));
         }
     };
-    recorder.note_connection(&app, &admitted.entry, &by);
+    recorder.note_connections(&app, &admitted.entries, &by);
     let answered = match found {
         Lookup::Nothing(claim) => {
             // The handler tells of the end itself.
@@ -130,9 +130,9 @@ async fn claim(
     let (admitted, body) = sql::admit(by, request, payload, app).await?;
     let accept: Vec<&[u8]> = request.headers().get_all(header::ACCEPT).map(HeaderValue::as_bytes).collect();
     let digest = memory.digests.hash_one((request.path(), request.query_string(), accept, &body));
-    let connection = app.connection(admitted.entry.id)?;
-    let standing = standing(by, &connection)?;
-    Ok((IdempotencyStore::find(memory, Key::new(&by.subject, &standing, &key), digest), admitted))
+    let standings = admitted.entries.iter().map(|entry| standing(by, app.connection(entry.id)?.as_ref()));
+    let standing = standings.collect::<Result<Vec<_>>>()?;
+    Ok((IdempotencyStore::find(memory, Key::new(&by.subject, &standing.concat(), &key), digest), admitted))
 }
 
 /// All that the answer depends on besides the request: what the caller may do, who they are in the database,

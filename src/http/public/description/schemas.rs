@@ -4,7 +4,7 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value};
 
 use crate::http::api::bodies::{Batch, Exec, Script};
-use crate::http::api::metadata::Connections;
+use crate::http::api::metadata::{Connections, Workspaces};
 use crate::http::error::{ApiFailure, OAuthFailure};
 use crate::http::oauth::register::{Registered, Registration};
 use crate::http::oauth::token::{Described, TokenAnswer};
@@ -34,7 +34,7 @@ fn bodies(mut schemas: SchemaGenerator) -> Map<String, Value> {
 
 /// What is written.
 fn answers(mut schemas: SchemaGenerator) -> Map<String, Value> {
-    schemas.subschema_for::<(Document, ApiFailure, Connections, Health, Readiness)>();
+    schemas.subschema_for::<(Document, ApiFailure, Connections, Workspaces, Health, Readiness)>();
     schemas.subschema_for::<(TokenAnswer, Described, Registered, OAuthFailure)>();
     schemas.subschema_for::<(KeySet, AuthorizationServer, ProtectedResource)>();
     schemas.take_definitions(true)

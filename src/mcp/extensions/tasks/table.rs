@@ -43,7 +43,7 @@ impl Tasks {
         let bounds = &self.bounds;
         let mut table = lock(&self.table);
         let own = || table.values().filter(|task| task.owner.subject == owner.subject);
-        let here = table.values().filter(|task| task.owner.connection == owner.connection).count();
+        let here = table.values().filter(|task| task.owner.target == owner.target).count();
         let bytes: usize = own().map(|task| task.bytes()).sum();
         if own().count() >= bounds.per_principal
             || here >= bounds.per_connection
@@ -94,7 +94,7 @@ mod tests {
         let task = tasks.begin(owner("a", 1), Arc::default()).unwrap();
         assert!(task.id.len() >= 32, "an id that could be guessed");
         assert!(tasks.find(&task.id, &owner("a", 1)).is_some());
-        let narrower = Owner { scope: Scope::Read, ..owner("a", 1) };
+        let narrower = Owner::new("a", 1, Scope::Read);
         let reconfigured = Owner { configuration: (0, 1), ..owner("a", 1) };
         for other in [owner("b", 1), owner("a", 2), narrower, reconfigured] {
             assert!(tasks.find(&task.id, &other).is_none());

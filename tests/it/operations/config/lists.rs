@@ -57,6 +57,10 @@ fn prompt(more: &str) -> String {
     sqlite(&format!("[[connections.prompts]]\nname = \"p\"\n{more}"))
 }
 
+fn workspace() -> String {
+    sqlite("[[workspaces]]\nname = \"w\"\nassets = [{ table = \"shop.main.orders\" }]\nLIST")
+}
+
 fn count(number: usize) -> String {
     if number == 0 { "none".to_owned() } else { number.to_string() }
 }
@@ -107,6 +111,17 @@ fn lists() -> Vec<List> {
         ),
         list("issuers", "LIST\nCONNECTION", |c| count(c.issuers.len()), "none", Ok("none")),
         list("connections", "LIST\n", |c| count(c.connections.len()), "refused", Err("connections")),
+        list("workspaces", &issuer("LIST"), reach, "all", Ok("none")),
+        list("workspaces", "LIST\nCONNECTION", |c| count(c.workspaces.len()), "none", Ok("none")),
+        list(
+            "assets",
+            &sqlite("[[workspaces]]\nname = \"w\"\nLIST"),
+            |_| String::new(),
+            "refused",
+            Err("workspaces[0].assets"),
+        ),
+        list("views", &workspace(), |c| count(c.workspaces[0].views.len()), "none", Ok("none")),
+        list("relations", &workspace(), |c| count(c.workspaces[0].relations.len()), "none", Ok("none")),
         list("procedures", &sqlite("LIST"), |c| count(c.connections[0].procedures.len()), "none", Ok("none")),
         list("tools", &sqlite("LIST"), |c| count(c.connections[0].tools.len()), "none", Ok("none")),
         list("parameters", &tool("LIST"), |c| count(c.connections[0].tools[0].parameters.len()), "none", Ok("none")),

@@ -6,3 +6,4 @@ mod lists;
 mod packaging;
 mod reading;
 mod settings;
+mod workspaces;

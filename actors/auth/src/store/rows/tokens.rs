@@ -175,5 +175,9 @@ pub(crate) fn check_within(email: &str, own: &Rights, asked: &Rights) -> Result<
     if asked.list().is_some_and(|connections| connections.iter().any(|(id, _)| !own.covers(*id))) {
         return Err(Error::invalid(format!("{email} does not reach every connection that the token names")));
     }
+    // Which connections are underneath is not known here: what is beyond the user's opens nothing.
+    if let Some((name, _)) = asked.workspaces().iter().find(|(name, _)| !own.may_reach(name)) {
+        return Err(Error::invalid(format!("{email} does not reach the workspace {name}")));
+    }
     Ok(())
 }

@@ -2,11 +2,11 @@
 
 use rusqlite::ToSql;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
-use uuid::Uuid;
 
 use crate::clock::Timestamp;
 use crate::keys::key::{Algorithm, PublicKey};
 use crate::secret::Digest;
+use crate::store::sql::failure::broken;
 use crate::store::sql::row::{Column, Row};
 use portico_core::error::{Error, Result};
 use portico_core::principal::{Rights, Scope};
@@ -68,30 +68,27 @@ impl FromSql for StoredScope {
     }
 }
 
-/// A list of connections, each with the scope that it is reached with at most.
-pub(crate) struct Connections(Vec<(Uuid, Scope)>);
+/// A list of connections and workspaces, as it stands beside a scope.
+struct Listed(Vec<Reached>);
 
-impl FromSql for Connections {
+impl FromSql for Listed {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        let wrong = || invalid_column("list of connections");
-        let listed: Vec<Reached> = serde_json::from_str(value.as_str()?).map_err(|_| wrong())?;
-        let read: Option<Vec<_>> = listed.into_iter().map(Reached::read).collect();
-        read.map(Self).ok_or_else(wrong)
+        serde_json::from_str(value.as_str()?).map(Self).map_err(|_| invalid_column("list of connections"))
     }
 }
 
 /// Rights as they stand in two columns, which are nowhere read one without the other: the widest scope,
-/// and the connections, or NULL for all of them.
+/// and the connections and workspaces, or NULL for all of them.
 pub(crate) fn rights<C: Column + Copy>(row: &Row<'_>, scope: C, connections: C) -> Result<Rights> {
     // A personal access token without a scope has its user's.
     let scope = row.get::<_, Option<StoredScope>>(scope)?.map_or(Scope::Admin, |StoredScope(scope)| scope);
-    Ok(match row.get::<_, Option<Connections>>(connections)? {
-        None => Rights::all(scope),
-        Some(Connections(listed)) => Rights::each(listed).up_to(scope),
-    })
+    match row.get::<_, Option<Listed>>(connections)? {
+        None => Ok(Rights::all(scope)),
+        Some(Listed(listed)) => Reached::rights(listed, scope).ok_or_else(|| broken(invalid_column("scope"))),
+    }
 }
 
-/// The text of the column of connections; the other one holds [`Rights::widest`].
+/// The text of the column of connections and workspaces; the other one holds [`Rights::widest`].
 pub(crate) fn connections(rights: &Rights) -> Result<Option<String>> {
     Reached::list(rights).as_deref().map(json).transpose()
 }

@@ -33,8 +33,8 @@ impl Store {
     pub(crate) fn approve(&mut self, session: &Digest, approval: &Approval, code: &Digest) -> Result<()> {
         self.change(|connection, now| {
             let session = sessions::require(connection, session, now)?;
-            if approval.rights.list().is_none_or(<[_]>::is_empty) {
-                return Err(Error::invalid("choose at least one connection"));
+            if approval.rights.is_all() || approval.rights.is_empty() {
+                return Err(Error::invalid("choose at least one connection or workspace"));
             }
             if !session.rights.contains(&approval.rights) {
                 return Err(Error::forbidden("this is more than you have"));

@@ -238,9 +238,11 @@ fn find(connection: &Connection, authority: &Authority, which: &str) -> Result<S
         .hint(hint(&near, "portico service-account list")))
 }
 
-/// The column's text for an account's connections.
+/// The column's text for an account's connections and workspaces.
 fn listed(rights: &Rights) -> Result<String> {
-    connections(rights)?
-        .filter(|_| rights.list().is_some_and(|list| !list.is_empty()))
-        .ok_or_else(|| Error::invalid("a service account needs at least one connection; name it with --connection"))
+    connections(rights)?.filter(|_| !rights.is_empty()).ok_or_else(|| {
+        Error::invalid(
+            "a service account needs at least one connection or workspace; name it with --connection or --workspace",
+        )
+    })
 }

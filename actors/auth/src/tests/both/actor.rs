@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
+use uuid::Uuid;
 
 use super::support::{House, SALES, STOCK, account, ask, basic, bearer, exchange, only, user};
 use crate::records::{NewPat, NewUser};
 use crate::sync::lookup::SyncStore;
 use crate::{Algorithm, Authenticate, Jwks};
 use portico_core::error::Kind;
-use portico_core::principal::{Credential, Endpoint, Principal, Rights, Scope, Validity};
+use portico_core::principal::{Credential, Endpoint, Hold, Principal, Rights, Scope, Validity};
 
 const ANN: &str = "Ann@example.com";
 
@@ -45,6 +46,38 @@ async fn a_personal_access_token_opens_what_user_and_token_share() {
         let (subject, validity) = (subject.to_owned(), Validity::default());
         assert_eq!(*principal, Principal { subject, rights, claims, credential, validity });
     }
+}
+
+#[actix::test]
+async fn a_token_for_a_workspace_opens_no_more_than_its_user_reaches_underneath() {
+    let house = House::new();
+    let mut store = house.store();
+    let workspace = |scope| only(&[], scope).with_workspaces([("revenue".into(), Hold::Given(scope))]);
+    for (email, rights) in [
+        (ANN, Rights::each([(SALES, Scope::Write), (STOCK, Scope::Read)])),
+        ("bob@example.com", workspace(Scope::Read)),
+        ("root@example.com", Rights::all(Scope::Write)),
+    ] {
+        store.add_user(NewUser { rights: rights.clone(), ..user(email) }).unwrap();
+        let (_, whole) = store.create_pat(email, NewPat::default()).unwrap();
+        let new = NewPat { rights: workspace(Scope::Admin).up_to(rights.widest()), ..NewPat::default() };
+        let (listed, narrow) = store.create_pat(email, new).unwrap();
+        let actor = house.actor().await;
+        assert_eq!(ask(&actor, basic(email, &whole)).await.unwrap().rights, rights, "{email}");
+        let narrow = ask(&actor, basic(email, &narrow)).await.unwrap();
+        assert_eq!(narrow.rights, listed.rights, "{email}");
+        let over = |rights: &Rights, underneath: &[_]| rights.scope_in("revenue", underneath.iter().copied());
+        for underneath in [&[SALES][..], &[SALES, STOCK], &[Uuid::nil()]] {
+            assert_eq!(over(&narrow.rights, underneath), over(&rights, underneath), "{email}");
+        }
+        assert!(!narrow.rights.covers(SALES), "{email}");
+    }
+    let new = NewPat { rights: only(&[SALES], Scope::Read), ..NewPat::default() };
+    let refused = store.create_pat("bob@example.com", new).unwrap_err();
+    assert!(refused.message.contains("does not reach every connection"), "{refused}");
+    let stores = only(&[], Scope::Read).with_workspaces([("stores".into(), Hold::Given(Scope::Read))]);
+    let refused = store.create_pat("bob@example.com", NewPat { rights: stores, ..NewPat::default() }).unwrap_err();
+    assert!(refused.message.contains("does not reach the workspace stores"), "{refused}");
 }
 
 #[actix::test]

@@ -19,6 +19,7 @@ use crate::sqlite::functions::stop::StopSwitch;
 use crate::sqlite::schema::lossy;
 use crate::sqlite::walls::hidden_objects::{HiddenObjects, Object, ObjectKind, is_engine, objects};
 use portico_core::error::Error;
+use portico_sql::Dialect;
 
 /// Virtual tables that are there without being made, and that read their arguments alone.
 const MODULES: &[&str] = &["json_each", "json_tree", "jsonb_each", "jsonb_tree"];
@@ -179,7 +180,7 @@ fn free(name: &str, exposure: &Exposure) -> Option<Error> {
 }
 
 fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
+    Dialect::SQLITE.quoted(name)
 }
 
 fn names(connection: &Connection, query: &str) -> rusqlite::Result<Vec<String>> {

@@ -2,9 +2,7 @@
 
 use super::super::support::{SALES, STOCK};
 use super::LABEL;
-use portico_core::principal::{Rights, Scope};
-
-const SCOPES: [Scope; 3] = [Scope::Read, Scope::Write, Scope::Admin];
+use portico_core::principal::{Hold, Rights, Scope};
 
 /// Numbers by chance (`SplitMix64`).
 pub(super) struct Dice(pub(super) u64);
@@ -23,15 +21,22 @@ impl Dice {
 
     pub(super) fn some_rights(&mut self) -> Rights {
         if self.below(3) == 0 {
-            return Rights::all(self.one(&SCOPES));
+            return Rights::all(self.one(&Scope::ALL));
         }
         self.listed()
     }
 
-    /// At least one connection.
+    /// At least one connection or workspace.
     pub(super) fn listed(&mut self) -> Rights {
-        let first = self.below(3);
-        let chosen: Vec<_> = (0..3).filter(|at| *at == first || self.below(2) == 0).collect();
-        Rights::each(chosen.into_iter().map(|at| ([SALES, STOCK, LABEL][at], self.one(&SCOPES))))
+        let first = self.below(5);
+        let chosen: Vec<_> = (0..5).filter(|at| *at == first || self.below(3) == 0).collect();
+        let chosen: Vec<_> = chosen.into_iter().map(|at| (at, self.one(&Scope::ALL))).collect();
+        let connection = |(at, scope): &(usize, Scope)| Some(([SALES, STOCK, LABEL].get(*at).copied()?, *scope));
+        let workspace = |(at, scope): &(usize, Scope)| {
+            let name = ["revenue", "stores"].get(at.checked_sub(3)?).copied()?;
+            Some((name.into(), Hold::Given(*scope)))
+        };
+        let connections = Rights::each(chosen.iter().filter_map(connection));
+        connections.with_workspaces(chosen.iter().filter_map(workspace))
     }
 }

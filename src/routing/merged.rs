@@ -5,23 +5,53 @@ use std::future::Future;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
-use portico_actors::call::Facet;
-use portico_actors::directory::Entry;
+use portico_actors::call::{Facet, Narrow, Op};
+use portico_actors::directory::{Directory, Entry};
 use portico_actors::error::{Error, Result};
 use portico_actors::reply::{Cell, Part, Results};
 use portico_actors::source::catalog::{assembled, columns};
 
+use super::asking::Asking;
+
 /// Connections that are asked at the same time.
 const AT_ONCE: usize = 4;
 
+/// The rows of `facet` of those of `wanted`, which `narrow` has chosen by its catalogue already.
+///
+/// # Errors
+/// Those of the only one.
+pub(crate) async fn list(
+    directory: &Directory,
+    wanted: Vec<Entry>,
+    facet: Facet,
+    narrow: Narrow,
+    asking: Asking,
+) -> Result<Results> {
+    if facet == Facet::Catalogs {
+        // The connections' own names: no source has to be asked for them.
+        return Ok(names(wanted));
+    }
+    let (directory, Asking { by, origin, limits, .. }) = (directory.clone(), asking);
+    // Within a connection its name says nothing new.
+    let narrow = Narrow { catalog: None, ..narrow };
+    let ask = move |entry: Entry| {
+        let (directory, by, op) = (directory.clone(), Arc::clone(&by), Op::Describe(facet, narrow.clone()));
+        async move { directory.ask(&entry, origin, by, op, limits).await?.into_results() }
+    };
+    match <[Entry; 1]>::try_from(wanted) {
+        Ok([only]) => ask(only).await,
+        Err(wanted) => Ok(rows(facet, wanted, ask)),
+    }
+}
+
 /// The rows of [`Facet::Catalogs`].
-pub(in crate::http) fn names(names: Vec<Arc<str>>) -> Results {
-    let row = |name: Arc<str>| vec![Cell::Text(name.to_string().into())];
-    assembled(Facet::Catalogs, names.into_iter().map(row).collect())
+fn names(entries: Vec<Entry>) -> Results {
+    let row = |entry: Entry| vec![Cell::Text(entry.name.to_string().into())];
+    assembled(Facet::Catalogs, entries.into_iter().map(row).collect())
 }
 
 /// The rows of `facet` of each of `entries`, in their order.
-pub(in crate::http) fn rows<F, A>(facet: Facet, entries: Vec<Entry>, ask: F) -> Results
+fn rows<F, A>(facet: Facet, entries: Vec<Entry>, ask: F) -> Results
 where
     F: Fn(Entry) -> A + Send + 'static,
     A: Future<Output = Result<Results>> + Send + 'static,

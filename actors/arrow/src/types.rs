@@ -2,14 +2,14 @@
 //! fit: what the source does not enforce, and decimals without a bound, are wider ones or text.
 
 use arrow_schema::{DataType as ArrowType, TimeUnit};
-use portico_actors::reply::{Column, DataType};
+use portico_core::reply::{Column, DataType};
 
 /// Decimal digits of Arrow's 128-bit and 256-bit decimals.
 const DIGITS_128: i64 = 38;
 const DIGITS_256: i64 = 76;
 
 /// The type of `column`.
-pub(super) fn arrow_type(column: &Column) -> ArrowType {
+pub fn arrow_type(column: &Column) -> ArrowType {
     let enforced = column.enforced;
     match column.data_type {
         DataType::Binary => ArrowType::Binary,

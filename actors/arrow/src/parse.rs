@@ -2,7 +2,7 @@
 //! years before Christ, a day of 24 hours.
 
 use arrow_buffer::i256;
-use portico_actors::calendar;
+use portico_core::calendar;
 
 /// Microseconds of a second and of a day.
 const SECOND: i64 = 1_000_000;
@@ -41,6 +41,8 @@ pub(super) fn timestamp(text: &str) -> Option<i64> {
 pub(super) fn decimal(text: &str, most: u8, scale: i8) -> Option<i256> {
     let scale = usize::try_from(scale).ok()?;
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    // Zeros beyond its scale say nothing.
+    let fraction = if fraction.len() > scale { fraction.trim_end_matches('0') } else { fraction };
     if fraction.len() > scale || whole.trim_start_matches('-').is_empty() {
         return None;
     }

@@ -7,23 +7,22 @@ use arrow_array::types::{
     Int32Type, Int64Type, Time64MicrosecondType, TimestampMicrosecondType,
 };
 use arrow_schema::DataType as ArrowType;
-use portico_actors::error::{Error, Kind, Result};
-use portico_actors::reply::Cell;
+use portico_core::error::{Error, Kind, Result};
+use portico_core::reply::Cell;
 
-use super::super::lines::write_bare;
 use super::parse;
 
 /// Octets that a value of fixed width counts for.
 const FIXED: usize = 8;
 
 /// The values of a column that wait for their batch.
-pub(super) struct Values {
+pub struct Values {
     label: String,
     column: Box<dyn Column>,
 }
 
 /// Builds the arrays of one column.
-trait Column {
+trait Column: Send {
     /// Takes one value; about how many octets it is. `None` where the type has no room for it.
     fn append(&mut self, cell: &Cell<'_>) -> Option<usize>;
 
@@ -33,7 +32,7 @@ trait Column {
 /// A builder, and what gives it a value.
 struct Builder<B, A>(B, A);
 
-impl<B: ArrayBuilder, A: FnMut(&mut B, &Cell<'_>) -> Option<usize>> Column for Builder<B, A> {
+impl<B: ArrayBuilder, A: FnMut(&mut B, &Cell<'_>) -> Option<usize> + Send> Column for Builder<B, A> {
     fn append(&mut self, cell: &Cell<'_>) -> Option<usize> {
         (self.1)(&mut self.0, cell)
     }
@@ -46,7 +45,7 @@ impl<B: ArrayBuilder, A: FnMut(&mut B, &Cell<'_>) -> Option<usize>> Column for B
 /// A column of values that `read` makes of cells which are not NULL.
 fn primitive<T: ArrowPrimitiveType>(
     type_: &ArrowType,
-    read: impl Fn(&Cell<'_>) -> Option<T::Native> + 'static,
+    read: impl Fn(&Cell<'_>) -> Option<T::Native> + Send + 'static,
 ) -> Box<dyn Column> {
     let builder = PrimitiveBuilder::<T>::new().with_data_type(type_.clone());
     Box::new(Builder(builder, move |builder: &mut PrimitiveBuilder<T>, cell: &Cell<'_>| {
@@ -76,8 +75,11 @@ fn octets(builder: &mut BinaryBuilder, cell: &Cell<'_>) -> Option<usize> {
     Some(FIXED)
 }
 
-/// Texts; `room` is to write what is none.
-fn texts(builder: &mut StringBuilder, cell: &Cell<'_>, room: &mut Vec<u8>) -> Option<usize> {
+/// Writes a value that is no text as one.
+pub type Spell = fn(&mut Vec<u8>, &Cell<'_>);
+
+/// Texts; `room` is for `spell`.
+fn texts(builder: &mut StringBuilder, cell: &Cell<'_>, spell: Option<Spell>, room: &mut Vec<u8>) -> Option<usize> {
     let text = match cell {
         Cell::Null => {
             builder.append_null();
@@ -86,7 +88,7 @@ fn texts(builder: &mut StringBuilder, cell: &Cell<'_>, room: &mut Vec<u8>) -> Op
         Cell::Text(text) | Cell::Decimal(text) | Cell::Json(text) => text,
         other => {
             room.clear();
-            write_bare(room, other);
+            spell?(room, other);
             std::str::from_utf8(room).ok()?
         }
     };
@@ -94,7 +96,7 @@ fn texts(builder: &mut StringBuilder, cell: &Cell<'_>, room: &mut Vec<u8>) -> Op
     Some(text.len() + FIXED)
 }
 
-fn column(type_: &ArrowType) -> Box<dyn Column> {
+fn column(type_: &ArrowType, spell: Option<Spell>) -> Box<dyn Column> {
     match *type_ {
         ArrowType::Boolean => Box::new(Builder(BooleanBuilder::new(), booleans)),
         ArrowType::Binary => Box::new(Builder(BinaryBuilder::new(), octets)),
@@ -123,22 +125,24 @@ fn column(type_: &ArrowType) -> Box<dyn Column> {
         ArrowType::Timestamp(..) => primitive::<TimestampMicrosecondType>(type_, |cell| parse::timestamp(text(cell)?)),
         _ => {
             let mut room = Vec::new();
-            let append = move |builder: &mut StringBuilder, cell: &Cell<'_>| texts(builder, cell, &mut room);
+            let append = move |builder: &mut StringBuilder, cell: &Cell<'_>| texts(builder, cell, spell, &mut room);
             Box::new(Builder(StringBuilder::new(), append))
         }
     }
 }
 
 impl Values {
-    pub(super) fn new(type_: &ArrowType, label: &str) -> Self {
-        Self { label: label.to_owned(), column: column(type_) }
+    /// Of the column `label`, which is of `type_`. `spell` writes a value that is no text where the column is
+    /// of text; without it there is no room for one.
+    pub fn new(type_: &ArrowType, label: &str, spell: Option<Spell>) -> Self {
+        Self { label: label.to_owned(), column: column(type_, spell) }
     }
 
     /// Takes one value; about how many octets it is.
     ///
     /// # Errors
     /// [`Kind::Rejected`] for a value that the column's type has no room for.
-    pub(super) fn push(&mut self, cell: &Cell<'_>) -> Result<usize> {
+    pub fn push(&mut self, cell: &Cell<'_>) -> Result<usize> {
         match self.column.append(cell) {
             Some(_) if *cell == Cell::Null => Ok(1),
             Some(octets) => Ok(octets),
@@ -151,7 +155,7 @@ impl Values {
     }
 
     /// The values so far; it begins anew.
-    pub(super) fn finish(&mut self) -> ArrayRef {
+    pub fn finish(&mut self) -> ArrayRef {
         self.column.finish()
     }
 }

@@ -2,23 +2,20 @@
 //! rows come in, so that no more of them is in memory than one batch.
 //!
 //! The format has no place for a failure behind the first byte: its stream breaks off, as that of
-//! CSV does. Which Arrow type a column has is in `types.rs`, how its values are taken in `column.rs`.
-
-mod column;
-mod parse;
-mod types;
+//! CSV does.
 
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{Field, Schema};
+use portico_actors::arrow::{Values, arrow_type};
 use portico_actors::error::{Error, Result};
 use portico_actors::reply::{Batch, Cell, Column, DataType, Part};
 
-use self::column::Values;
 use super::failure::surplus;
 use super::labels;
+use super::lines::write_bare;
 use super::stream::Form;
 
 /// Rows of one record batch at most.
@@ -50,8 +47,8 @@ impl Open {
     fn new(columns: &[Column]) -> Result<Self> {
         let (mut fields, mut values) = (Vec::new(), Vec::new());
         for (column, label) in columns.iter().zip(labels::distinct(columns)) {
-            let type_ = types::arrow_type(column);
-            values.push(Values::new(&type_, &label));
+            let type_ = arrow_type(column);
+            values.push(Values::new(&type_, &label, Some(write_bare)));
             fields.push(Field::new(label, type_, true));
         }
         let schema = Arc::new(Schema::new(fields));

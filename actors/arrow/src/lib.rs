@@ -1,0 +1,8 @@
+//! Rows as arrays of Apache Arrow: which type a column has, and how its values are taken.
+
+mod column;
+mod parse;
+mod types;
+
+pub use self::column::{Spell, Values};
+pub use self::types::arrow_type;

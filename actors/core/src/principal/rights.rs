@@ -1,0 +1,391 @@
+//! What a credential opens.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::scope::Scope;
+
+/// What a credential opens, as one value: connections and workspaces, each with the scope that it is reached
+/// with at most, or everything with one scope for the whole service. It is kept and compared as a whole: two of
+/// equal meaning are equal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Rights(Extent);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Extent {
+    /// Every configured connection and workspace, also ones added later, and what belongs to none.
+    All(Scope),
+    /// These alone, each once.
+    Each {
+        /// The widest of them.
+        widest: Scope,
+        connections: Connections,
+        /// By name: those that are reached otherwise than by `connections`.
+        workspaces: Arc<[(Arc<str>, Hold)]>,
+    },
+}
+
+/// Connections by id, each with its scope.
+type Connections = Arc<[(Uuid, Scope)]>;
+
+/// By what a workspace is reached, and how far one goes there.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Hold {
+    /// It was given, with this scope.
+    Given(Scope),
+    /// By the connections underneath it: who reaches all of them goes as far as at the one where they may least.
+    Through(Connections),
+}
+
+impl Hold {
+    /// The widest scope that it can come to.
+    pub fn widest(&self) -> Option<Scope> {
+        match self {
+            Self::Given(scope) => Some(*scope),
+            Self::Through(connections) => connections.iter().map(|(_, scope)| *scope).max(),
+        }
+    }
+
+    /// What both let one do.
+    fn and(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Given(own), Self::Given(most)) => Self::Given(*own.min(most)),
+            (Self::Given(most), Self::Through(_)) => other.up_to(*most),
+            (Self::Through(_), Self::Given(most)) => self.up_to(*most),
+            (Self::Through(own), Self::Through(most)) => Self::Through(shared(own, most)),
+        }
+    }
+
+    fn up_to(&self, scope: Scope) -> Self {
+        match self {
+            Self::Given(own) => Self::Given(scope.min(*own)),
+            Self::Through(connections) => Self::Through(narrowed(connections, scope)),
+        }
+    }
+
+    /// What of it is administered.
+    fn administered(&self) -> Self {
+        match self {
+            Self::Given(Scope::Admin) => self.clone(),
+            Self::Given(_) => Self::Through(Arc::default()),
+            Self::Through(connections) => Self::Through(administered(connections)),
+        }
+    }
+}
+
+fn find(connections: &[(Uuid, Scope)], connection: Uuid) -> Option<Scope> {
+    let found = connections.binary_search_by_key(&connection, |(id, _)| *id).ok();
+    found.and_then(|at| connections.get(at)).map(|(_, scope)| *scope)
+}
+
+fn shared(own: &[(Uuid, Scope)], most: &[(Uuid, Scope)]) -> Connections {
+    own.iter().filter_map(|(id, own)| Some((*id, find(most, *id)?.min(*own)))).collect()
+}
+
+fn narrowed(connections: &[(Uuid, Scope)], scope: Scope) -> Connections {
+    connections.iter().map(|(id, own)| (*id, scope.min(*own))).collect()
+}
+
+fn administered(connections: &[(Uuid, Scope)]) -> Connections {
+    connections.iter().filter(|(_, scope)| *scope == Scope::Admin).copied().collect()
+}
+
+impl Rights {
+    /// Everything: as a bound, it narrows nothing.
+    pub const ALL: Self = Self(Extent::All(Scope::Admin));
+
+    /// Every connection and workspace, also ones added later, and the service itself, with this scope.
+    pub const fn all(scope: Scope) -> Self {
+        Self(Extent::All(scope))
+    }
+
+    /// These connections alone, each with its scope, and the workspaces over them. Of a connection that is named
+    /// twice, the first mention counts.
+    pub fn each(connections: impl IntoIterator<Item = (Uuid, Scope)>) -> Self {
+        let mut connections: Vec<_> = connections.into_iter().collect();
+        connections.sort_by_key(|(id, _)| *id);
+        connections.dedup_by_key(|(id, _)| *id);
+        Self::holding(connections.into(), Vec::new())
+    }
+
+    /// These connections alone, all with this scope.
+    pub fn only(connections: impl IntoIterator<Item = Uuid>, scope: Scope) -> Self {
+        Self::each(connections.into_iter().map(|id| (id, scope)))
+    }
+
+    /// The same with these workspaces, by name. Of one that is named twice, the first mention counts. Where
+    /// everything is within reach, they are already.
+    #[must_use]
+    pub fn with_workspaces(self, workspaces: impl IntoIterator<Item = (Arc<str>, Hold)>) -> Self {
+        let Extent::Each { connections, workspaces: own, .. } = self.0 else { return self };
+        let mut all: Vec<_> = own.iter().cloned().chain(workspaces).collect();
+        for (_, hold) in &mut all {
+            if let Hold::Through(connections) = hold {
+                *connections = connections.iter().copied().collect::<BTreeMap<_, _>>().into_iter().collect();
+            }
+        }
+        all.sort_by(|(one, _), (other, _)| one.cmp(other));
+        all.dedup_by(|(one, _), (other, _)| one == other);
+        Self::holding(connections, all)
+    }
+
+    /// Connections and workspaces in order. What says of a workspace just what holds without it is left out.
+    fn holding(connections: Connections, mut workspaces: Vec<(Arc<str>, Hold)>) -> Self {
+        workspaces.retain(|(_, hold)| !matches!(hold, Hold::Through(through) if *through == connections));
+        let held = workspaces.iter().filter_map(|(_, hold)| hold.widest());
+        let widest = connections.iter().map(|(_, scope)| *scope).chain(held).max().unwrap_or(Scope::Read);
+        // An empty list of its own would be an allocation.
+        let workspaces = if workspaces.is_empty() { Arc::default() } else { workspaces.into() };
+        Self(Extent::Each { widest, connections, workspaces })
+    }
+
+    /// Whether everything is within reach, also what is added later.
+    pub const fn is_all(&self) -> bool {
+        matches!(self.0, Extent::All(_))
+    }
+
+    /// The widest scope that is held anywhere; [`Scope::Read`] where nothing is within reach.
+    pub const fn widest(&self) -> Scope {
+        match self.0 {
+            Extent::All(scope) => scope,
+            Extent::Each { widest, .. } => widest,
+        }
+    }
+
+    /// The connections within reach by id, each with its scope; `None` where no list could hold them all.
+    pub fn list(&self) -> Option<&[(Uuid, Scope)]> {
+        match &self.0 {
+            Extent::All(_) => None,
+            Extent::Each { connections, .. } => Some(connections),
+        }
+    }
+
+    /// The workspaces that are reached otherwise than by the connections of [`Rights::list`].
+    pub fn workspaces(&self) -> &[(Arc<str>, Hold)] {
+        match &self.0 {
+            Extent::All(_) => &[],
+            Extent::Each { workspaces, .. } => workspaces,
+        }
+    }
+
+    /// Whether `connection` is within reach.
+    pub fn covers(&self, connection: Uuid) -> bool {
+        self.scope_at(connection).is_some()
+    }
+
+    /// How far one may go at `connection`; `None` where it is not within reach.
+    pub fn scope_at(&self, connection: Uuid) -> Option<Scope> {
+        match &self.0 {
+            Extent::All(scope) => Some(*scope),
+            Extent::Each { connections, .. } => find(connections, connection),
+        }
+    }
+
+    /// How far one may go in the workspace of that name, which lies over the connections `underneath`: with the
+    /// scope that it was given with or, where it was not given, no further than at any of them. `None` where it is
+    /// not within reach.
+    pub fn scope_in(&self, workspace: &str, underneath: impl IntoIterator<Item = Uuid>) -> Option<Scope> {
+        match self.hold(workspace) {
+            Hold::Given(scope) => Some(scope),
+            Hold::Through(connections) => {
+                let scopes: Option<Vec<_>> = underneath.into_iter().map(|id| find(&connections, id)).collect();
+                scopes?.into_iter().min()
+            }
+        }
+    }
+
+    /// By what the workspace of that name is reached, if it is.
+    fn hold(&self, workspace: &str) -> Hold {
+        match &self.0 {
+            Extent::All(scope) => Hold::Given(*scope),
+            Extent::Each { connections, workspaces, .. } => {
+                let found = workspaces.binary_search_by(|(name, _)| name.as_ref().cmp(workspace)).ok();
+                let held = found.and_then(|at| workspaces.get(at)).map(|(_, hold)| hold.clone());
+                held.unwrap_or_else(|| Hold::Through(Arc::clone(connections)))
+            }
+        }
+    }
+
+    /// Whether there could be a workspace of that name within reach.
+    pub fn may_reach(&self, workspace: &str) -> bool {
+        self.hold(workspace).widest().is_some()
+    }
+
+    /// The names of the workspaces that either of them tells apart.
+    fn names<'a>(&'a self, other: &'a Self) -> BTreeSet<&'a Arc<str>> {
+        self.workspaces().iter().chain(other.workspaces()).map(|(name, _)| name).collect()
+    }
+
+    /// What both open: the connections and workspaces of both, each with the narrower scope of the two.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        match (&self.0, &other.0) {
+            (Extent::All(own), Extent::All(most)) => Self(Extent::All(*own.min(most))),
+            (Extent::All(most), Extent::Each { .. }) => other.up_to(*most),
+            (Extent::Each { .. }, Extent::All(most)) => self.up_to(*most),
+            (Extent::Each { connections: own, .. }, Extent::Each { connections: most, .. }) => {
+                let both = |name: &Arc<str>| (Arc::clone(name), self.hold(name).and(&other.hold(name)));
+                Self::holding(shared(own, most), self.names(other).into_iter().map(both).collect())
+            }
+        }
+    }
+
+    /// The same with nowhere more than `scope`.
+    #[must_use]
+    pub fn up_to(&self, scope: Scope) -> Self {
+        match &self.0 {
+            _ if self.widest() <= scope => self.clone(),
+            Extent::All(_) => Self(Extent::All(scope)),
+            Extent::Each { connections, .. } => self.each_hold(narrowed(connections, scope), |hold| hold.up_to(scope)),
+        }
+    }
+
+    /// Other connections, and each workspace with another hold.
+    fn each_hold(&self, connections: Connections, change: impl Fn(&Hold) -> Hold) -> Self {
+        let workspaces = self.workspaces().iter().map(|(name, hold)| (Arc::clone(name), change(hold)));
+        Self::holding(connections, workspaces.collect())
+    }
+
+    /// Whether everything that `other` opens is opened by these.
+    pub fn contains(&self, other: &Self) -> bool {
+        match &other.0 {
+            Extent::All(asked) => self.is_all() && *asked <= self.widest(),
+            Extent::Each { .. } => self.and(other) == *other,
+        }
+    }
+
+    /// Whether they open nothing.
+    pub fn is_empty(&self) -> bool {
+        self.list().is_some_and(<[_]>::is_empty) && self.workspaces().is_empty()
+    }
+
+    /// Whether they make an administrator: of the service, or of what lies within the connections and workspaces
+    /// that they name.
+    pub fn administer(&self) -> bool {
+        self.widest() == Scope::Admin
+    }
+
+    /// What of them is administered: all of it, or what has the scope `admin`.
+    #[must_use]
+    pub fn administered(&self) -> Self {
+        let Some(connections) = self.list() else { return self.clone() };
+        self.each_hold(administered(connections), Hold::administered)
+    }
+
+    /// The connections, as `name` calls them, and the workspaces for people; with its scope where one is reached
+    /// with less than the widest.
+    pub fn describe(&self, name: impl Fn(Uuid) -> String) -> String {
+        let Some(connections) = self.list() else { return "all".to_owned() };
+        let connections = connections.iter().map(|(id, scope)| (name(*id), *scope));
+        let workspaces = self.workspaces().iter();
+        let workspaces = workspaces.filter_map(|(name, hold)| Some((format!("workspace {name}"), hold.widest()?)));
+        let described = connections.chain(workspaces).map(|(name, scope)| match scope {
+            scope if scope == self.widest() => name,
+            scope => format!("{name}:{}", scope.word()),
+        });
+        described.collect::<Vec<_>>().join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Uuid = Uuid::from_u128(1);
+    const B: Uuid = Uuid::from_u128(2);
+    const C: Uuid = Uuid::from_u128(3);
+
+    #[test]
+    fn what_two_share_has_the_narrower_scope() {
+        let own = Rights::each([(B, Scope::Write), (A, Scope::Read)]);
+        assert_eq!((own.and(&Rights::ALL), Rights::ALL.and(&own)), (own.clone(), own.clone()));
+        let other = Rights::each([(C, Scope::Write), (B, Scope::Read), (A, Scope::Admin)]);
+        assert_eq!(own.and(&other), Rights::only([A, B], Scope::Read));
+        assert_eq!(own.and(&Rights::only([B], Scope::Admin)), Rights::only([B], Scope::Write));
+        assert_eq!(
+            Rights::all(Scope::Write).and(&other),
+            Rights::each([(A, Scope::Write), (B, Scope::Read), (C, Scope::Write)])
+        );
+        assert_eq!(Rights::all(Scope::Write).and(&Rights::all(Scope::Read)), Rights::all(Scope::Read));
+        assert_eq!((own.widest(), own.up_to(Scope::Read).widest()), (Scope::Write, Scope::Read));
+        assert_eq!((own.scope_at(C), own.covers(A)), (None, true));
+        assert_eq!(Rights::each([(A, Scope::Read), (A, Scope::Admin)]), Rights::only([A], Scope::Read));
+    }
+
+    /// Every hold of a workspace that the connections A and B and two scopes make.
+    fn holds() -> Vec<Option<Hold>> {
+        let scopes = [None, Some(Scope::Read), Some(Scope::Admin)];
+        let through = scopes.into_iter().flat_map(|at_a| {
+            scopes.map(|at_b| {
+                let each = [(A, at_a), (B, at_b)].into_iter().filter_map(|(id, at)| Some((id, at?)));
+                Some(Hold::Through(each.collect()))
+            })
+        });
+        let given = [None, Some(Hold::Given(Scope::Read)), Some(Hold::Given(Scope::Admin))];
+        given.into_iter().chain(through).collect()
+    }
+
+    #[test]
+    fn what_is_contained_is_what_an_intersection_leaves_as_it_is() {
+        let scopes = [None, Some(Scope::Read), Some(Scope::Admin)];
+        let mut all: Vec<Rights> = Scope::ALL.into_iter().map(Rights::all).collect();
+        for at_a in scopes {
+            for at_b in scopes {
+                for hold in holds() {
+                    let each = Rights::each([(A, at_a), (B, at_b)].into_iter().filter_map(|(id, at)| Some((id, at?))));
+                    all.push(each.with_workspaces(hold.map(|hold| ("w".into(), hold))));
+                }
+            }
+        }
+        let places: [&[Uuid]; 5] = [&[A], &[B], &[A, B], &[C], &[A, C]];
+        // How far they go everywhere: this is what they mean.
+        let meaning = |rights: &Rights| {
+            let at = [A, B, C].map(|id| rights.scope_at(id));
+            let within = ["w", "v"].map(|name| places.map(|place| rights.scope_in(name, place.iter().copied())));
+            (rights.is_all(), at, within)
+        };
+        for one in &all {
+            for other in &all {
+                assert_eq!(meaning(one) == meaning(other), one == other, "{one:?} {other:?}");
+                let both = one.and(other);
+                assert_eq!(both, other.and(one));
+                assert_eq!(one.contains(other), both == *other, "{one:?} {other:?}");
+                assert!(one.contains(&both) && other.contains(&both), "{one:?} {other:?}");
+                let ((_, one_at, one_in), (_, other_at, other_in)) = (meaning(one), meaning(other));
+                let (_, both_at, both_in) = meaning(&both);
+                let pairs = one_at.iter().zip(&other_at).chain(one_in.iter().flatten().zip(other_in.iter().flatten()));
+                for ((own, most), found) in pairs.zip(both_at.iter().chain(both_in.iter().flatten())) {
+                    let narrower = own.and_then(|own| Some(own.min((*most)?)));
+                    assert_eq!(*found, narrower, "{one:?} {other:?}");
+                }
+            }
+            for scope in Scope::ALL {
+                assert_eq!(one.up_to(scope), one.and(&Rights::all(scope)), "{one:?}");
+            }
+            let (_, own_at, own_in) = meaning(one);
+            let (_, left_at, left_in) = meaning(&one.administered());
+            let own = own_at.iter().chain(own_in.iter().flatten());
+            for (own, left) in own.zip(left_at.iter().chain(left_in.iter().flatten())).filter(|_| !one.is_all()) {
+                assert_eq!(*left, own.filter(|own| *own == Scope::Admin), "{one:?}");
+            }
+        }
+        assert!(!Rights::only([A, B], Scope::Admin).contains(&Rights::all(Scope::Read)), "there may be more of them");
+    }
+
+    #[test]
+    fn a_workspace_is_reached_by_itself_or_by_every_connection_underneath() {
+        let by_connections = Rights::each([(A, Scope::Write), (B, Scope::Read)]);
+        assert_eq!(by_connections.scope_in("w", [A, B]), Some(Scope::Read));
+        assert_eq!(by_connections.scope_in("w", [A, C]), None);
+        let given = Rights::each([]).with_workspaces([("w".into(), Hold::Given(Scope::Write))]);
+        assert_eq!((given.scope_in("w", [A, C]), given.scope_in("v", [A])), (Some(Scope::Write), None));
+        assert_eq!((given.covers(A), given.is_empty(), given.widest()), (false, false, Scope::Write));
+        let both = by_connections.and(&given);
+        assert_eq!((both.scope_in("w", [A]), both.scope_in("w", [A, B])), (Some(Scope::Write), Some(Scope::Read)));
+        assert_eq!((both.scope_in("w", [A, C]), both.covers(A)), (None, false));
+        let mixed = Rights::only([A], Scope::Write).with_workspaces([("w".into(), Hold::Given(Scope::Read))]);
+        assert_eq!(mixed.describe(|_| "sales".to_owned()), "sales, workspace w:read");
+    }
+}

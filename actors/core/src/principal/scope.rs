@@ -1,0 +1,50 @@
+//! How far a caller may go.
+
+/// What a caller may do; each word includes the ones before it (`read` ⊂ `write` ⊂ `admin`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// Discovery and statements that only read.
+    Read,
+    /// Everything that may change data.
+    Write,
+    /// Administration of the service itself.
+    Admin,
+}
+
+impl Scope {
+    /// Each of them, the narrowest first.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Admin];
+
+    /// The word that stands in tokens, challenges and the command line.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// Reads one scope word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        match word {
+            "read" => Some(Self::Read),
+            "write" => Some(Self::Write),
+            "admin" => Some(Self::Admin),
+            _ => None,
+        }
+    }
+
+    /// The widest scope in a space-separated list (RFC 6749 §3.3); unknown words open nothing.
+    pub fn widest(list: &str) -> Option<Self> {
+        list.split(' ').filter_map(Self::from_word).max()
+    }
+
+    /// This scope and the ones it includes, as a space-separated list.
+    pub const fn list(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "read write",
+            Self::Admin => "read write admin",
+        }
+    }
+}

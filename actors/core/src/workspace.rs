@@ -1,0 +1,154 @@
+//! A workspace: tables of any number of connections under names of its own, and views over them. Its folders are its
+//! schemas.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::pattern::speaks_of;
+
+/// The folder of what lies in none.
+pub const MAIN: &str = "main";
+
+/// What an administrator has declared as one workspace. Names of connections are as their own tables spell them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workspace {
+    /// Addresses it, in the space of names that connections have too.
+    pub name: Arc<str>,
+    /// What it is for.
+    pub description: Option<Arc<str>>,
+    /// What agents should know.
+    pub instructions: Option<Arc<str>>,
+    /// Rows of a tool's result at most.
+    pub max_rows: u64,
+    /// Bytes of a tool's result at most.
+    pub max_bytes: usize,
+    /// Tables and procedures of connections.
+    pub assets: Vec<Asset>,
+    /// Views over them, and over one another, without a circle.
+    pub views: Vec<View>,
+    /// How its tables belong together.
+    pub relations: Vec<Relation>,
+}
+
+/// Something of a connection that a workspace has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asset {
+    /// A table or view, or all that match a pattern.
+    Table {
+        /// The connection.
+        connection: Arc<str>,
+        /// The schema there; where `%` stands in it, a pattern in which `_` is itself ([`speaks_of`]).
+        schema: Arc<str>,
+        /// The table there, or a pattern.
+        table: Arc<str>,
+        /// Its name in the workspace, where that is another one; never with a pattern.
+        alias: Option<Arc<str>>,
+        /// The folder that it lies in.
+        folder: Option<Arc<str>>,
+    },
+    /// A procedure.
+    Procedure {
+        /// The connection.
+        connection: Arc<str>,
+        /// The schema there.
+        schema: Arc<str>,
+        /// The procedure there.
+        name: Arc<str>,
+    },
+}
+
+/// A view over assets and other views.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// Its name in the workspace.
+    pub name: Arc<str>,
+    /// The folder that it lies in.
+    pub folder: Option<Arc<str>>,
+    /// What it shows.
+    pub description: Option<Arc<str>>,
+    /// One SELECT over names of the workspace.
+    pub query: Arc<str>,
+}
+
+/// Two columns of the workspace that belong together: `folder.table.column`, or `table.column` in [`MAIN`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Relation {
+    /// The column that refers.
+    pub from: Arc<str>,
+    /// The column it refers to.
+    pub to: Arc<str>,
+}
+
+impl Workspace {
+    /// The connections underneath, each once, by name.
+    pub fn connections(&self) -> BTreeSet<&str> {
+        self.assets.iter().map(Asset::connection).collect()
+    }
+}
+
+impl Asset {
+    /// The connection that has it.
+    pub fn connection(&self) -> &str {
+        match self {
+            Self::Table { connection, .. } | Self::Procedure { connection, .. } => connection,
+        }
+    }
+
+    /// The schema that it is in there.
+    pub fn schema(&self) -> &str {
+        match self {
+            Self::Table { schema, .. } | Self::Procedure { schema, .. } => schema,
+        }
+    }
+
+    /// The folder and the name that it has in the workspace; a pattern has the folder alone, and a procedure neither.
+    pub fn place(&self) -> Option<(&str, Option<&str>)> {
+        let Self::Table { table, alias, folder, .. } = self else { return None };
+        let folder = folder.as_deref().unwrap_or(MAIN);
+        let name = alias.as_deref().unwrap_or(table);
+        Some((folder, (!self.is_pattern()).then_some(name)))
+    }
+
+    /// Whether it is, or has, what its connection calls so.
+    pub fn is(&self, in_schema: &str, named: &str) -> bool {
+        let (Self::Table { schema, table: name, .. } | Self::Procedure { schema, name, .. }) = self;
+        if self.is_pattern() {
+            return speaks_of(schema, in_schema) && speaks_of(name, named);
+        }
+        schema.as_ref() == in_schema && name.as_ref() == named
+    }
+
+    /// Whether it stands for all that match it.
+    pub fn is_pattern(&self) -> bool {
+        matches!(self, Self::Table { schema, table, .. } if schema.contains('%') || table.contains('%'))
+    }
+}
+
+impl View {
+    /// The folder that it lies in.
+    pub fn folder(&self) -> &str {
+        self.folder.as_deref().unwrap_or(MAIN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_asset_is_what_it_names_and_a_pattern_all_that_match() {
+        let table = |schema: &str, table: &str| Asset::Table {
+            connection: "sales".into(),
+            schema: schema.into(),
+            table: table.into(),
+            alias: None,
+            folder: None,
+        };
+        let known = [("public", "orders"), ("public", "order_lines"), ("Public", "orders"), ("archive", "orders")];
+        let found = |asset: &Asset| known.iter().filter(|(schema, name)| asset.is(schema, name)).count();
+        let counts = [("public", "orders"), ("public", "order%"), ("%", "orders"), ("public", "order_"), ("%", "%")];
+        assert_eq!(counts.map(|(schema, name)| found(&table(schema, name))), [1, 3, 3, 0, 4]);
+        assert_eq!(table("public", "orders").place(), Some((MAIN, Some("orders"))));
+        assert_eq!(table("public", "order%").place(), Some((MAIN, None)));
+    }
+}

@@ -1,0 +1,33 @@
+//! The seam to the connections: what a statement over several of them asks of each, as its caller.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use portico_core::call::{Limits, Op};
+use portico_core::error::Result;
+use portico_core::reply::Results;
+use portico_sources::Driver;
+
+/// One connection that a statement may name.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Its name, the catalogue of everything in it.
+    pub name: Arc<str>,
+    /// What kind of database it is.
+    pub driver: &'static Driver,
+}
+
+/// The connections that a caller reaches, each by its place among them. Whatever is asked of one goes the way of any
+/// other call, so that its rights, limits and records hold.
+pub trait Connections: Debug + Send + Sync + 'static {
+    /// All of them.
+    fn members(&self) -> &[Member];
+
+    /// Asks the connection at `place`. Dropping the future, or the results, cancels the call at the source.
+    fn ask(&self, place: usize, op: Op, limits: Limits) -> BoxFuture<'static, Result<Results>>;
+
+    /// Notes a statement that was sent, for the record of the call.
+    fn note(&self, place: usize, statement: &str);
+}

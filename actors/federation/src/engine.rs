@@ -1,0 +1,263 @@
+//! Plans and runs statements over several connections, on threads of its own.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatch;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::prelude::SessionConfig;
+use futures_util::{StreamExt, stream};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::binding::BindKeys;
+use crate::catalog::{Catalogs, Tables};
+use crate::connections::Connections;
+use crate::explained;
+use crate::failure::told;
+use crate::numbers::ExactNumbers;
+use crate::origin::Origins;
+use crate::parse::Explain;
+use crate::planning::{self, Planned};
+use crate::results::{self, Rows};
+use crate::statement::{Deadline, Statement, timed_out};
+use crate::yielding::YieldInJoins;
+use portico_core::error::{Error, Kind, Result};
+use portico_core::reply::{Part, Results};
+
+/// How much the engine may use.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Octets of memory of all statements together.
+    pub memory: usize,
+    /// Octets of memory of one statement.
+    pub statement_memory: usize,
+    /// Where what does not fit is kept meanwhile.
+    pub spill_dir: PathBuf,
+    /// Octets there at most, of one statement.
+    pub spill_limit: u64,
+    /// Threads that plans run on.
+    pub threads: usize,
+    /// Whether sources do what they can; else they hand over whole tables.
+    pub pushdown: bool,
+}
+
+/// How long a statement waits for memory.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Batches that wait for their reader.
+const AHEAD: usize = 2;
+/// Keys that are sent to a source at most, and their octets.
+const MOST_KEYS: usize = 20_000;
+const MOST_KEYS_OCTETS: usize = 4 << 20;
+/// What of a name in the folder of spilled rows is ours.
+const SPILLED: &str = "datafusion-";
+
+/// The engine of statements over several connections.
+#[derive(Debug)]
+pub struct Engine {
+    settings: Settings,
+    /// What every statement begins with.
+    base: SessionState,
+    /// Room for so many statements at once.
+    room: Arc<Semaphore>,
+    /// There until the engine is dropped.
+    runtime: Option<Runtime>,
+}
+
+impl Engine {
+    /// Starts its threads, and clears what a process that ended left behind.
+    ///
+    /// # Errors
+    /// When threads or the folder cannot be had.
+    pub fn start(settings: Settings) -> std::io::Result<Self> {
+        fs::create_dir_all(&settings.spill_dir)?;
+        for entry in fs::read_dir(&settings.spill_dir)?.flatten() {
+            if entry.file_name().to_string_lossy().starts_with(SPILLED) {
+                fs::remove_dir_all(entry.path())?;
+            }
+        }
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(settings.threads.max(1))
+            .thread_name("federation")
+            .enable_time()
+            .build()?;
+        let statements = (settings.memory / settings.statement_memory.max(1)).max(1);
+        Ok(Self { settings, base: base(), room: Arc::new(Semaphore::new(statements)), runtime: Some(runtime) })
+    }
+
+    /// Runs `statement` for the caller whose `connections` these are; answers once it is planned. Dropping the future,
+    /// or the results, cancels what runs at the sources.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`] for what is no single statement that reads, [`Kind::NotFound`] for tables and connections,
+    /// [`Kind::Rejected`] for what cannot be planned, [`Kind::Busy`] when there is no room for it, and what sources say.
+    pub async fn run(&self, connections: Arc<dyn Connections>, statement: Statement) -> Result<Results> {
+        let runtime = self.runtime.as_ref().ok_or_else(|| Error::internal("the engine has ended"))?;
+        let deadline = Deadline::after(statement.limits.timeout);
+        let room = self.admit(deadline).await?;
+        let origins = Origins::default();
+        let tables = Tables::new(Arc::clone(&connections), statement.workspace.clone(), origins.clone(), deadline);
+        let state = Arc::new(self.state(&statement, Arc::clone(&tables))?);
+        let handle = runtime.handle().clone();
+        let pushdown = self.settings.pushdown;
+        let planned = runtime.spawn(async move {
+            let Planned { plan, explain } =
+                planning::plan(&statement, &state, &tables, connections, deadline, pushdown).await?;
+            let running = |plan| batches(&handle, plan, &state, deadline, room);
+            if let Some(explain) = explain {
+                let (columns, forms) = results::columns(&explained::schema(), &origins);
+                let told = match explain {
+                    _ if statement.describes => None,
+                    Explain::Plan => Some(explained::plan(plan.as_ref())),
+                    Explain::Analyze => Some(explained::analyzed(&plan, running(Arc::clone(&plan))).await?),
+                };
+                return Ok((columns, forms, told.map(|told| stream::iter([Ok(told)]).boxed())));
+            }
+            let (columns, forms) = results::columns(&plan.schema(), &origins);
+            let batches = (!statement.describes).then(|| running(plan).boxed());
+            Ok::<_, Error>((columns, forms, batches))
+        });
+        let planned = tokio::time::timeout_at(deadline.instant().into(), AbortOnDropHandle::new(planned));
+        let (columns, forms, batches) = planned.await.map_err(|_| timed_out())?.map_err(Error::internal)??;
+        let head = stream::iter([Ok(Part::Columns(columns))]);
+        let end = stream::iter([Ok(Part::Done { affected: -1 })]);
+        let rows = stream::iter(batches).flatten().filter_map(move |batch| {
+            let forms = Arc::clone(&forms);
+            std::future::ready(match batch {
+                Ok(batch) if batch.num_rows() == 0 => None,
+                Ok(batch) => Some(Ok(Part::Rows(Box::new(Rows::new(batch, forms))))),
+                Err(error) => Some(Err(error)),
+            })
+        });
+        let mut results = Results::new(false, until_failure(head.chain(rows).chain(end)));
+        results.class = Some("select");
+        Ok(results)
+    }
+
+    async fn admit(&self, deadline: Deadline) -> Result<OwnedSemaphorePermit> {
+        let until = deadline.instant().min(Instant::now() + PATIENCE);
+        let room = tokio::time::timeout_at(until.into(), Arc::clone(&self.room).acquire_owned()).await;
+        room.map_err(|_| {
+            Error::new(Kind::Busy, "there is no memory free for another statement over several connections")
+                .retry_after(PATIENCE)
+                .hint("try again after the given delay; an administrator can raise federation.memory")
+        })?
+        .map_err(Error::internal)
+    }
+
+    /// What `statement` is planned and run with.
+    fn state(&self, statement: &Statement, tables: Arc<Tables>) -> Result<SessionState> {
+        let mut config = self.base.config().clone();
+        let catalog = &mut config.options_mut().catalog;
+        (catalog.default_catalog, catalog.default_schema) = statement.defaults();
+        let disk = DiskManagerBuilder::default()
+            .with_mode(DiskManagerMode::Directories(vec![self.settings.spill_dir.clone()]))
+            .with_max_temp_directory_size(self.settings.spill_limit);
+        let consumers = std::num::NonZeroUsize::MIN;
+        let pool = TrackConsumersPool::new(FairSpillPool::new(self.settings.statement_memory), consumers);
+        let runtime = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(pool))
+            .with_disk_manager_builder(disk)
+            .build_arc()
+            .map_err(told)?;
+        Ok(SessionStateBuilder::new_from_existing(self.base.clone())
+            .with_config(config)
+            .with_runtime_env(runtime)
+            .with_catalog_list(Arc::new(Catalogs(tables)))
+            .build())
+    }
+}
+
+/// What all statements are planned with: functions, rules and options.
+fn base() -> SessionState {
+    let mut config = SessionConfig::new()
+        .with_target_partitions(1)
+        .with_create_default_catalog_and_schema(false)
+        .with_information_schema(false);
+    let options = config.options_mut();
+    options.sql_parser.parse_float_as_decimal = true;
+    options.sql_parser.map_string_types_to_utf8view = false;
+    options.execution.time_zone = Some("UTC".to_owned());
+    options.execution.collect_statistics = false;
+    options.execution.perfect_hash_join_small_build_threshold = 0;
+    options.optimizer.hash_join_inlist_pushdown_max_distinct_values = MOST_KEYS;
+    options.optimizer.hash_join_inlist_pushdown_max_size = MOST_KEYS_OCTETS;
+    options.optimizer.enable_topk_dynamic_filter_pushdown = false;
+    options.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
+    SessionStateBuilder::new()
+        .with_default_features()
+        .with_config(config)
+        .with_analyzer_rule(Arc::new(ExactNumbers))
+        .with_physical_optimizer_rule(Arc::new(BindKeys))
+        .with_physical_optimizer_rule(Arc::new(YieldInJoins))
+        .build()
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // It may be dropped on a thread of another runtime, which must not wait.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// The rows of a plan that runs on the engine's threads until the stream is dropped.
+fn batches(
+    handle: &tokio::runtime::Handle,
+    plan: Arc<dyn ExecutionPlan>,
+    state: &SessionState,
+    deadline: Deadline,
+    room: OwnedSemaphorePermit,
+) -> impl futures_util::Stream<Item = Result<RecordBatch>> + Send + use<> {
+    let (sender, receiver) = mpsc::channel(AHEAD);
+    let context = state.task_ctx();
+    let work = async move {
+        let mut stream = match execute_stream(plan, context) {
+            Ok(stream) => stream,
+            Err(error) => {
+                let _ = sender.send(Err(told(error))).await;
+                return;
+            }
+        };
+        loop {
+            let next = tokio::time::timeout_at(deadline.instant().into(), stream.next()).await;
+            let (batch, ends) = match next {
+                Err(_) => (Err(timed_out()), true),
+                Ok(None) => return,
+                Ok(Some(Err(error))) => (Err(told(error)), true),
+                Ok(Some(Ok(batch))) => (Ok(batch), false),
+            };
+            if sender.send(batch).await.is_err() || ends {
+                return;
+            }
+        }
+    };
+    let task = AbortOnDropHandle::new(handle.spawn(work));
+    stream::unfold((receiver, Some(task), room), async |(mut receiver, mut task, room)| {
+        if let Some(batch) = receiver.recv().await {
+            return Some((batch, (receiver, task, room)));
+        }
+        // What ended without a word has failed.
+        let failure = task.take()?.await.err()?;
+        Some((Err(Error::internal(failure)), (receiver, None, room)))
+    })
+}
+
+/// The parts up to the first failure, which is the last of them.
+fn until_failure(
+    parts: impl futures_util::Stream<Item = Result<Part>> + Send + 'static,
+) -> impl futures_util::Stream<Item = Result<Part>> + Send + 'static {
+    parts.scan(false, |failed, part| {
+        let go_on = !*failed;
+        *failed = part.is_err();
+        std::future::ready(go_on.then_some(part))
+    })
+}

@@ -1,0 +1,92 @@
+//! Failures on their way through the engine and out of it.
+
+use std::fmt;
+
+use arrow_schema::ArrowError;
+use datafusion::common::SchemaError;
+use datafusion::error::DataFusionError;
+
+use portico_core::error::{Error, Kind};
+
+/// A failure of ours, as the engine carries it.
+#[derive(Debug)]
+struct Carried(Error);
+
+impl fmt::Display for Carried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for Carried {}
+
+/// `error` for the engine to carry.
+pub(crate) fn carried(error: Error) -> DataFusionError {
+    DataFusionError::External(Box::new(Carried(error)))
+}
+
+/// The failure of a source, with its connection's name.
+pub(crate) fn of_connection(name: &str, mut error: Error) -> Error {
+    // A position is one of a text that the caller has never seen.
+    error = error.without_position();
+    if error.kind != Kind::Internal && !error.message.contains(name) {
+        error.message = format!("connection {name}: {}", error.message);
+    }
+    error
+}
+
+/// What a failure of the engine means for the caller.
+pub(crate) fn told(error: DataFusionError) -> Error {
+    if let Some(carried) = find(&error) {
+        return carried.again();
+    }
+    let rejected = |state: &str, message: String| Error::new(Kind::Rejected, message).sqlstate(state);
+    match error.find_root() {
+        DataFusionError::ResourcesExhausted(cause) => {
+            let message = "the statement needs more memory than it may have";
+            Error::new(Kind::TooLarge, message).sqlstate("53200").because(cause).hint(
+                "narrow it with WHERE so that each source sends fewer rows, or aggregate before joining; an \
+                 administrator can raise federation.statement_memory",
+            )
+        }
+        DataFusionError::SQL(cause, _) => rejected("42601", cause.to_string()),
+        DataFusionError::SchemaError(cause, _) => match &**cause {
+            SchemaError::FieldNotFound { .. } => rejected("42703", cause.to_string()),
+            SchemaError::AmbiguousReference { .. } => rejected("42702", cause.to_string()),
+            SchemaError::DuplicateQualifiedField { .. } | SchemaError::DuplicateUnqualifiedField { .. } => {
+                rejected("42701", cause.to_string())
+            }
+        },
+        DataFusionError::NotImplemented(what) => {
+            rejected("0A000", format!("statements over several connections cannot do this: {what}"))
+        }
+        DataFusionError::ArrowError(cause, _) => match &**cause {
+            ArrowError::DivideByZero => rejected("22012", "division by zero".to_owned()),
+            ArrowError::ArithmeticOverflow(what) => rejected("22003", what.clone()),
+            ArrowError::CastError(what) | ArrowError::ParseError(what) => rejected("22P02", what.clone()),
+            ArrowError::ComputeError(what) | ArrowError::InvalidArgumentError(what) => rejected("22000", what.clone()),
+            other => Error::internal(other),
+        },
+        DataFusionError::Plan(what) | DataFusionError::Configuration(what) => rejected("42000", what.clone()),
+        DataFusionError::Execution(what) => rejected("22000", what.clone()),
+        DataFusionError::Diagnostic(..) | DataFusionError::Context(..) => rejected("42000", error.strip_backtrace()),
+        other => Error::internal(other),
+    }
+}
+
+/// The failure of ours that is somewhere within.
+fn find(error: &DataFusionError) -> Option<&Error> {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(Carried(error)) = error.downcast_ref() {
+            return Some(error);
+        }
+        if let Some(DataFusionError::External(inner)) = error.downcast_ref()
+            && let Some(Carried(error)) = inner.downcast_ref()
+        {
+            return Some(error);
+        }
+        cause = error.source();
+    }
+    None
+}

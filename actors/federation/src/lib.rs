@@ -1,0 +1,30 @@
+//! Statements over several connections: an engine plans them, has each source do what it can do exactly, and does the
+//! rest itself.
+//!
+//! A text goes through `planning` (names by `catalog` and `table`, values by `parameters`), `push` (what the sources do)
+//! `binding` and `keys` (what joins tell them while they run); `leaf` asks a source; `results` hands the rows on.
+
+mod binding;
+mod catalog;
+mod connections;
+mod engine;
+mod exact;
+mod explained;
+mod failure;
+mod keys;
+mod leaf;
+mod numbers;
+mod origin;
+mod parameters;
+mod parse;
+mod planning;
+mod push;
+mod results;
+mod statement;
+mod table;
+mod values;
+mod yielding;
+
+pub use self::connections::{Connections, Member};
+pub use self::engine::{Engine, Settings};
+pub use self::statement::Statement;

@@ -1,0 +1,204 @@
+//! Operators as functions: sums, differences and products of whole numbers that refuse to overflow, and quotients of
+//! exact numbers.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal128Type, Decimal256Type};
+use arrow_array::{Array, ArrayRef, Decimal128Array};
+use arrow_buffer::i256;
+use arrow_schema::{ArrowError, DataType as ArrowType};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::compute::kernels::numeric;
+use datafusion::common::{DataFusionError, Result as EngineResult, exec_err};
+use datafusion::logical_expr::{
+    ColumnarValue, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+/// Digits behind the point of a quotient, of 38 in all: PostgreSQL gives at least 16 that count.
+pub(super) const SCALE: i8 = 20;
+/// Digits of an exact number.
+pub(super) const DIGITS: u8 = 38;
+
+/// An operator on whole numbers that refuses to overflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Checked {
+    Plus,
+    Minus,
+    Times,
+}
+
+impl Checked {
+    /// The one whose function has this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [Self::Plus, Self::Minus, Self::Times].into_iter().find(|operator| operator.name() == name)
+    }
+
+    /// As SQL writes it.
+    pub(crate) fn sign(self) -> &'static str {
+        match self {
+            Self::Plus => "+",
+            Self::Minus => "-",
+            Self::Times => "*",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Plus => "checked_plus",
+            Self::Minus => "checked_minus",
+            Self::Times => "checked_times",
+        }
+    }
+}
+
+static PLUS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Whole::function(Checked::Plus)));
+static MINUS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Whole::function(Checked::Minus)));
+static TIMES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Whole::function(Checked::Times)));
+static QUOTIENT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    Arc::new(ScalarUDF::new_from_impl(Quotient { signature: Signature::any(2, Volatility::Immutable) }))
+});
+
+/// The function of an operator on whole numbers.
+pub(super) fn checked(operator: Operator) -> Option<Arc<ScalarUDF>> {
+    Some(Arc::clone(match operator {
+        Operator::Plus => &PLUS,
+        Operator::Minus => &MINUS,
+        Operator::Multiply => &TIMES,
+        _ => return None,
+    }))
+}
+
+/// The function that divides exact numbers.
+pub(super) fn quotient() -> Arc<ScalarUDF> {
+    Arc::clone(&QUOTIENT)
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Whole {
+    operator: Checked,
+    signature: Signature,
+}
+
+impl Whole {
+    fn function(operator: Checked) -> ScalarUDF {
+        ScalarUDF::new_from_impl(Self { operator, signature: Signature::any(2, Volatility::Immutable) })
+    }
+}
+
+impl ScalarUDFImpl for Whole {
+    fn name(&self) -> &str {
+        self.operator.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
+        match types {
+            [one, other] if one == other => Ok(one.clone()),
+            _ => exec_err!("{} of two types", self.name()),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
+        let kernel = match self.operator {
+            Checked::Plus => numeric::add,
+            Checked::Minus => numeric::sub,
+            Checked::Times => numeric::mul,
+        };
+        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+        let [left, right] = arrays.as_slice() else { return exec_err!("{} takes two values", self.name()) };
+        let result = kernel(left, right).map_err(|error| out_of_range(error, args.return_type()))?;
+        Ok(ColumnarValue::Array(result))
+    }
+}
+
+fn out_of_range(error: ArrowError, type_: &ArrowType) -> DataFusionError {
+    let name = match type_ {
+        ArrowType::Int16 => "smallint",
+        ArrowType::Int32 => "integer",
+        _ => "bigint",
+    };
+    match error {
+        ArrowError::ArithmeticOverflow(_) => ArrowError::ArithmeticOverflow(format!("{name} out of range")).into(),
+        other => other.into(),
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Quotient {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Quotient {
+    fn name(&self) -> &'static str {
+        "quotient"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[ArrowType]) -> EngineResult<ArrowType> {
+        Ok(ArrowType::Decimal128(DIGITS, SCALE))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
+        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+        let [left, right] = arrays.as_slice() else { return exec_err!("a quotient is of two values") };
+        let ((left, of_left), (right, of_right)) = (digits(left)?, digits(right)?);
+        let mut quotients = Vec::with_capacity(left.len());
+        for pair in left.iter().zip(&right) {
+            quotients.push(match pair {
+                (Some(left), Some(right)) => Some(divide(*left, *right, of_left, of_right)?),
+                _ => None,
+            });
+        }
+        let quotients = Decimal128Array::from(quotients).with_precision_and_scale(DIGITS, SCALE)?;
+        Ok(ColumnarValue::Array(Arc::new(quotients)))
+    }
+}
+
+/// The digits of exact numbers, and how many of them are behind the point.
+fn digits(array: &ArrayRef) -> EngineResult<(Vec<Option<i256>>, i8)> {
+    Ok(match array.data_type() {
+        ArrowType::Decimal128(_, scale) => {
+            (array.as_primitive::<Decimal128Type>().iter().map(|value| value.map(i256::from_i128)).collect(), *scale)
+        }
+        ArrowType::Decimal256(_, scale) => (array.as_primitive::<Decimal256Type>().iter().collect(), *scale),
+        other => return exec_err!("a quotient of {other}"),
+    })
+}
+
+/// Rounded half away from zero.
+fn divide(left: i256, right: i256, of_left: i8, of_right: i8) -> EngineResult<i128> {
+    if right == i256::ZERO {
+        return Err(ArrowError::DivideByZero.into());
+    }
+    let overflow = || DataFusionError::from(ArrowError::ArithmeticOverflow("numeric out of range".to_owned()));
+    // left / 10^a ÷ (right / 10^b) × 10^s = left × 10^(s + b − a) ÷ right
+    let shift = i32::from(SCALE) + i32::from(of_right) - i32::from(of_left);
+    let power = i256::from_i128(10).checked_pow(shift.unsigned_abs()).ok_or_else(overflow)?;
+    let (left, right) = if shift >= 0 {
+        (left.checked_mul(power).ok_or_else(overflow)?, right)
+    } else {
+        (left, right.checked_mul(power).ok_or_else(overflow)?)
+    };
+    rounded(left, right).filter(|quotient| quotient.unsigned_abs() < 10_u128.pow(DIGITS.into())).ok_or_else(overflow)
+}
+
+/// `left` ÷ `right`, rounded half away from zero.
+pub(super) fn rounded(left: i256, right: i256) -> Option<i128> {
+    let (quotient, rest) = (left.checked_div(right)?, left.checked_rem(right)?);
+    let (twice, divisor) = (rest.checked_abs()?.checked_mul(i256::from_i128(2))?, right.checked_abs()?);
+    let away = i128::from(twice >= divisor);
+    let sign = if (left < i256::ZERO) == (right < i256::ZERO) { 1 } else { -1 };
+    quotient.to_i128()?.checked_add(away * sign)
+}
+
+/// A value as the type that a result has.
+pub(super) fn as_decimal(array: &ArrayRef, scale: i8) -> EngineResult<ArrayRef> {
+    Ok(cast(array, &ArrowType::Decimal128(DIGITS, scale))?)
+}

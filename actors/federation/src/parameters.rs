@@ -1,0 +1,69 @@
+//! Values of placeholders as the engine takes them: what the same literal would be.
+
+use datafusion::common::ScalarValue;
+use serde_json::Value;
+
+use portico_core::call::Argument;
+use portico_core::error::{Error, Result};
+
+/// Digits of an exact number at most.
+const MOST_DIGITS: usize = 38;
+
+/// The value of each placeholder, in order.
+///
+/// # Errors
+/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) naming what is missing, unknown or no plain value.
+pub(crate) fn values(placeholders: &[String], arguments: &[Argument]) -> Result<Vec<ScalarValue>> {
+    let bare = |argument: &Argument| argument.name.trim_start_matches('@').to_owned();
+    let place = |argument: &Argument| {
+        let name = bare(argument);
+        (placeholders.iter().position(|placeholder| *placeholder == name))
+            .or_else(|| placeholders.iter().position(|placeholder| placeholder.eq_ignore_ascii_case(&name)))
+            .or_else(|| name.parse::<usize>().ok()?.checked_sub(1).filter(|place| *place < placeholders.len()))
+            .ok_or_else(|| Error::invalid(format!("parameters: no statement has @{name}")))
+    };
+    let mut values: Vec<Option<ScalarValue>> = vec![None; placeholders.len()];
+    for argument in arguments {
+        let value = value(argument)?;
+        if let Some(slot) = values.get_mut(place(argument)?) {
+            if slot.is_some() {
+                return Err(Error::invalid(format!("parameters: @{} is given twice", bare(argument))));
+            }
+            *slot = Some(value);
+        }
+    }
+    let named = values.into_iter().zip(placeholders);
+    named
+        .map(|(value, name)| value.ok_or_else(|| Error::invalid(format!("parameters: no value for @{name}"))))
+        .collect()
+}
+
+fn value(argument: &Argument) -> Result<ScalarValue> {
+    let wrong = |what: &str| Error::invalid(format!("parameters: @{}: {what}", argument.name.trim_start_matches('@')));
+    match serde_json::from_str(argument.value.get()).map_err(|_| wrong("this is no JSON"))? {
+        Value::Null => Ok(ScalarValue::Null),
+        Value::Bool(value) => Ok(ScalarValue::Boolean(Some(value))),
+        Value::String(text) => Ok(ScalarValue::Utf8(Some(text))),
+        Value::Number(_) => number(argument.value.get().trim())
+            .ok_or_else(|| wrong("a number of more than 38 digits").hint("give it as text and cast it")),
+        Value::Array(_) | Value::Object(_) => {
+            Err(wrong("a statement over several connections takes no arrays and no objects")
+                .hint("give a text, a number, a truth value or null"))
+        }
+    }
+}
+
+/// A whole number of 64 bits, else an exact number.
+fn number(text: &str) -> Option<ScalarValue> {
+    if let Ok(whole) = text.parse::<i64>() {
+        return Some(ScalarValue::Int64(Some(whole)));
+    }
+    if text.contains(['e', 'E']) {
+        return text.parse().ok().map(|value| ScalarValue::Float64(Some(value)));
+    }
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = format!("{whole}{fraction}");
+    let count = digits.trim_start_matches('-').len();
+    let (precision, scale) = (u8::try_from(count).ok()?, i8::try_from(fraction.len()).ok()?);
+    (count <= MOST_DIGITS).then(|| Some(ScalarValue::Decimal128(Some(digits.parse().ok()?), precision, scale)))?
+}

@@ -1,0 +1,279 @@
+//! Expressions in a source's SQL, as far as they mean the same there as in the engine: what is not listed here is
+//! not written.
+
+use arrow_schema::DataType as ArrowType;
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::logical_expr::expr::{Between, BinaryExpr, Case, InList, Like, ScalarFunction};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Operator};
+
+use super::select::{Output, Select};
+use crate::numbers::Checked;
+use crate::values;
+use portico_sources::pushdown::{Pushdown, Type, Use};
+
+/// Values of a list that are written out at most.
+const MOST_LISTED: usize = 1000;
+
+/// An expression in the source's SQL.
+#[derive(Clone, Debug)]
+pub(super) struct Rendered {
+    pub(super) sql: String,
+    pub(super) type_: Type,
+}
+
+/// What the names of an expression stand for.
+pub(super) struct Scope<'a> {
+    pub(super) dialect: &'static Pushdown,
+    pub(super) outputs: &'a [Output],
+    pub(super) schema: &'a DFSchema,
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn of(select: &'a Select, schema: &'a DFSchema) -> Option<Self> {
+        Some(Self { dialect: select.dialect?, outputs: &select.outputs, schema })
+    }
+
+    /// The column that `expr` is, if it is nothing else.
+    pub(super) fn column(&self, expr: &Expr) -> Option<&'a Output> {
+        match expr {
+            Expr::Column(column) => self.outputs.get(self.schema.index_of_column(column).ok()?),
+            Expr::Alias(alias) => self.column(&alias.expr),
+            _ => None,
+        }
+    }
+
+    /// A truth value, as a condition.
+    pub(super) fn condition(&self, expr: &Expr) -> Option<String> {
+        let rendered = self.render(expr)?;
+        if rendered.type_ != Type::Boolean {
+            return None;
+        }
+        // Indexes are made in the column's own collation.
+        Some(match self.equality_at_source(expr) {
+            Some(wider) => format!("{wider} AND {}", rendered.sql),
+            None => rendered.sql,
+        })
+    }
+
+    /// The equality of a text in its column's own collation, where that is implied.
+    fn equality_at_source(&self, expr: &Expr) -> Option<String> {
+        let raw = |expr: &Expr| self.column(expr)?.raw.clone().filter(|_| self.dialect.equality_is_wider);
+        match expr {
+            Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) => {
+                let (column, value) = match (raw(left), raw(right)) {
+                    (Some(column), None) => (column, right),
+                    (None, Some(column)) => (column, left),
+                    _ => return None,
+                };
+                matches!(**value, Expr::Literal(..)).then_some(())?;
+                Some(format!("{column} = {}", self.render(value)?.sql))
+            }
+            Expr::InList(InList { expr, list, negated: false }) => {
+                let column = raw(expr)?;
+                let values: Option<Vec<String>> = list.iter().map(|value| Some(self.render(value)?.sql)).collect();
+                Some(format!("{column} IN ({})", values?.join(", ")))
+            }
+            _ => None,
+        }
+    }
+
+    /// The expression, where the source means the same by it.
+    pub(super) fn render(&self, expr: &Expr) -> Option<Rendered> {
+        let boolean = |sql: String| Some(Rendered { sql, type_: Type::Boolean });
+        match expr {
+            Expr::Alias(alias) => self.render(&alias.expr),
+            Expr::Column(_) => {
+                let output = self.column(expr)?;
+                let type_ = output.type_.filter(|type_| (self.dialect.does)(*type_, Use::Compare))?;
+                Some(Rendered { sql: output.sql.clone(), type_ })
+            }
+            Expr::Literal(value, _) => self.literal(value),
+            Expr::BinaryExpr(binary) => self.binary(binary, expr),
+            Expr::Not(inner) => boolean(format!("(NOT {})", self.truth(inner)?)),
+            Expr::IsNull(inner) => boolean(format!("({} IS NULL)", self.any(inner)?)),
+            Expr::IsNotNull(inner) => boolean(format!("({} IS NOT NULL)", self.any(inner)?)),
+            Expr::IsTrue(inner) => boolean(format!("({} IS TRUE)", self.truth(inner)?)),
+            Expr::IsFalse(inner) => boolean(format!("({} IS FALSE)", self.truth(inner)?)),
+            Expr::IsNotTrue(inner) => boolean(format!("({} IS NOT TRUE)", self.truth(inner)?)),
+            Expr::IsNotFalse(inner) => boolean(format!("({} IS NOT FALSE)", self.truth(inner)?)),
+            Expr::Between(Between { expr, negated, low, high }) => {
+                let (value, low, high) = (self.render(expr)?, self.render(low)?, self.render(high)?);
+                (value.type_.compares_with(low.type_) && value.type_.compares_with(high.type_)).then_some(())?;
+                let not = if *negated { "NOT " } else { "" };
+                boolean(format!("({} {not}BETWEEN {} AND {})", value.sql, low.sql, high.sql))
+            }
+            Expr::InList(InList { expr, list, negated }) => {
+                let value = self.render(expr)?;
+                (!list.is_empty() && list.len() <= MOST_LISTED).then_some(())?;
+                let listed = |each: &Expr| {
+                    let each = self.render(each)?;
+                    each.type_.compares_with(value.type_).then_some(each.sql)
+                };
+                let values: Option<Vec<String>> = list.iter().map(listed).collect();
+                let not = if *negated { "NOT " } else { "" };
+                boolean(format!("({} {not}IN ({}))", value.sql, values?.join(", ")))
+            }
+            Expr::Like(Like { negated, expr, pattern, escape_char: None | Some('\\'), case_insensitive: false }) => {
+                self.dialect.like.then_some(())?;
+                let (text, pattern) = (self.render(expr)?, self.render(pattern)?);
+                (text.type_ == Type::Text && pattern.type_ == Type::Text).then_some(())?;
+                let not = if *negated { "NOT " } else { "" };
+                boolean(format!("({} {not}LIKE {})", text.sql, pattern.sql))
+            }
+            Expr::Case(case) => self.case(case),
+            Expr::Cast(Cast { expr: inner, field }) => {
+                let (value, to) = (self.render(inner)?, type_of(field.data_type())?);
+                value.type_.fits_in(to).then_some(())?;
+                self.cast(&value.sql, to)
+            }
+            Expr::ScalarFunction(call) => self.function(call),
+            _ => None,
+        }
+    }
+
+    /// `sql` as a value of `type_`.
+    pub(super) fn cast(&self, sql: &str, type_: Type) -> Option<Rendered> {
+        let name = (self.dialect.type_name)(type_)?;
+        Some(Rendered { sql: format!("CAST({sql} AS {name})"), type_ })
+    }
+
+    /// What is only asked for being NULL.
+    fn any(&self, expr: &Expr) -> Option<String> {
+        match self.column(expr) {
+            Some(output) => Some(output.sql.clone()),
+            None => self.render(expr).map(|rendered| rendered.sql),
+        }
+    }
+
+    fn truth(&self, expr: &Expr) -> Option<String> {
+        self.render(expr).filter(|rendered| rendered.type_ == Type::Boolean).map(|rendered| rendered.sql)
+    }
+
+    fn literal(&self, value: &ScalarValue) -> Option<Rendered> {
+        let type_ = type_of(&value.data_type()).filter(|type_| (self.dialect.does)(*type_, Use::Compare))?;
+        if value.is_null() {
+            return self.cast("NULL", type_);
+        }
+        let sql = (self.dialect.literal)(&values::text_of(value)?, type_)?;
+        Some(Rendered { sql, type_ })
+    }
+
+    fn binary(&self, BinaryExpr { left, op, right }: &BinaryExpr, whole: &Expr) -> Option<Rendered> {
+        let boolean = |sql: String| Some(Rendered { sql, type_: Type::Boolean });
+        let operator = match op {
+            Operator::And => return boolean(format!("({} AND {})", self.truth(left)?, self.truth(right)?)),
+            Operator::Or => return boolean(format!("({} OR {})", self.truth(left)?, self.truth(right)?)),
+            Operator::Eq => "=",
+            Operator::NotEq => "<>",
+            Operator::Lt => "<",
+            Operator::LtEq => "<=",
+            Operator::Gt => ">",
+            Operator::GtEq => ">=",
+            Operator::IsNotDistinctFrom => self.dialect.null_safe_equality,
+            Operator::Plus | Operator::Minus | Operator::Multiply => return self.arithmetic(left, *op, right, whole),
+            _ => return None,
+        };
+        let (left, right) = (self.render(left)?, self.render(right)?);
+        left.type_.compares_with(right.type_).then_some(())?;
+        boolean(format!("({} {operator} {})", left.sql, right.sql))
+    }
+
+    /// Exact numbers alone: whole ones are the checked functions' business.
+    fn arithmetic(&self, left: &Expr, op: Operator, right: &Expr, whole: &Expr) -> Option<Rendered> {
+        let (left, right) = (self.render(left)?, self.render(right)?);
+        let (Type::Decimal { scale: of_left, .. }, Type::Decimal { scale: of_right, .. }) = (left.type_, right.type_)
+        else {
+            return None;
+        };
+        let ArrowType::Decimal128(precision, scale) = whole.get_type(self.schema).ok()? else { return None };
+        let type_ = Type::Decimal { precision, scale };
+        // The engine cuts digits off where there are more than it has room for.
+        let exact = match op {
+            Operator::Multiply => of_left + of_right,
+            _ => of_left.max(of_right),
+        };
+        (exact == scale && (self.dialect.does)(type_, Use::Compute)).then_some(())?;
+        Some(Rendered { sql: format!("({} {op} {})", left.sql, right.sql), type_ })
+    }
+
+    fn case(&self, Case { expr, when_then_expr, else_expr }: &Case) -> Option<Rendered> {
+        let subject = match expr {
+            Some(subject) => Some(self.render(subject)?),
+            None => None,
+        };
+        let mut sql = "CASE".to_owned();
+        if let Some(subject) = &subject {
+            sql.push_str(&format!(" {}", subject.sql));
+        }
+        let mut type_ = None;
+        let mut branch = |value: &Expr| {
+            let value = self.render(value)?;
+            (*type_.get_or_insert(value.type_) == value.type_).then_some(value.sql)
+        };
+        for (when, then) in when_then_expr {
+            let when = self.render(when)?;
+            let type_ = subject.as_ref().map_or(Type::Boolean, |subject| subject.type_);
+            when.type_.compares_with(type_).then_some(())?;
+            sql.push_str(&format!(" WHEN {} THEN {}", when.sql, branch(then)?));
+        }
+        if let Some(value) = else_expr {
+            sql.push_str(&format!(" ELSE {}", branch(value)?));
+        }
+        Some(Rendered { sql: format!("{sql} END"), type_: type_? })
+    }
+
+    fn function(&self, ScalarFunction { func, args }: &ScalarFunction) -> Option<Rendered> {
+        match (func.name(), args.as_slice()) {
+            (name, [left, right]) if Checked::named(name).is_some() => {
+                let sign = Checked::named(name)?.sign();
+                let (left, right) = (self.render(left)?, self.render(right)?);
+                (left.type_.is_whole() && left.type_ == right.type_ && (self.dialect.does)(left.type_, Use::Compute))
+                    .then_some(())?;
+                // In their own types, the source refuses what does not fit.
+                let (one, other) = (self.cast(&left.sql, left.type_)?, self.cast(&right.sql, right.type_)?);
+                Some(Rendered { sql: format!("({} {sign} {})", one.sql, other.sql), type_: left.type_ })
+            }
+            ("date_part", [Expr::Literal(part, _), date]) => {
+                let part = values::text_of(part)?.to_lowercase();
+                matches!(part.as_str(), "year" | "month" | "day").then_some(())?;
+                let date = self.render(date).filter(|date| date.type_ == Type::Date)?;
+                let sql = (self.dialect.date_part)(&part, &date.sql)?;
+                Some(Rendered { sql, type_: Type::Integer })
+            }
+            ("substr", [text, rest @ ..]) => {
+                let text = self.render(text).filter(|text| text.type_ == Type::Text)?;
+                let count = |expr: &Expr| match expr {
+                    // From a place before the first one on they differ.
+                    Expr::Literal(ScalarValue::Int64(Some(count)), _) if *count > 0 => Some(count.to_string()),
+                    _ => None,
+                };
+                let sql = match rest {
+                    [from] => (self.dialect.substring)(&text.sql, &count(from)?, None),
+                    [from, length] => (self.dialect.substring)(&text.sql, &count(from)?, Some(&count(length)?)),
+                    _ => None,
+                }?;
+                Some(Rendered { sql: format!("({sql})"), type_: Type::Text })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What both sides understand alike of a type of the engine.
+pub(crate) fn type_of(type_: &ArrowType) -> Option<Type> {
+    use arrow_schema::TimeUnit;
+    Some(match type_ {
+        ArrowType::Boolean => Type::Boolean,
+        ArrowType::Int16 => Type::SmallInt,
+        ArrowType::Int32 => Type::Integer,
+        ArrowType::Int64 => Type::BigInt,
+        ArrowType::Decimal128(precision, scale) if *scale >= 0 => {
+            Type::Decimal { precision: *precision, scale: *scale }
+        }
+        ArrowType::Utf8 | ArrowType::Utf8View | ArrowType::LargeUtf8 => Type::Text,
+        ArrowType::Date32 => Type::Date,
+        ArrowType::Timestamp(TimeUnit::Microsecond, None) => Type::Timestamp,
+        ArrowType::Timestamp(TimeUnit::Microsecond, Some(zone)) if zone.as_ref() == "UTC" => Type::TimestampZoned,
+        _ => return None,
+    })
+}

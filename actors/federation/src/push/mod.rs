@@ -1,0 +1,11 @@
+//! What of a plan its sources do themselves. One pass over the optimised plan finds the largest parts that one
+//! source can do (`relations`), renders each as one SELECT (`select`, `expressions`), and puts a leaf in its place
+//! that gives the same columns; the plan above does not change. What cannot be rendered stays with the engine.
+
+mod expressions;
+mod relations;
+mod select;
+
+pub(crate) use self::expressions::type_of;
+pub(crate) use self::relations::Pushing;
+pub(crate) use self::select::Select;

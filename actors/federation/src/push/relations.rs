@@ -1,0 +1,372 @@
+//! Relations in a source's SQL: which nodes of a plan one source can do by itself, and the leaves that take their
+//! places.
+
+use std::sync::Arc;
+
+use datafusion::common::{DFSchemaRef, JoinType, NullEquality, Result, tree_node::Transformed};
+use datafusion::datasource::{provider_as_source, source_as_provider};
+use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams, Sort as SortKey};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction};
+use datafusion::logical_expr::{
+    Aggregate, Distinct, Expr, ExprSchemable, FetchType, Filter, Join, Limit, LogicalPlan, LogicalPlanBuilder,
+    Projection, SkipType, Sort, TableScan,
+};
+
+use super::expressions::{Scope, type_of};
+use super::select::{Output, Select};
+use crate::connections::Connections;
+use crate::leaf::LeafTable;
+use crate::statement::Deadline;
+use crate::table::{Table, UNBOUNDED};
+use portico_sources::pushdown::{Type, Use};
+
+/// The name of a leaf within a plan.
+const LEAF: &str = "leaf";
+
+/// The pass over one statement's plan.
+pub(crate) struct Pushing {
+    connections: Arc<dyn Connections>,
+    /// Whether sources do more than hand over their columns.
+    pushes: bool,
+    deadline: Deadline,
+    leaves: Vec<Arc<LeafTable>>,
+}
+
+/// What became of a part of a plan.
+enum Part {
+    /// One source does all of it.
+    Source(Select),
+    /// The engine does it, over leaves.
+    Engine(LogicalPlan),
+}
+
+impl Pushing {
+    pub(crate) fn new(connections: Arc<dyn Connections>, pushes: bool, deadline: Deadline) -> Self {
+        Self { connections, pushes, deadline, leaves: Vec::new() }
+    }
+
+    /// The plan over leaves.
+    pub(crate) fn plan(&mut self, plan: &LogicalPlan) -> Result<LogicalPlan> {
+        let part = self.part(plan)?;
+        self.engine(part, plan.schema())
+    }
+
+    /// The leaves, in the order in which they were made.
+    pub(crate) fn into_leaves(self) -> Vec<Arc<LeafTable>> {
+        self.leaves
+    }
+
+    fn part(&mut self, plan: &LogicalPlan) -> Result<Part> {
+        if let LogicalPlan::TableScan(scan) = plan
+            && let Some(select) = self.scan(scan)?
+        {
+            return Ok(Part::Source(select));
+        }
+        let parts = plan.inputs().into_iter().map(|input| self.part(input)).collect::<Result<Vec<_>>>()?;
+        if self.pushes
+            && let Some(select) = pushed(plan, &parts)
+        {
+            return Ok(Part::Source(select));
+        }
+        if let (LogicalPlan::Filter(filter), [Part::Source(select)]) = (plan, parts.as_slice())
+            && self.pushes
+        {
+            return self.filter(filter, select.clone());
+        }
+        if let ([Part::Source(select)], true) = (parts.as_slice(), self.pushes)
+            && let Some(fewer) = fewer(plan, select)
+        {
+            return self.above(plan, vec![Part::Source(fewer)]);
+        }
+        self.above(plan, parts)
+    }
+
+    /// The node with the engine, over what became of its inputs.
+    fn above(&mut self, plan: &LogicalPlan, parts: Vec<Part>) -> Result<Part> {
+        let schemas: Vec<DFSchemaRef> = plan.inputs().into_iter().map(|input| Arc::clone(input.schema())).collect();
+        let inputs = parts.into_iter().zip(&schemas).map(|(part, schema)| self.engine(part, schema));
+        let inputs = inputs.collect::<Result<Vec<_>>>()?;
+        let plan = if inputs.is_empty() { plan.clone() } else { plan.with_new_exprs(plan.expressions(), inputs)? };
+        let plan = plan.map_subqueries(|subquery| self.plan(&subquery).map(Transformed::yes))?;
+        Ok(Part::Engine(plan.data))
+    }
+
+    /// What the source can tell of a filter goes to it; the rest stays above.
+    fn filter(&mut self, filter: &Filter, select: Select) -> Result<Part> {
+        let schema = filter.input.schema();
+        let select = select.wrapped();
+        let mut left = Vec::new();
+        let mut conditions = Vec::new();
+        for condition in split_conjunction(&filter.predicate) {
+            match Scope::of(&select, schema).and_then(|scope| scope.condition(condition)) {
+                Some(sql) => conditions.push(sql),
+                None => left.push(condition.clone()),
+            }
+        }
+        let mut select = select;
+        select.filters.extend(conditions);
+        let input = self.engine(Part::Source(select), schema)?;
+        let Some(predicate) = conjunction(left) else { return Ok(Part::Engine(input)) };
+        let plan = LogicalPlan::Filter(Filter::try_new(predicate, Arc::new(input))?);
+        let plan = plan.map_subqueries(|subquery| self.plan(&subquery).map(Transformed::yes))?;
+        Ok(Part::Engine(plan.data))
+    }
+
+    fn scan(&self, scan: &TableScan) -> Result<Option<Select>> {
+        let provider = source_as_provider(&scan.source)?;
+        let Some(table) = (provider.as_ref() as &dyn std::any::Any).downcast_ref::<Table>() else { return Ok(None) };
+        let Some(member) = self.connections.members().get(table.connection) else { return Ok(None) };
+        let quoted = |name: &str| member.driver.dialect.quoted(name);
+        let dialect = member.driver.pushdown;
+        let all: Vec<usize> = (0..table.columns.len()).collect();
+        let places = scan.projection.as_ref().unwrap_or(&all);
+        let outputs = places.iter().filter_map(|place| table.columns.get(*place)).map(|column| {
+            let raw = format!("t.{}", quoted(&column.name));
+            match (column.type_, dialect) {
+                (Some(Type::Text), Some(dialect)) => {
+                    let sql = format!("{raw}{}", dialect.by_octets);
+                    Output { sql, raw: Some(raw), type_: column.type_ }
+                }
+                (type_, Some(dialect)) if column.padded => match (dialect.type_name)(Type::Text) {
+                    Some(text) => {
+                        let raw = format!("CAST({raw} AS {text})");
+                        let sql = format!("{raw}{}", dialect.by_octets);
+                        Output { sql, raw: None, type_: Some(Type::Text) }
+                    }
+                    None => Output { sql: raw, raw: None, type_ },
+                },
+                (type_, dialect) => Output { sql: raw, raw: None, type_: type_.filter(|_| dialect.is_some()) },
+            }
+        });
+        Ok(Some(Select {
+            connection: table.connection,
+            dialect,
+            from: format!("{}.{} AS t", quoted(&table.schema), quoted(&table.name)),
+            outputs: outputs.collect(),
+            filters: Vec::new(),
+            group: None,
+            distinct: false,
+            order: Vec::new(),
+            limit: scan.fetch.filter(|_| self.pushes),
+        }))
+    }
+
+    /// The part as a plan of the engine: a leaf under a projection that gives its columns their names back.
+    fn engine(&mut self, part: Part, schema: &DFSchemaRef) -> Result<LogicalPlan> {
+        let select = match part {
+            Part::Engine(plan) => return Ok(plan),
+            Part::Source(select) => select,
+        };
+        let name = format!("{LEAF}{}", self.leaves.len());
+        let leaf = Arc::new(LeafTable::new(select, schema.as_arrow(), Arc::clone(&self.connections), self.deadline));
+        self.leaves.push(Arc::clone(&leaf));
+        let scan = LogicalPlanBuilder::scan(name.clone(), provider_as_source(leaf), None)?.build()?;
+        let columns = scan.schema().columns();
+        let named = (columns.into_iter().zip(schema.iter()))
+            .map(|(column, (qualifier, field))| Expr::Column(column).alias_qualified(qualifier.cloned(), field.name()));
+        Ok(LogicalPlan::Projection(Projection::try_new_with_schema(
+            named.collect(),
+            Arc::new(scan),
+            Arc::clone(schema),
+        )?))
+    }
+}
+
+/// A node that its input's source does with it, or the one source of both its inputs.
+fn pushed(plan: &LogicalPlan, parts: &[Part]) -> Option<Select> {
+    match (plan, parts) {
+        (LogicalPlan::SubqueryAlias(_), [Part::Source(select)]) => Some(select.clone()),
+        (LogicalPlan::Projection(projection), [Part::Source(select)]) => project(projection, select),
+        (LogicalPlan::Filter(filter), [Part::Source(select)]) => {
+            let mut select = select.clone().wrapped();
+            let condition = |expr| Scope::of(&select, filter.input.schema())?.condition(expr);
+            let conditions: Option<Vec<String>> =
+                split_conjunction(&filter.predicate).into_iter().map(condition).collect();
+            select.filters.extend(conditions?);
+            Some(select)
+        }
+        (LogicalPlan::Limit(limit), [Part::Source(select)]) => {
+            let most = most(limit)?;
+            matches!(limit.get_skip_type(), Ok(SkipType::Literal(0))).then_some(())?;
+            limited(select, most)
+        }
+        (LogicalPlan::Distinct(Distinct::All(input)), [Part::Source(select)]) => {
+            let mut select = select.clone().wrapped();
+            let does = select.dialect?.does;
+            let compares = |output: &Output| output.type_.is_some_and(|type_| does(type_, Use::Compare));
+            (!input.schema().fields().is_empty() && select.outputs.iter().all(compares)).then_some(())?;
+            select.distinct = true;
+            Some(select)
+        }
+        (LogicalPlan::Aggregate(aggregate), [Part::Source(select)]) => group(aggregate, select),
+        (LogicalPlan::Join(joined), [Part::Source(left), Part::Source(right)]) => join(joined, left, right),
+        _ => None,
+    }
+}
+
+/// What a source can leave out, although the engine does the node too: rows beyond a limit.
+fn fewer(plan: &LogicalPlan, select: &Select) -> Option<Select> {
+    match plan {
+        LogicalPlan::Limit(limit) => limited(select, most(limit)?),
+        LogicalPlan::Sort(Sort { expr, input, fetch: Some(fetch) }) => {
+            let mut select = select.clone().wrapped();
+            let scope = Scope::of(&select, input.schema())?;
+            let key = |SortKey { expr, asc, nulls_first }: &SortKey| {
+                let key = scope.render(expr)?;
+                let (order, nulls) = (if *asc { "ASC" } else { "DESC" }, if *nulls_first { "FIRST" } else { "LAST" });
+                Some(format!("{} {order} NULLS {nulls}", key.sql))
+            };
+            select.order = expr.iter().map(key).collect::<Option<_>>()?;
+            select.limit = Some(*fetch);
+            Some(select)
+        }
+        _ => None,
+    }
+}
+
+/// How many rows a limit needs in all.
+fn most(limit: &Limit) -> Option<usize> {
+    match (limit.get_skip_type().ok()?, limit.get_fetch_type().ok()?) {
+        (SkipType::Literal(skip), FetchType::Literal(Some(fetch))) => skip.checked_add(fetch),
+        _ => None,
+    }
+}
+
+fn limited(select: &Select, most: usize) -> Option<Select> {
+    select.dialect?;
+    let mut select = select.clone();
+    select.limit = Some(select.limit.map_or(most, |limit| limit.min(most)));
+    Some(select)
+}
+
+fn project(projection: &Projection, select: &Select) -> Option<Select> {
+    let select = select.clone().wrapped();
+    let schema = projection.input.schema();
+    let scope = Scope { dialect: select.dialect?, outputs: &select.outputs, schema };
+    let output = |expr: &Expr| match scope.column(expr) {
+        Some(output) => Some(output.clone()),
+        None => {
+            let rendered = scope.render(expr)?;
+            // What it is to the engine, digit for digit.
+            (type_of(&expr.get_type(schema).ok()?)? == rendered.type_).then_some(())?;
+            Some(Output { sql: rendered.sql, raw: None, type_: Some(rendered.type_) })
+        }
+    };
+    let outputs = projection.expr.iter().map(output).collect::<Option<Vec<_>>>()?;
+    Some(Select { outputs, ..select })
+}
+
+fn group(aggregate: &Aggregate, select: &Select) -> Option<Select> {
+    let select = select.clone().wrapped();
+    let schema = aggregate.input.schema();
+    let scope = Scope::of(&select, schema)?;
+    let keys = aggregate.group_expr.iter().map(|expr| scope.render(expr)).collect::<Option<Vec<_>>>()?;
+    let mut outputs: Vec<Output> =
+        (keys.iter()).map(|key| Output { sql: key.sql.clone(), raw: None, type_: Some(key.type_) }).collect();
+    for expr in &aggregate.aggr_expr {
+        outputs.push(aggregated(expr, &scope, aggregate)?);
+    }
+    // A constant as a key would be taken for the place of a column.
+    if keys.iter().zip(&aggregate.group_expr).any(|(_, expr)| expr.column_refs().is_empty()) {
+        return None;
+    }
+    let group = Some(keys.into_iter().map(|key| key.sql).collect());
+    Some(Select { outputs, group, order: Vec::new(), ..select })
+}
+
+fn aggregated(expr: &Expr, scope: &Scope<'_>, aggregate: &Aggregate) -> Option<Output> {
+    let bare = match expr {
+        Expr::Alias(alias) => &alias.expr,
+        other => other,
+    };
+    let Expr::AggregateFunction(AggregateFunction { func, params }) = bare else { return None };
+    let AggregateFunctionParams { args, distinct, filter: None, order_by, null_treatment: None } = params else {
+        return None;
+    };
+    let ([argument], true) = (args.as_slice(), order_by.is_empty()) else { return None };
+    let planned = type_of(&bare.get_type(aggregate.input.schema()).ok()?)?;
+    let distinct = if *distinct { "DISTINCT " } else { "" };
+    let sql = match func.name() {
+        "count" => match argument {
+            Expr::Literal(value, _) if !value.is_null() && distinct.is_empty() => "COUNT(*)".to_owned(),
+            argument if distinct.is_empty() => {
+                let counted = scope.column(argument).map(|output| output.sql.clone());
+                format!("COUNT({})", counted.or_else(|| Some(scope.render(argument)?.sql))?)
+            }
+            argument => format!("COUNT(DISTINCT {})", scope.render(argument)?.sql),
+        },
+        "sum" => {
+            let argument = scope.render(argument)?;
+            // The cast of such a sum would round it.
+            ((scope.dialect.does)(argument.type_, Use::Compute) && argument.type_ != UNBOUNDED).then_some(())?;
+            format!("SUM({distinct}{})", argument.sql)
+        }
+        name @ ("min" | "max") => {
+            let argument = scope.render(argument)?;
+            (argument.type_ == planned && !matches!(argument.type_, Type::Boolean | Type::Uuid)).then_some(())?;
+            let sql = format!("{name}({})", argument.sql);
+            return Some(Output { sql, raw: None, type_: Some(planned) });
+        }
+        _ => return None,
+    };
+    // Sums and counts have types of their own at each source.
+    let cast = scope.cast(&sql, planned);
+    Some(match cast {
+        Some(cast) => Output { sql: cast.sql, raw: None, type_: Some(planned) },
+        None if func.name() == "count" => Output { sql, raw: None, type_: Some(planned) },
+        None => return None,
+    })
+}
+
+fn join(join: &Join, left: &Select, right: &Select) -> Option<Select> {
+    if left.connection != right.connection || join.null_aware || join.on.is_empty() {
+        return None;
+    }
+    let dialect = left.dialect?;
+    let (of_left, left_outputs) = left.derived("l");
+    let (of_right, right_outputs) = right.derived("r");
+    let equality = match join.null_equality {
+        NullEquality::NullEqualsNothing => "=",
+        NullEquality::NullEqualsNull => dialect.null_safe_equality,
+    };
+    let at_left = Scope { dialect, outputs: &left_outputs, schema: join.left.schema() };
+    let at_right = Scope { dialect, outputs: &right_outputs, schema: join.right.schema() };
+    let mut conditions = Vec::new();
+    for (one, other) in &join.on {
+        let (one, other) = (at_left.render(one)?, at_right.render(other)?);
+        one.type_.compares_with(other.type_).then_some(())?;
+        conditions.push(format!("{} {equality} {}", one.sql, other.sql));
+    }
+    let both: Vec<Output> = left_outputs.iter().chain(&right_outputs).cloned().collect();
+    if let Some(filter) = &join.filter {
+        let schema = join.left.schema().join(join.right.schema()).ok()?;
+        let scope = Scope { dialect, outputs: &both, schema: &schema };
+        conditions.push(scope.condition(filter)?);
+    }
+    let plain = join.filter.is_none() && join.null_equality == NullEquality::NullEqualsNothing;
+    let conditions = conditions.join(" AND ");
+    let exists = |not: &str, other: &str| vec![format!("{not}EXISTS (SELECT 1 FROM {other} WHERE {conditions})")];
+    let (from, filters, outputs) = match join.join_type {
+        JoinType::Inner => (format!("{of_left} JOIN {of_right} ON {conditions}"), Vec::new(), both),
+        JoinType::Left => (format!("{of_left} LEFT JOIN {of_right} ON {conditions}"), Vec::new(), both),
+        JoinType::Right => (format!("{of_left} RIGHT JOIN {of_right} ON {conditions}"), Vec::new(), both),
+        // Other conditions cannot be merged or hashed there.
+        JoinType::Full if plain => (format!("{of_left} FULL JOIN {of_right} ON {conditions}"), Vec::new(), both),
+        JoinType::LeftSemi => (of_left, exists("", &of_right), left_outputs),
+        JoinType::LeftAnti => (of_left, exists("NOT ", &of_right), left_outputs),
+        JoinType::RightSemi => (of_right, exists("", &of_left), right_outputs),
+        JoinType::RightAnti => (of_right, exists("NOT ", &of_left), right_outputs),
+        _ => return None,
+    };
+    Some(Select {
+        connection: left.connection,
+        dialect: Some(dialect),
+        from,
+        outputs,
+        filters,
+        group: None,
+        distinct: false,
+        order: Vec::new(),
+        limit: None,
+    })
+}

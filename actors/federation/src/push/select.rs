@@ -1,0 +1,138 @@
+//! One SELECT on one connection, in its parts. Columns are told apart by their places, so that no alias and no name
+//! that comes twice can mean another one.
+
+use portico_sources::pushdown::{Pushdown, Type};
+
+/// One SELECT of one connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Select {
+    /// The place of its connection.
+    pub(crate) connection: usize,
+    pub(super) dialect: Option<&'static Pushdown>,
+    pub(super) from: String,
+    pub(super) outputs: Vec<Output>,
+    pub(super) filters: Vec<String>,
+    pub(super) group: Option<Vec<String>>,
+    pub(super) distinct: bool,
+    pub(super) order: Vec<String>,
+    pub(super) limit: Option<usize>,
+}
+
+/// A column of a SELECT.
+#[derive(Clone, Debug)]
+pub(crate) struct Output {
+    /// An expression over what is in FROM.
+    pub(super) sql: String,
+    /// The same as it is at the source, without what makes the engine's comparison of it.
+    pub(super) raw: Option<String>,
+    /// What both sides understand alike; absent for what is only handed on.
+    pub(super) type_: Option<Type>,
+}
+
+impl Select {
+    /// Whether further conditions and columns can be added to it; else it is to be [wrapped](Self::wrapped).
+    pub(super) fn is_open(&self) -> bool {
+        self.group.is_none() && !self.distinct && self.limit.is_none()
+    }
+
+    /// A SELECT of all columns of this one, which further parts can be added to.
+    pub(super) fn wrapped(self) -> Self {
+        if self.is_open() {
+            return self;
+        }
+        let (from, outputs) = self.derived("d");
+        Self {
+            connection: self.connection,
+            dialect: self.dialect,
+            from,
+            outputs,
+            filters: Vec::new(),
+            group: None,
+            distinct: false,
+            order: Vec::new(),
+            limit: None,
+        }
+    }
+
+    /// As a derived table with this alias, for another FROM; and its columns there.
+    pub(super) fn derived(&self, alias: &str) -> (String, Vec<Output>) {
+        let outputs = (self.outputs.iter().enumerate())
+            .map(|(place, output)| Output { sql: format!("{alias}.c{place}"), raw: None, type_: output.type_ })
+            .collect();
+        (format!("({}) AS {alias}", self.text(false)), outputs)
+    }
+
+    /// The same with these columns alone.
+    pub(crate) fn only(self, places: &[usize]) -> Self {
+        let select = if self.distinct { self.wrapped() } else { self };
+        let outputs = places.iter().filter_map(|place| select.outputs.get(*place).cloned()).collect();
+        Self { outputs, ..select }
+    }
+
+    /// The text that is sent: its columns as they are at the source.
+    pub(crate) fn sent(&self) -> String {
+        self.text(true)
+    }
+
+    fn text(&self, outermost: bool) -> String {
+        let column = |(place, output): (usize, &Output)| {
+            let sql = output.raw.as_ref().filter(|_| outermost && self.group.is_none() && !self.distinct);
+            format!("{} AS c{place}", sql.unwrap_or(&output.sql))
+        };
+        let mut columns: Vec<String> = self.outputs.iter().enumerate().map(column).collect();
+        if columns.is_empty() {
+            columns.push("1 AS c0".to_owned());
+        }
+        let distinct = if self.distinct { "DISTINCT " } else { "" };
+        let mut text = format!("SELECT {distinct}{} FROM {}", columns.join(", "), self.from);
+        if !self.filters.is_empty() {
+            text.push_str(" WHERE ");
+            text.push_str(&self.filters.join(" AND "));
+        }
+        if let Some(group) = self.group.as_ref().filter(|group| !group.is_empty()) {
+            text.push_str(" GROUP BY ");
+            text.push_str(&group.join(", "));
+        }
+        if !self.order.is_empty() {
+            text.push_str(" ORDER BY ");
+            text.push_str(&self.order.join(", "));
+        }
+        if let Some(limit) = self.limit {
+            text.push_str(&format!(" LIMIT {limit}"));
+        }
+        text
+    }
+
+    /// What both sides understand of the column at `place`.
+    pub(crate) fn type_at(&self, place: usize) -> Option<Type> {
+        self.outputs.get(place)?.type_
+    }
+
+    /// The same rows as far as the column at `place` is among the values of `type_` that are bound to `parameter`;
+    /// `None` where the source cannot tell.
+    pub(crate) fn among(self, place: usize, parameter: &str, type_: Type) -> Option<Self> {
+        let among = self.dialect?.among;
+        let wider = self.dialect?.equality_is_wider;
+        let mut select = self.wrapped();
+        let output = select.outputs.get(place)?.clone();
+        let raw = output.raw.as_deref().filter(|_| wider);
+        let conditions = [raw, Some(output.sql.as_str())].into_iter().flatten();
+        let conditions: Option<Vec<String>> = conditions.map(|sql| among(sql, parameter, type_)).collect();
+        select.filters.extend(conditions?);
+        Some(select)
+    }
+
+    /// The same rows as far as the column at `place` lies between two literals of its type, where there are such.
+    pub(crate) fn between(self, place: usize, least: Option<&str>, most: Option<&str>) -> Option<Self> {
+        let literal = self.dialect?.literal;
+        let mut select = self.wrapped();
+        let output = select.outputs.get(place)?.clone();
+        let type_ = output.type_?;
+        for (operator, bound) in [(">=", least), ("<=", most)] {
+            if let Some(bound) = bound {
+                select.filters.push(format!("{} {operator} {}", output.sql, literal(bound, type_)?));
+            }
+        }
+        Some(select)
+    }
+}

@@ -1,0 +1,105 @@
+//! Values of the engine as text, in the forms of results (`wire.md` §6).
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    Time64MicrosecondType, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType as ArrowType, TimeUnit};
+use datafusion::common::ScalarValue;
+
+use portico_core::calendar;
+use portico_core::error::{Error, Result};
+use portico_core::reply::Cell;
+
+/// Nanoseconds of a second and seconds of a day.
+const SECOND: i128 = 1_000_000_000;
+const DAY: i128 = 24 * 3600;
+
+/// The text of a value; `None` for NULL and for types that have none here.
+pub(crate) fn text_of(value: &ScalarValue) -> Option<String> {
+    let array = value.to_array().ok()?;
+    match cell(&array, 0).ok()? {
+        Cell::Null => None,
+        Cell::Boolean(value) => Some(value.to_string()),
+        Cell::Integer(value) => Some(value.to_string()),
+        Cell::Decimal(text) | Cell::Text(text) => Some(text.into_owned()),
+        Cell::Float(_) | Cell::Double(_) | Cell::Json(_) | Cell::Bytes(_) => None,
+    }
+}
+
+/// The value of `array` in `row`.
+///
+/// # Errors
+/// For a type that no result has.
+pub(crate) fn cell(array: &ArrayRef, row: usize) -> Result<Cell<'_>> {
+    if array.is_null(row) || *array.data_type() == ArrowType::Null {
+        return Ok(Cell::Null);
+    }
+    Ok(match array.data_type() {
+        ArrowType::Boolean => Cell::Boolean(array.as_boolean().value(row)),
+        ArrowType::Int8 => Cell::Integer(array.as_primitive::<Int8Type>().value(row).into()),
+        ArrowType::Int16 => Cell::Integer(array.as_primitive::<Int16Type>().value(row).into()),
+        ArrowType::Int32 => Cell::Integer(array.as_primitive::<Int32Type>().value(row).into()),
+        ArrowType::Int64 => Cell::Integer(array.as_primitive::<Int64Type>().value(row)),
+        ArrowType::UInt8 => Cell::Integer(array.as_primitive::<UInt8Type>().value(row).into()),
+        ArrowType::UInt16 => Cell::Integer(array.as_primitive::<UInt16Type>().value(row).into()),
+        ArrowType::UInt32 => Cell::Integer(array.as_primitive::<UInt32Type>().value(row).into()),
+        ArrowType::UInt64 => {
+            let value = array.as_primitive::<UInt64Type>().value(row);
+            i64::try_from(value).map_or_else(|_| Cell::Decimal(value.to_string().into()), Cell::Integer)
+        }
+        ArrowType::Float32 => Cell::Float(array.as_primitive::<Float32Type>().value(row)),
+        ArrowType::Float64 => Cell::Double(array.as_primitive::<Float64Type>().value(row)),
+        ArrowType::Decimal128(..) => Cell::Decimal(array.as_primitive::<Decimal128Type>().value_as_string(row).into()),
+        ArrowType::Decimal256(..) => Cell::Decimal(array.as_primitive::<Decimal256Type>().value_as_string(row).into()),
+        ArrowType::Utf8 => Cell::Text(Cow::Borrowed(array.as_string::<i32>().value(row))),
+        ArrowType::LargeUtf8 => Cell::Text(Cow::Borrowed(array.as_string::<i64>().value(row))),
+        ArrowType::Utf8View => Cell::Text(Cow::Borrowed(array.as_string_view().value(row))),
+        ArrowType::Binary => Cell::Bytes(Cow::Borrowed(array.as_binary::<i32>().value(row))),
+        ArrowType::LargeBinary => Cell::Bytes(Cow::Borrowed(array.as_binary::<i64>().value(row))),
+        ArrowType::BinaryView => Cell::Bytes(Cow::Borrowed(array.as_binary_view().value(row))),
+        ArrowType::Date32 => Cell::Text(date(array.as_primitive::<Date32Type>().value(row).into()).into()),
+        ArrowType::Time64(TimeUnit::Microsecond) => {
+            Cell::Text(time(i128::from(array.as_primitive::<Time64MicrosecondType>().value(row)) * 1000).into())
+        }
+        ArrowType::Timestamp(unit, zone) => {
+            let nanoseconds = match unit {
+                TimeUnit::Second => i128::from(array.as_primitive::<TimestampSecondType>().value(row)) * SECOND,
+                TimeUnit::Millisecond => {
+                    i128::from(array.as_primitive::<TimestampMillisecondType>().value(row)) * 1_000_000
+                }
+                TimeUnit::Microsecond => i128::from(array.as_primitive::<TimestampMicrosecondType>().value(row)) * 1000,
+                TimeUnit::Nanosecond => array.as_primitive::<TimestampNanosecondType>().value(row).into(),
+            };
+            let (days, rest) = (nanoseconds.div_euclid(DAY * SECOND), nanoseconds.rem_euclid(DAY * SECOND));
+            let zone = if zone.is_some() { "Z" } else { "" };
+            Cell::Text(format!("{}T{}{zone}", date(i64::try_from(days).unwrap_or_default()), time(rest)).into())
+        }
+        _ => {
+            let shown = datafusion::arrow::util::display::array_value_to_string(array, row).map_err(Error::internal)?;
+            Cell::Text(shown.into())
+        }
+    })
+}
+
+fn date(days: i64) -> String {
+    let (year, month, day) = calendar::date(days);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// `HH:MM:SS[.f]` of so many nanoseconds since midnight.
+fn time(nanoseconds: i128) -> String {
+    let (seconds, fraction) = (nanoseconds / SECOND, nanoseconds % SECOND);
+    let mut text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if fraction > 0 {
+        let _ = write!(text, ".{fraction:09}");
+        text.truncate(text.trim_end_matches('0').len());
+    }
+    text
+}

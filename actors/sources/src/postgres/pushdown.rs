@@ -1,0 +1,70 @@
+//! What PostgreSQL does of a statement over several connections, in its SQL.
+
+use std::borrow::Cow;
+
+use crate::pushdown::{Explain, Pushdown, Type, Use};
+
+/// Of PostgreSQL.
+pub(super) static PUSHDOWN: Pushdown = Pushdown {
+    does: |type_, use_| match use_ {
+        Use::Compare => true,
+        Use::Compute => matches!(type_, Type::SmallInt | Type::Integer | Type::BigInt | Type::Decimal { .. }),
+    },
+    type_name: |type_| Some(name(type_)),
+    literal,
+    by_octets: " COLLATE \"C\"",
+    // A collation that is not deterministic finds more equal than octets do, and none finds less.
+    equality_is_wider: true,
+    among: |expression, parameter, type_| {
+        let element = match type_ {
+            // With its precision a key would be rounded; without, it is what it is.
+            Type::Decimal { .. } => "numeric".into(),
+            type_ => name(type_),
+        };
+        Some(format!("{expression} = ANY (CAST({parameter} AS {element}[]))"))
+    },
+    null_safe_equality: "IS NOT DISTINCT FROM",
+    like: true,
+    date_part: |part, expression| Some(format!("CAST(EXTRACT({part} FROM {expression}) AS integer)")),
+    substring: |text, from, length| {
+        Some(match length {
+            Some(length) => format!("SUBSTRING({text} FROM {from} FOR {length})"),
+            None => format!("SUBSTRING({text} FROM {from})"),
+        })
+    },
+    explain: Some(Explain { question: |statement| format!("EXPLAIN (FORMAT JSON) {statement}"), rows: expected_rows }),
+};
+
+fn name(type_: Type) -> Cow<'static, str> {
+    match type_ {
+        Type::Boolean => "boolean".into(),
+        Type::SmallInt => "smallint".into(),
+        Type::Integer => "integer".into(),
+        Type::BigInt => "bigint".into(),
+        Type::Decimal { precision, scale } => format!("numeric({precision}, {scale})").into(),
+        Type::Text => "text".into(),
+        Type::Uuid => "uuid".into(),
+        Type::Date => "date".into(),
+        Type::Timestamp => "timestamp".into(),
+        Type::TimestampZoned => "timestamptz".into(),
+    }
+}
+
+fn literal(text: &str, type_: Type) -> Option<String> {
+    // A backslash means nothing in such a literal, whatever the server's settings are, when there is none.
+    let quoted = || {
+        let doubled = text.replace('\'', "''");
+        if text.contains('\\') { format!("E'{}'", doubled.replace('\\', "\\\\")) } else { format!("'{doubled}'") }
+    };
+    (!text.contains('\0')).then(|| match type_ {
+        Type::Boolean => text.to_owned(),
+        Type::Decimal { .. } => format!("CAST('{text}' AS numeric)"),
+        _ => format!("CAST({} AS {})", quoted(), name(type_)),
+    })
+}
+
+/// `Plan Rows` of the topmost node.
+fn expected_rows(plan: &str) -> Option<u64> {
+    let plan: serde_json::Value = serde_json::from_str(plan).ok()?;
+    plan.get(0)?.get("Plan")?.get("Plan Rows")?.as_u64()
+}

@@ -1,0 +1,123 @@
+//! What of a statement over several connections a source can do itself, and how that is written in its SQL.
+//! Only what answers exactly as the engine of such statements does is written; everything else the engine
+//! does with the rows.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// A type of values that both sides understand alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// A truth value.
+    Boolean,
+    /// A whole number of 16 bits.
+    SmallInt,
+    /// A whole number of 32 bits.
+    Integer,
+    /// A whole number of 64 bits.
+    BigInt,
+    /// An exact number.
+    Decimal {
+        /// Digits in all.
+        precision: u8,
+        /// Digits behind the point.
+        scale: i8,
+    },
+    /// Text.
+    Text,
+    /// A UUID; its text is in small letters.
+    Uuid,
+    /// A day.
+    Date,
+    /// A day and a time, without a zone.
+    Timestamp,
+    /// A moment.
+    TimestampZoned,
+}
+
+impl Type {
+    /// Whether it is a whole number.
+    pub fn is_whole(self) -> bool {
+        self.whole_digits().is_some()
+    }
+
+    /// Digits that a whole number of this type has at most.
+    fn whole_digits(self) -> Option<i16> {
+        match self {
+            Self::SmallInt => Some(5),
+            Self::Integer => Some(10),
+            Self::BigInt => Some(19),
+            _ => None,
+        }
+    }
+
+    /// Whether values of both types compare with each other, without a cast, as they do in the engine.
+    pub fn compares_with(self, other: Self) -> bool {
+        self == other || matches!((self, other), (Self::Decimal { .. }, Self::Decimal { .. }))
+    }
+
+    /// Whether each value of this type is one of `wider`.
+    pub fn fits_in(self, wider: Self) -> bool {
+        match (self, wider) {
+            _ if self == wider => true,
+            (Self::Decimal { precision, scale }, Self::Decimal { precision: room, scale: behind }) => {
+                behind >= scale && i16::from(room) - i16::from(behind) >= i16::from(precision) - i16::from(scale)
+            }
+            (_, Self::Decimal { precision, scale }) => {
+                self.whole_digits().is_some_and(|digits| i16::from(precision) - i16::from(scale) >= digits)
+            }
+            (Self::Date, Self::Timestamp) => true,
+            _ => self.whole_digits().zip(wider.whole_digits()).is_some_and(|(digits, room)| digits < room),
+        }
+    }
+}
+
+/// What a source does with a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Compare, group and order values.
+    Compare,
+    /// Add, subtract and multiply; sum up.
+    Compute,
+}
+
+/// How relations and expressions are written for one source.
+pub struct Pushdown {
+    /// Whether values of a type are treated in this way exactly as the engine does.
+    pub does: fn(Type, Use) -> bool,
+    /// The type's name in a cast; absent where a cast is not the same here.
+    pub type_name: fn(Type) -> Option<Cow<'static, str>>,
+    /// A value of the type as a literal, from its text as results show it (`wire.md` §6).
+    pub literal: fn(&str, Type) -> Option<String>,
+    /// Follows text so that it is compared by its octets.
+    pub by_octets: &'static str,
+    /// Whether an equality of text in the column's own collation holds wherever the one by octets does: it is then
+    /// written beside it, because indexes are made in the column's own.
+    pub equality_is_wider: bool,
+    /// Whether `expression` is among the values of the JSON array that is bound to `parameter`.
+    pub among: fn(expression: &str, parameter: &str, Type) -> Option<String>,
+    /// Equality where NULL equals NULL.
+    pub null_safe_equality: &'static str,
+    /// Whether LIKE tells capitals apart and has the escape `\`.
+    pub like: bool,
+    /// The year, the month or the day of a date, as a whole number of 32 bits.
+    pub date_part: fn(part: &str, expression: &str) -> Option<String>,
+    /// Characters of a text from a place on, counted from 1.
+    pub substring: fn(text: &str, from: &str, length: Option<&str>) -> Option<String>,
+    /// How it tells how many rows of a statement it expects.
+    pub explain: Option<Explain>,
+}
+
+/// How a source tells how many rows it expects.
+pub struct Explain {
+    /// What is asked about a statement.
+    pub question: fn(&str) -> String,
+    /// Reads the number of rows from the first value of the first row.
+    pub rows: fn(&str) -> Option<u64>,
+}
+
+impl fmt::Debug for Pushdown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pushdown")
+    }
+}

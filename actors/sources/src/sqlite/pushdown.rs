@@ -1,0 +1,34 @@
+//! What SQLite does of a statement over several connections, in its SQL. It holds no column to its type: what the
+//! engine would refuse as a value of another type is compared here as what it is, so that only whole numbers and
+//! text are left to it, of which values of other types are neither.
+
+use crate::pushdown::{Explain, Pushdown, Type, Use};
+
+/// Of SQLite.
+pub(super) static PUSHDOWN: Pushdown = Pushdown {
+    does: |type_, use_| use_ == Use::Compare && matches!(type_, Type::BigInt | Type::Text),
+    // A cast of SQLite never fails.
+    type_name: |_| None,
+    literal: |text, type_| match type_ {
+        Type::BigInt => Some(text.to_owned()),
+        Type::Text if !text.contains('\0') => Some(format!("'{}'", text.replace('\'', "''"))),
+        _ => None,
+    },
+    by_octets: " COLLATE BINARY",
+    // NOCASE finds more equal than octets do.
+    equality_is_wider: true,
+    among: |expression, parameter, type_| {
+        matches!(type_, Type::BigInt | Type::Text)
+            .then(|| format!("{expression} IN (SELECT value FROM json_each({parameter}))"))
+    },
+    null_safe_equality: "IS",
+    // It takes capitals and small letters for the same.
+    like: false,
+    date_part: |_, _| None,
+    substring: |_, _, _| None,
+    // It keeps no numbers of its own; as far as this it is counted.
+    explain: Some(Explain {
+        question: |statement| format!("SELECT CAST(count(*) AS TEXT) FROM (SELECT 1 FROM ({statement}) LIMIT 20000)"),
+        rows: |count| count.parse().ok(),
+    }),
+};

@@ -1,0 +1,74 @@
+//! Assets of workspaces that their connections do not have, for `portico check`.
+
+use std::sync::Arc;
+
+use portico_actors::call::Facet;
+use portico_actors::error::Error;
+use portico_actors::near::{did_you_mean, nearest_qualified};
+use portico_actors::source::Source;
+use portico_actors::workspace::Asset;
+use serde::Serialize;
+
+use super::exposure::known;
+use super::output::say;
+use crate::config::{Config, Connection};
+
+/// An asset that is not there, or that callers are not shown.
+#[derive(Serialize)]
+pub(super) struct Missing {
+    workspace: Arc<str>,
+    asset: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+/// The assets of all workspaces that `connection` has not, by what `source` says.
+///
+/// # Errors
+/// What the source said while it was asked for its names.
+pub(super) async fn missing(
+    config: &Config,
+    connection: &Connection,
+    source: &dyn Source,
+) -> Result<Vec<Missing>, Error> {
+    let assets = config.workspaces.iter().flat_map(|workspace| workspace.assets.iter().map(|it| (&workspace.name, it)));
+    let ours: Vec<_> = assets.filter(|(_, asset)| asset.connection() == connection.name.as_ref()).collect();
+    let (tables, procedures): (Vec<_>, Vec<_>) =
+        ours.into_iter().partition(|(_, asset)| matches!(asset, Asset::Table { .. }));
+    let mut missing = Vec::new();
+    for (facet, assets) in [(Facet::Tables, tables), (Facet::Procedures, procedures)] {
+        if assets.is_empty() {
+            continue;
+        }
+        let shown = |(schema, name): &(String, String)| match facet {
+            Facet::Tables => connection.exposure.shows_table(schema, name),
+            _ => connection.exposure.shows_procedure(schema, name),
+        };
+        let all = known(source, facet).await?.into_iter().map(|(schema, name)| (schema.unwrap_or_default(), name));
+        let all: Vec<(String, String)> = all.filter(shown).collect();
+        let all: Vec<(&str, &str)> = all.iter().map(|(schema, name)| (schema.as_str(), name.as_str())).collect();
+        for (workspace, asset) in assets {
+            let (Asset::Table { schema, table: name, .. } | Asset::Procedure { schema, name, .. }) = asset;
+            if !all.iter().any(|(schema, name)| asset.is(schema, name)) {
+                let near = nearest_qualified(Some(schema), name, &all);
+                let near: Vec<String> =
+                    near.iter().map(|(schema, name)| format!("{}.{schema}.{name}", connection.name)).collect();
+                missing.push(Missing {
+                    workspace: Arc::clone(workspace),
+                    asset: format!("{}.{schema}.{name}", connection.name),
+                    hint: did_you_mean(&near.iter().map(String::as_str).collect::<Vec<_>>()),
+                });
+            }
+        }
+    }
+    Ok(missing)
+}
+
+impl Missing {
+    /// For people.
+    pub(super) fn say(&self) {
+        let Self { workspace, asset, hint } = self;
+        let hint = hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        say(format_args!("workspace {workspace}: there is no {asset}{hint}"));
+    }
+}

@@ -1,0 +1,29 @@
+//! What stands for the engine in a build without it.
+
+use portico_actors::directory::Directory;
+use portico_actors::error::{Error, Result};
+use portico_actors::reply::Reply;
+
+use super::statement::OverConnections;
+use crate::config::Federation as Configured;
+
+/// Refuses statements over several connections.
+#[derive(Debug)]
+pub struct Federation;
+
+impl Federation {
+    /// Of what is configured so.
+    pub fn new(_: Configured) -> Self {
+        Self
+    }
+
+    /// Refuses the statement.
+    ///
+    /// # Errors
+    /// Always.
+    #[expect(clippy::unused_async, reason = "as the engine's")]
+    pub(crate) async fn run(&self, _: &Directory, _: OverConnections<'_>) -> Result<Reply> {
+        Err(Error::invalid("query: this build of Portico runs no statements over several connections")
+            .hint("send one request for each connection; an administrator can build it with the feature federation"))
+    }
+}

@@ -1,0 +1,140 @@
+//! Statements over several connections. The engine asks the connections as their caller, on the thread that the request
+//! came to, where their actors are.
+
+use std::sync::{Arc, OnceLock};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use portico_actors::call::{Limits, Mode, Op, Origin, Sql};
+use portico_actors::directory::{Directory, Entry};
+use portico_actors::error::{Error, Result};
+use portico_actors::federation::{Connections, Engine, Member, Settings, Statement};
+use portico_actors::principal::Principal;
+use portico_actors::reply::{Reply, Results};
+use tokio::sync::{mpsc, oneshot};
+
+use super::statement::{OverConnections, SentStatements};
+use crate::config::Federation as Configured;
+
+/// Runs statements over several connections. Its threads are started by the first one.
+#[derive(Debug)]
+pub struct Federation {
+    configured: Configured,
+    engine: OnceLock<std::result::Result<Engine, String>>,
+}
+
+impl Federation {
+    /// Of what is configured so.
+    pub fn new(configured: Configured) -> Self {
+        Self { configured, engine: OnceLock::new() }
+    }
+
+    fn engine(&self) -> Result<&Engine> {
+        let start = || {
+            let configured = &self.configured;
+            Engine::start(Settings {
+                memory: configured.memory,
+                statement_memory: configured.statement_memory,
+                spill_dir: configured.spill_dir.clone(),
+                spill_limit: configured.spill_limit as u64,
+                threads: configured.threads,
+                pushdown: configured.pushdown,
+            })
+            .map_err(|error| format!("{}: {error}", configured.spill_dir.display()))
+        };
+        self.engine.get_or_init(start).as_ref().map_err(Error::internal)
+    }
+
+    /// Runs a statement.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`](portico_actors::error::Kind::Invalid) for what is no single statement that reads; what the
+    /// engine and the connections say.
+    pub(crate) async fn run(&self, directory: &Directory, over: OverConnections<'_>) -> Result<Reply> {
+        let OverConnections { entries, workspace, default_catalog, op, by, origin, limits, sent } = over;
+        let (sql, describes) = match op {
+            Op::Script(Mode::Run, sql) | Op::Execute(_, sql) => (sql, false),
+            Op::Script(Mode::Describe, sql) => (sql, true),
+            _ => {
+                return Err(Error::invalid("query: a batch addresses one connection")
+                    .hint("send one statement for each set of values to /api/query"));
+            }
+        };
+        let Sql { text, parameters, default_schema, .. } = sql;
+        let statement = Statement {
+            text,
+            parameters,
+            workspace,
+            default_catalog: default_catalog.map(str::to_owned),
+            default_schema,
+            limits,
+            describes,
+        };
+        let connections = Lent::new(directory.clone(), entries, by, origin, sent);
+        self.engine()?.run(Arc::new(connections), statement).await.map(Reply::Results)
+    }
+}
+
+/// The connections that a caller's statement names, lent to the engine.
+#[derive(Debug)]
+struct Lent {
+    members: Vec<Member>,
+    asks: mpsc::UnboundedSender<Ask>,
+    sent: SentStatements,
+}
+
+/// One call of a connection, on its way to the thread of its request.
+struct Ask {
+    place: usize,
+    op: Op,
+    limits: Limits,
+    answer: oneshot::Sender<Result<Results>>,
+}
+
+impl Lent {
+    /// Takes calls for as long as it is there.
+    fn new(directory: Directory, entries: &[Entry], by: Arc<Principal>, origin: Origin, sent: SentStatements) -> Self {
+        let members =
+            entries.iter().map(|entry| Member { name: Arc::clone(&entry.name), driver: entry.driver }).collect();
+        let (asks, mut waiting) = mpsc::unbounded_channel::<Ask>();
+        let entries = entries.to_vec();
+        actix::spawn(async move {
+            while let Some(Ask { place, op, limits, mut answer }) = waiting.recv().await {
+                let Some(entry) = entries.get(place).cloned() else { continue };
+                let (directory, by) = (directory.clone(), Arc::clone(&by));
+                actix::spawn(async move {
+                    let asked = directory.ask(&entry, origin, by, op, limits);
+                    let reply = tokio::select! {
+                        reply = asked => reply,
+                        // Nobody waits any more: the call is dropped, and so cancelled at its source.
+                        () = answer.closed() => return,
+                    };
+                    let _ = answer.send(reply.and_then(Reply::into_results));
+                });
+            }
+        });
+        Self { members, asks, sent }
+    }
+}
+
+impl Connections for Lent {
+    fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    fn ask(&self, place: usize, op: Op, limits: Limits) -> BoxFuture<'static, Result<Results>> {
+        let (answer, answered) = oneshot::channel();
+        let asked = self.asks.send(Ask { place, op, limits, answer });
+        async move {
+            asked.map_err(|_| Error::internal("the thread of the request has ended"))?;
+            answered.await.map_err(|_| Error::internal("the thread of the request has ended"))?
+        }
+        .boxed()
+    }
+
+    fn note(&self, place: usize, statement: &str) {
+        if let Some(member) = self.members.get(place) {
+            self.sent.add(&member.name, statement);
+        }
+    }
+}

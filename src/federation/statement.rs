@@ -1,0 +1,48 @@
+//! What is asked of the engine, and what it sent.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use portico_actors::call::{Limits, Op, Origin};
+use portico_actors::directory::Entry;
+use portico_actors::principal::Principal;
+use portico_actors::workspace::Workspace;
+
+/// A statement over several connections, and who asks for it.
+#[cfg_attr(not(feature = "federation"), expect(dead_code, reason = "it is refused unread"))]
+pub(crate) struct OverConnections<'a> {
+    /// The connections that it names.
+    pub(crate) entries: &'a [Entry],
+    /// The workspace that all its names are of.
+    pub(crate) workspace: Option<Arc<Workspace>>,
+    /// The connection of names that name none.
+    pub(crate) default_catalog: Option<&'a str>,
+    pub(crate) op: Op,
+    pub(crate) by: Arc<Principal>,
+    pub(crate) origin: Origin,
+    pub(crate) limits: Limits,
+    /// Takes note of what is sent.
+    pub(crate) sent: SentStatements,
+}
+
+/// What was sent to which connection, in order.
+#[derive(Clone, Debug, Default)]
+pub struct SentStatements(Arc<Mutex<Vec<(String, String)>>>);
+
+impl PartialEq for SentStatements {
+    fn eq(&self, other: &Self) -> bool {
+        self.list() == other.list()
+    }
+}
+
+impl SentStatements {
+    /// Each connection's name with what it was sent.
+    pub fn list(&self) -> Vec<(String, String)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    #[cfg_attr(not(feature = "federation"), expect(dead_code, reason = "nothing is sent there"))]
+    pub(super) fn add(&self, connection: &str, statement: &str) {
+        let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sent.push((connection.to_owned(), statement.to_owned()));
+    }
+}

@@ -1,0 +1,132 @@
+//! `get_instructions` of several connections: which there are, and what each says of itself, shortened so that all
+//! of it fits into one text. Asked about one of them, that one says everything.
+
+use std::fmt::Write;
+
+use futures_util::{StreamExt, stream};
+use portico_actors::principal::Scope;
+use portico_actors::reply::Reply;
+use portico_actors::source::Access;
+
+use super::relations;
+use crate::mcp::context::{Context, Summary};
+use crate::mcp::target::{Member, Target};
+use crate::routing::Asking;
+use crate::tools::Resolved;
+
+/// Bytes of the whole text at most: an agent reads it with every conversation.
+const MOST: usize = 24_000;
+/// Bytes of the list of connections.
+const MOST_LISTED: usize = 8_000;
+/// Bytes of what one says of itself, below which it is left to be asked for.
+const LEAST: usize = 1_500;
+/// Characters of what an administrator says of a connection, in the list.
+const REMARK_LENGTH: usize = 120;
+/// Connections that are asked at the same time.
+const AT_ONCE: usize = 4;
+
+const HEAD: &str = "# Connections\n\n\
+    Name tables `connection.schema.table`, or say the connection in `catalogName`. A statement for one connection is \
+    written in the SQL of that one; one SELECT may join tables of several, in PostgreSQL's syntax and with standard \
+    functions. Examples below leave the connection's name out: give `catalogName` with them. \
+    `get_instructions` with `catalogName` tells all about one connection.\n\n";
+
+/// Writes the instructions of `each` connection.
+pub(super) async fn write(context: &Context<'_>, each: Vec<(Resolved, &Member)>, summary: &mut Summary) -> String {
+    let told = each.len().min((MOST - HEAD.len() - MOST_LISTED) / LEAST);
+    let members: Vec<&Member> = each.iter().map(|(_, member)| *member).collect();
+    let asked = each.into_iter().take(told).map(|(resolved, member)| {
+        let Asking { by, origin, limits, .. } = context.asking(summary, resolved.limits, None);
+        let asked = context.directory.ask(&member.entry, origin, by, resolved.op, limits);
+        async move { (member, asked.await) }
+    });
+    let asked: Vec<_> = asked.collect();
+    let answers: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+    let own = answers.into_iter().map(|(Member { entry, .. }, answer)| match answer {
+        Ok(Reply::Text(text)) => text,
+        Ok(Reply::Results(_)) => String::new(),
+        Err(error) => {
+            summary.note_failure(&error);
+            format!("# Connection {}\n\nIt does not answer now: {}\n", entry.name, error.message)
+        }
+    });
+    let own: Vec<String> = own.collect();
+    let mut text = HEAD.to_owned();
+    // Behind the answers: what a source is, is known once it was asked.
+    list(context, &members, &mut text);
+    if let Target::All(all) = context.target {
+        let reaches = |name: &str| all.members.iter().any(|member| member.entry.name.eq_ignore_ascii_case(name));
+        relations::write(&all.workspaces, reaches, &mut text);
+    }
+    for (at, words) in own.iter().enumerate() {
+        text.push('\n');
+        let share = (MOST - text.len()) / (own.len() - at);
+        append(&mut text, words, share);
+    }
+    text
+}
+
+/// A line for each connection.
+fn list(context: &Context<'_>, members: &[&Member], text: &mut String) {
+    let end = text.len() + MOST_LISTED;
+    for (at, member) in members.iter().enumerate() {
+        let line = describe(context, member);
+        // Room for the last line is kept.
+        if text.len() + line.len() + 80 > end {
+            let _ = writeln!(text, "- … and {} more: get_catalogs lists them all", members.len() - at);
+            return;
+        }
+        text.push_str(&line);
+    }
+}
+
+fn describe(context: &Context<'_>, Member { entry, settings }: &Member) -> String {
+    let now = context.directory.get(entry.id);
+    let profile = now.as_ref().unwrap_or(entry).profile();
+    let product = profile.as_ref().map_or(entry.driver.name, |profile| profile.product.as_str());
+    let may_write = entry.access == Access::ReadWrite && context.by.at(entry.id).may(Scope::Write);
+    let access = if may_write { "you may read and write" } else { "you may only read" };
+    let mut line = format!("- {}: {product}, {access}", entry.name);
+    if let Some(words) = settings.instructions.as_deref().and_then(|words| words.trim().lines().next()) {
+        line.push_str(". ");
+        line.extend(words.chars().take(REMARK_LENGTH));
+        if words.chars().nth(REMARK_LENGTH).is_some() {
+            line.push('…');
+        }
+    }
+    line.push('\n');
+    line
+}
+
+/// Appends as many lines of `words` as fit into `most` bytes, and a sign where some are missing.
+fn append(text: &mut String, words: &str, most: usize) {
+    const MORE: &str = "… get_instructions with this connection's catalogName tells the rest\n";
+    if words.len() < most {
+        text.push_str(words);
+        return;
+    }
+    let end = (text.len() + most).saturating_sub(MORE.len() + 1);
+    for line in words.split_inclusive('\n') {
+        if text.len() + line.len() > end {
+            break;
+        }
+        text.push_str(line);
+    }
+    text.push_str(MORE);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_told_to_be_missing() {
+        let words = (0..100).map(|number| format!("line {number}")).collect::<Vec<_>>().join("\n") + "\n";
+        let mut text = "head\n".to_owned();
+        append(&mut text, &words, 200);
+        assert!(text.starts_with("head\nline 0\nline 1\n") && text.ends_with("tells the rest\n"), "{text}");
+        assert!(text.len() <= 205, "{}", text.len());
+        append(&mut text, "short\n", 200);
+        assert!(text.ends_with("rest\nshort\n"), "{text}");
+    }
+}

@@ -1,0 +1,152 @@
+//! What a call of a tool becomes, and whom it is asked of. An address of one connection asks that; one of several
+//! asks whom the tool is of, whom `catalogName` says, or whom the statement names.
+
+use std::borrow::Borrow;
+
+use portico_actors::directory::Entry;
+use portico_actors::error::{Error, Result};
+
+use crate::encode::Rest;
+use crate::fields::Fields;
+use crate::mcp::context::Context;
+use crate::mcp::target::{Member, Target, WorkspaceTarget};
+use crate::routing::{self, Addressing};
+use crate::tools::{self, Found, Offer, Operation, Resolved};
+
+/// The argument that says which connection is meant.
+const CATALOG: &str = "catalogName";
+/// A text over this many bytes is read on a thread for blocking work.
+const LARGE_TEXT: usize = 16 * 1024;
+
+/// Who is asked.
+pub(super) enum Asked<'m> {
+    /// One connection; where the caller's statement says which, by that.
+    One(&'m Member, Option<Addressing>),
+    /// All of these, which the caller's statement names.
+    Several(Vec<&'m Member>, Addressing),
+    /// Each of these, for a listing.
+    Listed(Vec<&'m Member>),
+    /// A workspace.
+    Workspace(&'m WorkspaceTarget),
+}
+
+/// A call that was understood.
+#[allow(clippy::large_enum_variant, reason = "one is made for each call and not kept: a box would only cost")]
+pub(super) enum Plan<'m> {
+    /// What to ask, and whom.
+    Ask(Resolved, Asked<'m>),
+    /// What each of several says of itself.
+    Instructions(Vec<(Resolved, &'m Member)>),
+}
+
+/// Reads whom a call of the tool `name` addresses by its arguments, where the address does not say it and the tool
+/// runs a statement or a procedure of the caller's.
+///
+/// # Errors
+/// The statement or the name is none.
+pub(super) async fn addressing(context: &Context<'_>, name: &str, fields: &mut Fields) -> Result<Option<Addressing>> {
+    let is_executing = || tools::executing_names().any(|executing| executing == name);
+    if !matches!(context.target, Target::All(_)) || !is_executing() {
+        return Ok(None);
+    }
+    let default = fields.string(CATALOG)?;
+    if name == Operation::ExecuteProcedure.as_str() {
+        let procedure = given(fields, "procedure")?;
+        return Addressing::of_procedure(&procedure, default, CATALOG).map(Some);
+    }
+    let text = given(fields, "query")?;
+    let is_large = text.len() > LARGE_TEXT;
+    let read = move || Addressing::of_statements(&text, default, CATALOG).map(Some);
+    // A large text is parsed where it holds up nobody.
+    if is_large { tokio::task::spawn_blocking(read).await.map_err(Error::internal)? } else { read() }
+}
+
+/// A text that stays to be taken.
+fn given(fields: &mut Fields, name: &'static str) -> Result<String> {
+    match fields.peek(name)? {
+        Some(text) => Ok(text),
+        None => fields.required(name),
+    }
+}
+
+/// A connection and what is offered there.
+struct Choice<'m, 'o> {
+    member: &'m Member,
+    of: usize,
+    offer: &'o Offer<'o>,
+}
+
+impl Borrow<Entry> for Choice<'_, '_> {
+    fn borrow(&self) -> &Entry {
+        &self.member.entry
+    }
+}
+
+/// Plans a call of `found`, one of the tools of `offers`.
+///
+/// # Errors
+/// The arguments are wrong, it is not clear whom they address, or the caller may not do that.
+pub(super) fn plan<'m>(
+    context: &Context<'m>,
+    offers: &[Offer<'_>],
+    found: &Found<'_>,
+    addressing: Option<Addressing>,
+    mut fields: Fields,
+) -> Result<Plan<'m>> {
+    if let Target::Workspace(workspace) = context.target {
+        return Ok(Plan::Ask(found.resolve(offers, 0, fields)?, Asked::Workspace(workspace)));
+    }
+    let members = context.target.members();
+    if let Some(of) = found.of.or_else(|| context.target.named().map(|_| 0)) {
+        let member = members.get(of).ok_or_else(|| Error::internal("a tool of no connection"))?;
+        return Ok(Plan::Ask(found.resolve(offers, of, fields)?, Asked::One(member, None)));
+    }
+    let all = members.iter().zip(offers).enumerate();
+    let all: Vec<Choice<'m, '_>> = all.map(|(of, (member, offer))| Choice { member, of, offer }).collect();
+    if let Some(addressing) = addressing {
+        if let Some(several) = addressing.several(&all)? {
+            several.iter().try_for_each(|choice| is_on(found, choice.offer))?;
+            let of: Vec<Offer<'_>> = several.iter().map(|choice| *choice.offer).collect();
+            let resolved = found.resolve(&[tools::widest(&of)], 0, fields)?;
+            let members = several.into_iter().map(|choice| choice.member).collect();
+            return Ok(Plan::Ask(resolved, Asked::Several(members, addressing)));
+        }
+        let Choice { member, of, offer } = addressing.choose(&all)?;
+        is_on(found, offer)?;
+        return Ok(Plan::Ask(found.resolve(offers, *of, fields)?, Asked::One(member, Some(addressing))));
+    }
+    let mut wanted = routing::matching(&all, fields.peek(CATALOG)?.as_deref())?;
+    if let Some(first) = wanted.first().filter(|_| !wanted.iter().any(|choice| found.is_on(choice.offer))) {
+        is_on(found, first.offer)?;
+    }
+    wanted.retain(|choice| found.is_on(choice.offer));
+    if found.operation() == Operation::GetInstructions {
+        drop(fields.take(CATALOG));
+        fields.finish("arguments")?;
+        let each = wanted.into_iter().map(|choice| {
+            let resolved = found.resolve(offers, choice.of, Fields::default())?;
+            Ok((resolved, choice.member))
+        });
+        let mut each = each.collect::<Result<Vec<_>>>()?;
+        return Ok(match each.pop() {
+            Some((resolved, only)) if each.is_empty() => Plan::Ask(resolved, Asked::One(only, None)),
+            last => Plan::Instructions(each.into_iter().chain(last).collect()),
+        });
+    }
+    let of: Vec<Offer<'_>> = wanted.iter().map(|choice| *choice.offer).collect();
+    let mut resolved = found.resolve(&[tools::widest(&of)], 0, fields)?;
+    if of.len() > 1 {
+        resolved.caps.rest = Rest::Connections;
+    }
+    Ok(Plan::Ask(resolved, Asked::Listed(wanted.into_iter().map(|choice| choice.member).collect())))
+}
+
+/// Refuses what is switched off on one of several connections.
+fn is_on(found: &Found<'_>, offer: &Offer<'_>) -> Result<()> {
+    if found.is_on(offer) {
+        return Ok(());
+    }
+    let message =
+        format!("the tool {} is switched off on the connection {}", found.operation().as_str(), offer.connection);
+    Err(Error::forbidden(message).hint("ask another connection, or use another tool"))
+}

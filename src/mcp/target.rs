@@ -1,0 +1,175 @@
+//! What an MCP address stands for: one connection, or all that the caller reaches.
+
+use std::borrow::Borrow;
+use std::slice;
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use portico_actors::directory::{Directory, Entry, InUse};
+use portico_actors::principal::Principal;
+use portico_actors::workspace::Workspace;
+use uuid::Uuid;
+
+use crate::config::Connection;
+use crate::tools::Switches;
+use crate::workspace::Reachable;
+
+/// One connection of a target: as it stands, and as it was configured.
+#[derive(Clone)]
+pub struct Member {
+    /// As it stands.
+    pub entry: Entry,
+    /// As it was configured.
+    pub settings: Arc<Connection>,
+}
+
+impl Borrow<Entry> for Member {
+    fn borrow(&self) -> &Entry {
+        &self.entry
+    }
+}
+
+/// Tells one target from another.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum TargetId {
+    /// The connection with this id.
+    Connection(Uuid),
+    /// All that the caller reaches.
+    All,
+    /// The workspace of this name.
+    Workspace(Arc<str>),
+}
+
+impl TargetId {
+    /// The caller as it is seen here: at one connection, with the scope that it has there.
+    pub fn caller(&self, by: &Arc<Principal>) -> Arc<Principal> {
+        match self {
+            Self::Connection(id) => by.at(*id),
+            Self::All | Self::Workspace(_) => Arc::clone(by),
+        }
+    }
+}
+
+/// Keeps connections from becoming idle; one alone costs nothing more.
+#[derive(Default)]
+#[expect(dead_code, reason = "what is in use is so until it is dropped")]
+pub struct InUseAll(Option<InUse>, Vec<InUse>);
+
+/// What an MCP address stands for.
+#[derive(Clone)]
+pub enum Target {
+    /// One connection, which the address names.
+    Connection(Member),
+    /// Everything that the caller reaches.
+    All(AllTarget),
+    /// A workspace that the caller reaches.
+    Workspace(Box<WorkspaceTarget>),
+}
+
+/// All that a caller reaches.
+#[derive(Clone)]
+pub struct AllTarget {
+    /// The connections, in the order of their names.
+    pub members: Vec<Member>,
+    /// The workspaces, which say how tables of different connections belong together.
+    pub workspaces: Vec<Arc<Workspace>>,
+}
+
+/// A workspace as an MCP address has it.
+#[derive(Clone)]
+pub struct WorkspaceTarget {
+    /// The workspace, and how far its caller goes in it.
+    pub reachable: Reachable,
+    /// The connections underneath.
+    pub underneath: Vec<Member>,
+    /// What is switched off: whatever is so on one of them.
+    pub switches: Switches,
+}
+
+impl WorkspaceTarget {
+    /// Of what lies over `underneath`.
+    pub fn new(reachable: Reachable, underneath: Vec<Member>) -> Self {
+        let mut switches = Switches::default();
+        for Member { settings, .. } in &underneath {
+            switches.types.extend_from_slice(&settings.switches.types);
+            switches.operations.extend_from_slice(&settings.switches.operations);
+            switches.tools.extend_from_slice(&settings.switches.tools);
+        }
+        Self { reachable, underneath, switches }
+    }
+}
+
+impl Target {
+    /// Tells it from others.
+    pub fn id(&self) -> TargetId {
+        match self {
+            Self::Connection(member) => TargetId::Connection(member.entry.id),
+            Self::All(_) => TargetId::All,
+            Self::Workspace(it) => TargetId::Workspace(Arc::clone(&it.reachable.workspace.name)),
+        }
+    }
+
+    /// What clients are told of it at their first request.
+    pub(super) fn instructions(&self) -> &'static str {
+        match self {
+            Self::Connection(_) => {
+                "SQL access to one database connection. Call get_instructions first: it tells the dialect, the tables \
+                 and what you may do."
+            }
+            Self::All(_) => {
+                "SQL access to every database connection that your credential opens. Call get_instructions first: it \
+                 tells the connections, their dialects and tables, and what you may do."
+            }
+            Self::Workspace(_) => {
+                "SQL access to a workspace: tables of one or more databases under names of its own. Call get_instructions \
+                 first: it tells the tables, and how they belong together."
+            }
+        }
+    }
+
+    /// The connections that are named here; a workspace has names of its own.
+    pub fn members(&self) -> &[Member] {
+        match self {
+            Self::Connection(member) => slice::from_ref(member),
+            Self::All(all) => &all.members,
+            Self::Workspace(_) => &[],
+        }
+    }
+
+    /// Its connections, named or not.
+    pub fn connections(&self) -> &[Member] {
+        match self {
+            Self::Workspace(it) => &it.underneath,
+            _ => self.members(),
+        }
+    }
+
+    /// The connection that the address names, if it names one.
+    pub fn named(&self) -> Option<&Member> {
+        match self {
+            Self::Connection(member) => Some(member),
+            Self::All(_) | Self::Workspace(_) => None,
+        }
+    }
+
+    /// The same as it is now: each connection is started if it was idle, and its first attempt has ended; and what
+    /// keeps them from becoming idle. One that is gone stands as it stood.
+    pub async fn held(&self, directory: &Directory) -> (Self, InUseAll) {
+        let hold = async |member: &Member| match directory.hold(&member.entry).await {
+            Ok((entry, in_use)) => (Member { entry, settings: Arc::clone(&member.settings) }, Some(in_use)),
+            Err(_) => (member.clone(), None),
+        };
+        if let Self::Connection(member) = self {
+            let (member, in_use) = hold(member).await;
+            return (Self::Connection(member), InUseAll(in_use, Vec::new()));
+        }
+        let held = join_all(self.connections().iter().map(hold)).await;
+        let (members, in_use): (Vec<_>, Vec<_>) = held.into_iter().unzip();
+        let target = match self {
+            Self::Workspace(it) => Self::Workspace(Box::new(WorkspaceTarget { underneath: members, ..(**it).clone() })),
+            Self::All(all) => Self::All(AllTarget { members, workspaces: all.workspaces.clone() }),
+            Self::Connection(_) => self.clone(),
+        };
+        (target, InUseAll(None, in_use.into_iter().flatten().collect()))
+    }
+}

@@ -1,0 +1,145 @@
+//! Which connection a statement or a call of a procedure addresses: the one its names say, else the
+//! default one, else the caller's only one (`wire.md` §4).
+
+use std::borrow::Borrow;
+
+use portico_actors::directory::Entry;
+use portico_actors::error::{Error, Result};
+use portico_actors::{near, pattern, sql};
+
+/// What a request says of whom it addresses.
+pub(crate) struct Addressing {
+    /// First parts of three-part names.
+    named: Vec<String>,
+    /// The connection of names that do not say it.
+    pub(super) default: Option<String>,
+    /// The member that holds the names.
+    pub(crate) field: &'static str,
+    /// The member that holds the default.
+    default_field: &'static str,
+}
+
+impl Addressing {
+    /// Of the statements in `text`, the member `query`; the member `default_field` may say the rest.
+    ///
+    /// # Errors
+    /// The text is none that is taken.
+    pub(crate) fn of_statements(text: &str, default: Option<String>, default_field: &'static str) -> Result<Self> {
+        Ok(Self { named: sql::catalogs(text)?, default, field: "query", default_field })
+    }
+
+    /// Of a call of the procedure `name`, the member `procedure`.
+    ///
+    /// # Errors
+    /// It is no name.
+    pub(crate) fn of_procedure(name: &str, default: Option<String>, default_field: &'static str) -> Result<Self> {
+        let mut named = sql::procedure_name(name)?;
+        named.truncate(usize::from(named.len() == 3));
+        Ok(Self { named, default, field: "procedure", default_field })
+    }
+
+    /// All names of connections in it.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.named.iter().chain(&self.default).map(String::as_str)
+    }
+
+    /// The connections that a statement names, where these are more than one; the default one is among them.
+    ///
+    /// # Errors
+    /// A name is none of theirs.
+    pub(crate) fn several<'a, E: Borrow<Entry>>(&self, reachable: &'a [E]) -> Result<Option<Vec<&'a E>>> {
+        let mut addressed = self.addressed(reachable)?;
+        if self.field != "query" || addressed.len() < 2 {
+            return Ok(None);
+        }
+        if let Some(default) = &self.default {
+            add(&mut addressed, find(reachable, self.default_field, default)?);
+        }
+        Ok(Some(addressed))
+    }
+
+    /// The connections that names say, each once.
+    fn addressed<'a, E: Borrow<Entry>>(&self, reachable: &'a [E]) -> Result<Vec<&'a E>> {
+        let mut addressed = Vec::new();
+        for name in &self.named {
+            add(&mut addressed, find(reachable, self.field, name)?);
+        }
+        Ok(addressed)
+    }
+
+    /// Chooses among the `reachable` connections.
+    ///
+    /// # Errors
+    /// A name is none of theirs, or it is not clear which of them is meant.
+    pub(crate) fn choose<'a, E: Borrow<Entry>>(&self, reachable: &'a [E]) -> Result<&'a E> {
+        let field = self.field;
+        match self.addressed(reachable)?.as_slice() {
+            [] => {}
+            [only] => return Ok(only),
+            [one, other, ..] => {
+                return Err(Error::invalid(format!(
+                    "{field}: a request addresses one connection, and this one names {} and {}",
+                    name_of(*one),
+                    name_of(*other),
+                ))
+                .hint("send one request for each connection"));
+            }
+        }
+        if let Some(name) = &self.default {
+            return find(reachable, self.default_field, name);
+        }
+        match reachable {
+            [only] => Ok(only),
+            [] => Err(Error::forbidden("this credential opens no connection")),
+            _ => {
+                Err(Error::invalid(format!("{field}: it is not clear which connection this addresses")).hint(format!(
+                    "write connection.schema.{}, or give {}; connections: {}",
+                    if field == "procedure" { "procedure" } else { "table" },
+                    self.default_field,
+                    names(reachable).join(", ")
+                )))
+            }
+        }
+    }
+}
+
+/// The connections that `catalogName` names, exactly or as a pattern; all of them without it.
+///
+/// # Errors
+/// It is the name of none of them, nor a pattern of any.
+pub(crate) fn matching<'a, E: Borrow<Entry>>(reachable: &'a [E], catalog: Option<&str>) -> Result<Vec<&'a E>> {
+    let Some(name) = catalog else { return Ok(reachable.iter().collect()) };
+    if let Some(known) = reachable.iter().find(|known| name_of(*known).eq_ignore_ascii_case(name)) {
+        return Ok(vec![known]);
+    }
+    let found: Vec<&E> = reachable.iter().filter(|known| pattern::matches(Some(name), name_of(*known))).collect();
+    if found.is_empty() { Err(unknown(reachable, "catalogName", name)) } else { Ok(found) }
+}
+
+fn find<'a, E: Borrow<Entry>>(reachable: &'a [E], field: &str, name: &str) -> Result<&'a E> {
+    let found = reachable.iter().find(|known| name_of(*known).eq_ignore_ascii_case(name));
+    found.ok_or_else(|| unknown(reachable, field, name))
+}
+
+fn add<'a, E: Borrow<Entry>>(addressed: &mut Vec<&'a E>, found: &'a E) {
+    if addressed.iter().all(|other| (*other).borrow().id != found.borrow().id) {
+        addressed.push(found);
+    }
+}
+
+fn name_of<E: Borrow<Entry>>(known: &E) -> &str {
+    &known.borrow().name
+}
+
+fn names<E: Borrow<Entry>>(reachable: &[E]) -> Vec<&str> {
+    reachable.iter().map(name_of).collect()
+}
+
+fn unknown<E: Borrow<Entry>>(reachable: &[E], field: &str, name: &str) -> Error {
+    let error = Error::not_found(format!("{field}: there is no connection {name:?} for this caller"));
+    let names = names(reachable);
+    match near::did_you_mean(&near::nearest(name, names.iter().copied())) {
+        Some(hint) => error.hint(hint),
+        None => error.hint(format!("connections: {}", names.join(", "))),
+    }
+}

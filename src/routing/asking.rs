@@ -1,0 +1,61 @@
+//! Asks the connection that a statement or a call of a procedure addresses.
+
+use std::sync::Arc;
+
+use portico_actors::call::{Limits, Notices, Op, Origin};
+use portico_actors::directory::{Directory, Entry};
+use portico_actors::error::Result;
+use portico_actors::principal::Principal;
+use portico_actors::reply::Reply;
+
+use super::address::Addressing;
+use crate::federation::{Federation, OverConnections, SentStatements};
+
+/// For whom and for what connections are asked, whichever they are.
+pub(crate) struct Asking {
+    pub(crate) by: Arc<Principal>,
+    pub(crate) origin: Origin,
+    pub(crate) limits: Limits,
+    /// Hears what a source says beside its answer.
+    pub(crate) notices: Option<Notices>,
+}
+
+/// Asks all of `entries`, which `addressing` has found, for a statement; `sent` takes note of what is sent to each.
+///
+/// # Errors
+/// The engine's, or a connection's own.
+pub(crate) async fn ask_several(
+    federation: &Federation,
+    directory: &Directory,
+    entries: &[Entry],
+    addressing: &Addressing,
+    op: Op,
+    asking: Asking,
+    sent: SentStatements,
+) -> Result<Reply> {
+    let Asking { by, origin, limits, .. } = asking;
+    let default_catalog = addressing.default.as_deref();
+    federation
+        .run(directory, OverConnections { entries, workspace: None, default_catalog, op, by, origin, limits, sent })
+        .await
+}
+
+/// Asks `entry` to run statements or a procedure; where these say whom they address, `addressing` has chosen it.
+///
+/// # Errors
+/// The connection's own.
+pub(crate) async fn ask(
+    directory: &Directory,
+    entry: &Entry,
+    addressing: Option<&Addressing>,
+    mut op: Op,
+    asking: Asking,
+) -> Result<Reply> {
+    // It belongs to the default connection; another one is not told of it.
+    let default = addressing.and_then(|addressing| addressing.default.as_deref());
+    if default.is_some_and(|catalog| !entry.name.eq_ignore_ascii_case(catalog)) {
+        op.forget_default_schema();
+    }
+    let Asking { by, origin, limits, notices } = asking;
+    directory.ask_hearing(entry, origin, by, op, limits, notices).await
+}

@@ -1,0 +1,12 @@
+//! Which connections a request addresses, and how they are asked: for the SQL API and for MCP alike, where
+//! they are over more than one connection.
+
+mod address;
+mod asking;
+mod merged;
+mod workspace;
+
+pub(crate) use address::{Addressing, matching};
+pub(crate) use asking::{Asking, ask, ask_several};
+pub(crate) use merged::list;
+pub(crate) use workspace::{ask_workspace, list_workspace};

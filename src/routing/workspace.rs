@@ -1,0 +1,312 @@
+//! Asks a workspace: its statements are the engine's, its listings those of the connections underneath, under the
+//! workspace's names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use portico_actors::call::{Facet, Limits, Mode, Narrow, Op, ProcedureCall, Sql};
+use portico_actors::directory::{Directory, Entry};
+use portico_actors::error::{Error, Result};
+use portico_actors::principal::{Principal, Rights, Scope};
+use portico_actors::reply::{Cell, Part, Reply, Results};
+use portico_actors::source::catalog::{assembled, labels};
+use portico_actors::workspace::{Asset, MAIN, View, Workspace};
+use portico_actors::{near, pattern, sql};
+
+use super::asking::Asking;
+use crate::federation::{Federation, OverConnections, SentStatements};
+use crate::workspace::Reachable;
+
+/// One row of a listing.
+type Row = Vec<Cell<'static>>;
+
+impl Reachable {
+    /// The connections underneath, as they are now.
+    pub(crate) fn entries(&self, directory: &Directory) -> Vec<Entry> {
+        self.underneath.iter().filter_map(|id| directory.get(*id)).collect()
+    }
+
+    /// The caller as the connections underneath see them: they read what the workspace has, and nothing says what else
+    /// they might do there.
+    pub(crate) fn reader(&self, by: &Arc<Principal>) -> Arc<Principal> {
+        let rights = Rights::only(self.underneath.iter().copied(), Scope::Read);
+        Arc::new(Principal { rights, ..Principal::clone(by) })
+    }
+}
+
+/// Asks for a statement over names of the workspace.
+///
+/// # Errors
+/// The engine's, or a connection's own.
+pub(crate) async fn ask_workspace(
+    federation: &Federation,
+    directory: &Directory,
+    reachable: &Reachable,
+    op: Op,
+    asking: Asking,
+    sent: SentStatements,
+) -> Result<Reply> {
+    if let Op::Procedure(call) = op {
+        return ask_procedure(directory, reachable, call, asking).await;
+    }
+    let entries = reachable.entries(directory);
+    let Asking { by, origin, limits, .. } = asking;
+    let over = OverConnections {
+        entries: &entries,
+        workspace: Some(Arc::clone(&reachable.workspace)),
+        default_catalog: None,
+        op,
+        by: reachable.reader(&by),
+        origin,
+        limits,
+        sent,
+    };
+    federation.run(directory, over).await
+}
+
+/// Calls a procedure that the workspace lists, on its connection.
+async fn ask_procedure(
+    directory: &Directory,
+    reachable: &Reachable,
+    mut call: ProcedureCall,
+    asking: Asking,
+) -> Result<Reply> {
+    let workspace = &reachable.workspace;
+    let mut parts = sql::procedure_name(&call.procedure)?;
+    let name = parts.pop().unwrap_or_default();
+    let places = [MAIN, workspace.name.as_ref()];
+    let is_here = parts.iter().rev().zip(places).all(|(part, place)| part.eq_ignore_ascii_case(place));
+    let listed = || {
+        workspace.assets.iter().filter_map(|asset| match asset {
+            Asset::Procedure { connection, schema, name } => Some((connection, schema, name)),
+            Asset::Table { .. } => None,
+        })
+    };
+    let found = listed().find(|(_, _, known)| is_here && known.eq_ignore_ascii_case(&name));
+    let found = found.and_then(|(connection, schema, name)| Some((directory.named(connection)?, schema, name)));
+    let (entry, schema, name) = found.ok_or_else(|| {
+        let known: Vec<&str> = listed().map(|(_, _, known)| known.as_ref()).collect();
+        let message =
+            format!("procedure: there is no procedure {} in the workspace {}", call.procedure, workspace.name);
+        let hint = near::did_you_mean(&near::nearest(&name, known.iter().copied()));
+        Error::not_found(message).hint(hint.unwrap_or_else(|| format!("procedures: {}", known.join(", "))))
+    })?;
+    let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+    call.procedure = format!("{}.{}", quoted(schema), quoted(name));
+    // It is of the workspace's folder.
+    call.default_schema = None;
+    let Asking { by, origin, limits, notices } = asking;
+    // As far as the caller may go in the workspace, and nowhere else.
+    let rights = Rights::only([entry.id], reachable.scope);
+    let by = Arc::new(Principal { rights, ..Principal::clone(&by) });
+    directory.ask_hearing(&entry, origin, by, Op::Procedure(call), limits, notices).await
+}
+
+/// The rows of `facet` of what the workspace has.
+///
+/// # Errors
+/// Those of a connection underneath.
+pub(crate) async fn list_workspace(
+    federation: &Federation,
+    directory: &Directory,
+    reachable: &Reachable,
+    facet: Facet,
+    narrow: Narrow,
+    asking: Asking,
+) -> Result<Results> {
+    let workspace = reachable.workspace.as_ref();
+    if !pattern::matches(narrow.catalog.as_deref(), &workspace.name) {
+        return Err(Error::not_found(format!("catalogName: this is the workspace {}", workspace.name))
+            .hint("leave the parameter out"));
+    }
+    let text = |text: &str| Cell::Text(text.to_owned().into());
+    let mut rows: Vec<Row> = Vec::new();
+    match facet {
+        Facet::Catalogs => rows.push(vec![text(&workspace.name)]),
+        Facet::Schemas => {
+            let folders = folders(workspace);
+            let wanted = folders.iter().filter(|folder| pattern::matches(narrow.schema.as_deref(), folder));
+            rows.extend(wanted.map(|folder| vec![text(&workspace.name), text(folder)]));
+        }
+        _ => {
+            for entry in reachable.entries(directory) {
+                let listing = Listing { workspace, connection: &entry.name, facet };
+                let op = Op::Describe(facet, listing.narrow(&narrow));
+                let by = reachable.reader(&asking.by);
+                let reply = directory.ask(&entry, asking.origin, by, op, asking.limits).await?;
+                let mut results = reply.into_results()?;
+                while let Some(part) = results.next().await {
+                    let Part::Rows(batch) = part? else { continue };
+                    for row in 0..batch.rows() {
+                        let cells =
+                            (0..labels(facet).len()).map(|column| batch.cell(row, column).map(Cell::into_owned));
+                        rows.extend(listing.renamed(&cells.collect::<Result<Row>>()?));
+                    }
+                }
+            }
+            for view in &workspace.views {
+                rows.extend(of_view(federation, directory, reachable, facet, view, &asking).await?);
+            }
+            let place = |label: &str| labels(facet).iter().position(|(known, _)| *known == label);
+            let wanted = [
+                (&narrow.schema, place("TABLE_SCHEMA").or(place("TABLE_SCHEM")).or(place("PROCEDURE_SCHEMA"))),
+                (&narrow.table, place("TABLE_NAME")),
+                (&narrow.table_type, place("TABLE_TYPE")),
+                (&narrow.column, place("COLUMN_NAME")),
+                (&narrow.procedure, place("PROCEDURE_NAME")),
+                (&narrow.param, place("PARAM_NAME")),
+            ];
+            rows.retain(|row| {
+                wanted.iter().all(|(wanted, place)| match (wanted, place.and_then(|place| row.get(place))) {
+                    (Some(wanted), Some(Cell::Text(name))) => pattern::matches(Some(wanted), name),
+                    _ => true,
+                })
+            });
+        }
+    }
+    Ok(assembled(facet, rows))
+}
+
+/// The folders that there are.
+fn folders(workspace: &Workspace) -> BTreeSet<&str> {
+    let assets = workspace.assets.iter().filter_map(|asset| Some(asset.place()?.0));
+    assets.chain(workspace.views.iter().map(View::folder)).collect()
+}
+
+/// The rows of a facet of one connection, as a workspace has them.
+struct Listing<'a> {
+    workspace: &'a Workspace,
+    connection: &'a str,
+    facet: Facet,
+}
+
+impl Listing<'_> {
+    /// What the connection is asked for: as little as covers all that the workspace has of it.
+    fn narrow(&self, narrow: &Narrow) -> Narrow {
+        let of_here = self.workspace.assets.iter().filter(|asset| asset.connection() == self.connection);
+        let schemas: BTreeSet<&str> = of_here.map(Asset::schema).collect();
+        let only = Some(&schemas).filter(|schemas| schemas.len() == 1).and_then(|schemas| schemas.first());
+        let schema = only.filter(|schema| !schema.contains('%')).map(|schema| (*schema).to_owned());
+        Narrow { schema, param: narrow.param.clone(), column: narrow.column.clone(), ..Narrow::default() }
+    }
+
+    /// The row under each name that the workspace has for what it tells of.
+    fn renamed(&self, row: &Row) -> Vec<Row> {
+        let labels = labels(self.facet);
+        let place = |label: &str| labels.iter().position(|(known, _)| *known == label);
+        let sides: &[[&str; 3]] = match self.facet {
+            Facet::Procedures | Facet::ProcedureParameters => {
+                &[["PROCEDURE_CATALOG", "PROCEDURE_SCHEMA", "PROCEDURE_NAME"]]
+            }
+            Facet::PrimaryKeys | Facet::Indexes => &[["TABLE_CAT", "TABLE_SCHEM", "TABLE_NAME"]],
+            Facet::ImportedKeys | Facet::ExportedKeys => {
+                &[["PKTABLE_CAT", "PKTABLE_SCHEM", "PKTABLE_NAME"], ["FKTABLE_CAT", "FKTABLE_SCHEM", "FKTABLE_NAME"]]
+            }
+            _ => &[["TABLE_CATALOG", "TABLE_SCHEMA", "TABLE_NAME"]],
+        };
+        let mut rows = vec![row.clone()];
+        for side in sides {
+            let [Some(catalog), Some(schema), Some(name)] = side.map(place) else { return Vec::new() };
+            let (Some(Cell::Text(of)), Some(Cell::Text(known))) = (row.get(schema), row.get(name)) else {
+                return Vec::new();
+            };
+            let names = self.names(of, known);
+            let renamed = |row: Row| {
+                let rename = move |(folder, alias): &(String, String)| {
+                    let mut row = row.clone();
+                    for (place, text) in [(catalog, self.workspace.name.as_ref()), (schema, folder), (name, alias)] {
+                        if let Some(cell) = row.get_mut(place) {
+                            *cell = Cell::Text(text.to_owned().into());
+                        }
+                    }
+                    row
+                };
+                names.iter().map(rename).collect::<Vec<_>>()
+            };
+            rows = rows.into_iter().flat_map(renamed).collect();
+        }
+        rows
+    }
+
+    /// Folder and name of each asset that a table or procedure of the connection is.
+    fn names(&self, schema: &str, name: &str) -> Vec<(String, String)> {
+        let is_procedure = matches!(self.facet, Facet::Procedures | Facet::ProcedureParameters);
+        let is_it = |asset: &&Asset| asset.connection() == self.connection && asset.is(schema, name);
+        let of_here = self.workspace.assets.iter().filter(is_it);
+        let named = of_here.filter_map(|asset| match asset {
+            Asset::Table { alias, folder, .. } if !is_procedure => {
+                let folder = folder.as_deref().unwrap_or(MAIN).to_owned();
+                Some((folder, alias.as_deref().unwrap_or(name).to_owned()))
+            }
+            Asset::Procedure { .. } if is_procedure => Some((MAIN.to_owned(), name.to_owned())),
+            _ => None,
+        });
+        named.collect()
+    }
+}
+
+/// The rows of `facet` that tell of a view.
+async fn of_view(
+    federation: &Federation,
+    directory: &Directory,
+    reachable: &Reachable,
+    facet: Facet,
+    view: &View,
+    asking: &Asking,
+) -> Result<Vec<Row>> {
+    let text = |text: &str| Cell::Text(text.to_owned().into());
+    let known: BTreeMap<&str, Cell<'static>> = [
+        ("TABLE_CATALOG", text(&reachable.workspace.name)),
+        ("TABLE_SCHEMA", text(view.folder())),
+        ("TABLE_NAME", text(&view.name)),
+    ]
+    .into();
+    let row = |more: BTreeMap<&str, Cell<'static>>| -> Row {
+        let cell = |(label, _): &(&str, _)| more.get(label).or_else(|| known.get(label)).cloned().unwrap_or(Cell::Null);
+        labels(facet).iter().map(cell).collect()
+    };
+    match facet {
+        Facet::Tables => {
+            let remarks = view.description.as_deref().map_or(Cell::Null, text);
+            Ok(vec![row([("TABLE_TYPE", text("VIEW")), ("REMARKS", remarks)].into())])
+        }
+        Facet::Columns => {
+            let sql = Sql { text: view.query.to_string(), ..Sql::default() };
+            let asking = Asking {
+                by: Arc::clone(&asking.by),
+                origin: asking.origin,
+                limits: Limits { rows: None, ..asking.limits },
+                notices: None,
+            };
+            let op = Op::Script(Mode::Describe, sql);
+            let sent = SentStatements::default();
+            let described = ask_workspace(federation, directory, reachable, op, asking, sent).await?;
+            let mut results = described.into_results()?;
+            let mut rows = Vec::new();
+            while let Some(part) = results.next().await {
+                let Part::Columns(columns) = part? else { continue };
+                for (place, column) in columns.iter().enumerate() {
+                    let number = |number: i64| Cell::Integer(number);
+                    let size = if column.length > 0 { column.length } else { column.precision };
+                    rows.push(row([
+                        ("COLUMN_NAME", text(&column.label)),
+                        ("DATA_TYPE", number(column.data_type.code().into())),
+                        ("TYPE_NAME", text(&column.data_type.name().to_lowercase())),
+                        ("COLUMN_SIZE", number(size)),
+                        ("PRECISION", number(column.precision)),
+                        ("SCALE", number(column.scale)),
+                        ("ORDINAL_POSITION", number(i64::try_from(place + 1).unwrap_or(i64::MAX))),
+                        ("IS_NULLABLE", Cell::Boolean(column.nullable)),
+                        ("IS_KEY", Cell::Boolean(false)),
+                        ("IS_AUTOINCREMENT", Cell::Boolean(false)),
+                        ("IS_GENERATEDCOLUMN", Cell::Boolean(false)),
+                    ]
+                    .into()));
+                }
+            }
+            Ok(rows)
+        }
+        _ => Ok(Vec::new()),
+    }
+}

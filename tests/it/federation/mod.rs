@@ -1,0 +1,53 @@
+//! Statements over several connections.
+
+mod crossing;
+mod values;
+mod workspaces;
+
+use serde_json::{Value, json};
+
+use crate::support::app::TestApp;
+use crate::support::configuration::Configuration;
+use crate::support::fixture;
+use crate::support::postgres::{TestPostgres, connect};
+
+/// PostgreSQL as `shop`, with these tables beside the usual ones, and SQLite as `crm`, with these.
+async fn two_sources(postgres: &str, sqlite: &str) -> TestApp {
+    two_sources_with(postgres, sqlite, "").await
+}
+
+/// The same with other tables of the configuration.
+async fn two_sources_with(postgres: &str, sqlite: &str, tables: &str) -> TestApp {
+    let url = fixture::postgres().await;
+    connect(&url).await.batch_execute(postgres).await.unwrap();
+    sources(&url, sqlite, tables).await
+}
+
+/// A service of the database at `url`, and of a SQLite file with these tables beside the usual ones.
+async fn sources(url: &str, sqlite: &str, tables: &str) -> TestApp {
+    let configuration = Configuration::new().connection("shop", url, "").sqlite("crm", "").with(tables);
+    let file = rusqlite::Connection::open(configuration.path().join("crm.db")).unwrap();
+    file.execute_batch(sqlite).unwrap();
+    configuration.with("[audit]\nfile = \"audit.jsonl\"").start().await
+}
+
+/// What the statement answers, which must succeed.
+async fn answer(app: &TestApp, query: &str) -> Value {
+    let (status, document) = app.query(json!({"query": query})).await;
+    assert_eq!(status, 200, "{query}: {document}");
+    document["results"][0].clone()
+}
+
+/// The statements that the last call had sent to sources: connection and text.
+fn sent(app: &TestApp) -> Vec<(String, String)> {
+    let trail = std::fs::read_to_string(app.config.with_file_name("audit.jsonl")).unwrap();
+    let record: Value = serde_json::from_str(trail.lines().last().unwrap()).unwrap();
+    let member = |value: &Value, name: &str| value[name].as_str().unwrap().to_owned();
+    let sent = record["sent"].as_array().unwrap_or_else(|| panic!("{record}"));
+    sent.iter().map(|sent| (member(sent, "connection"), member(sent, "statement"))).collect()
+}
+
+/// A second PostgreSQL database with the usual schema.
+async fn another_postgres() -> String {
+    TestPostgres::shared().database("other").await
+}

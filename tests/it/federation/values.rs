@@ -1,0 +1,35 @@
+//! Values of every type, as they come through the engine.
+
+use serde_json::json;
+
+use super::{answer, two_sources};
+
+#[actix_web::test]
+async fn values_are_those_of_their_sources() {
+    let app = two_sources(
+        "CREATE TABLE kinds (id int, u uuid, n numeric, p numeric(10, 3), b boolean, z timestamptz, t timestamp, d date,
+             f float8, r real, j jsonb, h time, o bytea, s smallint, l bigint, c char(5), v varchar(9), i interval, a int[]);
+         INSERT INTO kinds VALUES (1, '6f0b1a52-8d0e-4c57-9d1b-6a7f3f0c2b11', 1.500, 2.5, true,
+             '2026-02-03 04:05:06.789+02', '2026-02-03 04:05:06', '2026-02-03', 1.5, 'NaN', '{\"a\": 1}', '01:02:03.5',
+             '\\x0102', 3, 9007199254740993, 'ab', 'cd', '1 day', '{1,2}');
+         INSERT INTO kinds (id) VALUES (2)",
+        "CREATE TABLE one (id BIGINT); INSERT INTO one VALUES (1), (2)",
+    )
+    .await;
+    let columns = "id, u, n, p, b, z, t, d, f, r, j, h, o, s, l, c, v, i, a";
+    let all = |from: &str| format!("SELECT {columns} FROM {from} ORDER BY id");
+    let direct = answer(&app, &all("shop.public.kinds")).await;
+    let crossed = "(SELECT k.* FROM shop.public.kinds k JOIN crm.main.one o ON o.id = k.id) AS x".to_owned();
+    let crossing = answer(&app, &all(&crossed)).await;
+    assert_eq!(crossing["rows"], direct["rows"]);
+    for (one, other) in direct["schema"].as_array().unwrap().iter().zip(crossing["schema"].as_array().unwrap()) {
+        for member in
+            ["dataType", "dataTypeName", "columnLabel", "columnName", "tableName", "precision", "scale", "length"]
+        {
+            assert_eq!(one[member], other[member], "{member} of {one} and {other}");
+        }
+    }
+    let cell = "SELECT k.c || '!' AS c, k.n FROM shop.public.kinds k JOIN crm.main.one o ON o.id = k.id \
+                WHERE k.c = 'ab' AND k.n = 1.5";
+    assert_eq!(answer(&app, cell).await["rows"], json!([["ab!", 1.500]]));
+}

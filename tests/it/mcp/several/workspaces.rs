@@ -1,0 +1,184 @@
+//! `/mcp/workspaces/{name}`: one workspace as an address, and what `/mcp` tells of workspaces.
+
+use portico_actors::principal::{Hold, Rights, Scope};
+use serde_json::{Value, json};
+
+use super::{ERAS, Era, ask, content, failure, listed, names, tool, user};
+use crate::support::app::{CONNECTION, OTHER, TestApp, read};
+use crate::support::configuration::Configuration;
+use crate::support::fixture::{ORDERS_OF, RENAME};
+use crate::support::mcp::Client;
+
+const ADDRESS: &str = "/mcp/workspaces/store";
+
+const WORKSPACE: &str = r#"
+[[workspaces]]
+name = "store"
+description = "Orders with their customers"
+instructions = "Amounts are in euros."
+max_rows = 3
+assets = [
+    { table = "shop.main.orders" },
+    { table = "archive.main.customers", alias = "people", folder = "crm" },
+    { procedure = "shop.main.orders_of" },
+    { procedure = "shop.main.rename" },
+]
+views = [
+    { name = "turnover", folder = "reports", description = "Turnover by customer", query = "SELECT p.name, sum(o.total) AS total FROM orders o JOIN crm.people p ON p.id = o.customer_id GROUP BY p.name" },
+]
+relations = [{ from = "orders.customer_id", to = "crm.people.id" }]
+"#;
+
+async fn store() -> TestApp {
+    let shop = ["access = \"read-write\"", ORDERS_OF, RENAME].concat();
+    let configuration = Configuration::new().sqlite("shop", &shop).sqlite("archive", "").with(WORKSPACE);
+    configuration.start().await.at(ADDRESS)
+}
+
+#[actix_web::test]
+async fn the_operations_answer_under_the_workspaces_names_in_both_eras() {
+    let app = store().await;
+    let tools = listed(&app, &app.writer).await;
+    let found = names(&tools);
+    assert!(found.contains(&"execute_select") && found.contains(&"execute_procedure"), "{found:?}");
+    assert!(!found.contains(&"execute_insert") && !found.contains(&"orders_of"), "{found:?}");
+    for era in ERAS {
+        let rows = async |name: &str, arguments: Value| content(&app, era, name, arguments).await["rows"].take();
+        assert_eq!(rows("get_catalogs", json!({})).await, json!([["store"]]));
+        assert_eq!(
+            rows("get_schemas", json!({})).await,
+            json!([["store", "crm"], ["store", "main"], ["store", "reports"]])
+        );
+        let tables = rows("get_tables", json!({"tableName": "people"})).await;
+        assert_eq!((&tables[0][0], &tables[0][1], &tables[0][2]), (&json!("store"), &json!("crm"), &json!("people")));
+        let columns = rows("get_columns", json!({"tableName": "orders", "columnName": "total"})).await;
+        assert_eq!((&columns[0][0], &columns[0][3]), (&json!("store"), &json!("total")));
+        assert_eq!(rows("get_procedures", json!({"procedureName": "orders%"})).await[0][2], "orders_of");
+        assert_eq!(rows("get_procedure_parameters", json!({"procedureName": "orders_of"})).await[0][3], "customer");
+        for procedure in ["orders_of", "main.orders_of", "store.main.orders_of"] {
+            let call = json!({"procedure": procedure, "parameters": {"customer": 3}});
+            assert_eq!(rows("execute_procedure", call).await, json!([[3, 99999.99]]), "{procedure}");
+        }
+        let joined = "SELECT p.name FROM orders o JOIN crm.people p ON p.id = o.customer_id WHERE o.id = @id";
+        let joined = json!({"query": joined, "parameters": {"id": 3}});
+        assert_eq!(rows("execute_select", joined.clone()).await, json!([["美咲"]]));
+        assert_eq!(rows("execute_sql", joined).await, json!([["美咲"]]));
+        let cut = content(&app, era, "execute_select", json!({"query": "SELECT o.id FROM orders o, orders p"})).await;
+        assert_eq!((&cut["rowCount"], &cut["truncated"]), (&json!(3), &json!(true)), "the workspace's own caps");
+        let told = tool(&app, era, "get_instructions", json!({})).await;
+        let told = told["structuredContent"]["instructions"].as_str().unwrap();
+        for words in [
+            "# Workspace store",
+            "Orders with their customers",
+            "Amounts are in euros.",
+            "- orders.customer_id = crm.people.id",
+            "- crm.people (table)",
+            "- reports.turnover (view): Turnover by customer",
+        ] {
+            assert!(told.contains(words), "no {words:?} in {told}");
+        }
+    }
+    for (name, arguments, words) in [
+        ("execute_select", json!({"query": "SELECT * FROM shop.main.customers"}), "shop"),
+        ("execute_sql", json!({"query": "DELETE FROM orders"}), "DELETE"),
+        ("execute_procedure", json!({"procedure": "orders_off"}), "did you mean orders_of"),
+        ("execute_procedure", json!({"procedure": "shop.main.orders_of"}), "no procedure shop.main.orders_of"),
+        ("get_tables", json!({"catalogName": "shop"}), "catalogName"),
+    ] {
+        let text = failure(&app, name, arguments.clone()).await;
+        assert!(text.contains(words), "{name} {arguments}: no {words:?} in {text:?}");
+    }
+}
+
+#[actix_web::test]
+async fn who_is_not_given_it_and_does_not_reach_what_lies_underneath_finds_nothing() {
+    let app = store().await;
+    let given = Rights::each([]).with_workspaces([("store".into(), Hold::Given(Scope::Read))]);
+    let [given, one, both] = [
+        ("given", given),
+        ("one", Rights::only([CONNECTION], Scope::Write)),
+        ("both", Rights::each([(CONNECTION, Scope::Write), (OTHER, Scope::Read)])),
+    ]
+    .map(|(name, rights)| user(&app, name, rights));
+    app.look().await;
+    let select = json!({"name": "execute_select", "arguments": {"query": "SELECT count(*) FROM orders"}});
+    for (by, status) in [(&given, 200), (&one, 404), (&both, 200)] {
+        let (answered, body) = read(ask(&app, by, Era::Stateless, "tools/call", select.clone()).await).await;
+        assert_eq!(answered, status, "{}: {body}", by.name);
+        if status == 200 {
+            assert_eq!(body["result"]["structuredContent"]["rows"], json!([[3]]), "{body}");
+        }
+    }
+    // In it nobody does more than they may on each connection, or were given.
+    let rename = json!({"name": "execute_procedure", "arguments": {
+        "procedure": "rename", "parameters": {"id": 2, "name": "Zoë"},
+    }});
+    for (by, status) in [(&given, 403), (&both, 403), (&app.writer, 200)] {
+        let response = ask(&app, by, Era::Session, "tools/call", rename.clone()).await;
+        assert_eq!(response.status(), status, "{}", by.name);
+    }
+    let ping = |path: &str| {
+        let built = app.http.post(format!("{}{path}", app.url)).header("content-type", "application/json");
+        built.body(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#)
+    };
+    for (path, status) in [
+        (ADDRESS, 200),
+        ("/mcp/workspaces/nothing", 404),
+        ("/mcp/workspaces/shop", 404),
+        ("/mcp", 403),
+        ("/mcp/connections/shop", 400),
+    ] {
+        let answer = ping(path).basic_auth(&given.name, Some(&given.secret)).send().await.unwrap();
+        assert_eq!(answer.status(), status, "{path}");
+    }
+    let document = format!("{}/.well-known/oauth-protected-resource{ADDRESS}", app.url);
+    let challenged = ping(ADDRESS).send().await.unwrap();
+    let challenge = challenged.headers()["www-authenticate"].to_str().unwrap().to_owned();
+    assert!(challenge.contains(&format!("resource_metadata=\"{document}\"")), "{challenge}");
+    let (status, described) = read(app.http.get(&document).send().await.unwrap()).await;
+    assert_eq!((status, &described["resource"]), (200, &json!(app.mcp_url())));
+    // A session is of its address.
+    let client = Client::begin(&app, &app.writer, "2025-11-25").await;
+    assert_eq!(client.ask(json!(1), "ping", json!({})).await.status(), 200);
+    let elsewhere = ping("/mcp").basic_auth(&app.writer.name, Some(&app.writer.secret));
+    assert_eq!(elsewhere.header("mcp-session-id", &client.session).send().await.unwrap().status(), 404);
+}
+
+#[actix_web::test]
+async fn a_token_for_a_workspace_opens_that_alone() {
+    let app = store().await;
+    let rights = Rights::each([(CONNECTION, Scope::Read), (OTHER, Scope::Read)]);
+    let account = portico_actors::auth::records::NewServiceAccount { name: "both".to_owned(), rights };
+    let (account, secret) = app.store().create_service_account(account).unwrap();
+    app.look().await;
+    let token = async |resource: &str| {
+        let form = [
+            ("grant_type", "client_credentials"),
+            ("client_id", account.client_id.as_str()),
+            ("client_secret", secrecy::ExposeSecret::expose_secret(&secret)),
+            ("resource", &format!("{}{resource}", app.url)),
+        ];
+        read(app.http.post(format!("{}/oauth/token", app.url)).form(&form).send().await.unwrap()).await
+    };
+    for (resource, opened) in
+        [(ADDRESS, [200, 403, 403]), ("/mcp", [200, 200, 200]), ("/mcp/workspaces/other", [404, 403, 403])]
+    {
+        let (status, body) = token(resource).await;
+        assert_eq!(status, 200, "{resource}: {body}");
+        let access = body["access_token"].as_str().unwrap();
+        let doors = [ADDRESS.to_owned(), "/mcp".to_owned(), format!("/mcp/connections/{CONNECTION}")];
+        for (door, status) in doors.iter().zip(opened) {
+            let asked = app.http.post(format!("{}{door}", app.url)).header("content-type", "application/json");
+            let asked = asked.bearer_auth(access).body(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+            assert_eq!(asked.send().await.unwrap().status(), status, "{resource} at {door}");
+        }
+    }
+}
+
+#[actix_web::test]
+async fn all_connections_together_tell_how_their_tables_belong_together() {
+    let app = store().await.at("/mcp");
+    let told = tool(&app, Era::Session, "get_instructions", json!({})).await;
+    let told = told["content"][0]["text"].as_str().unwrap();
+    assert!(told.contains("- shop.main.orders.customer_id = archive.main.customers.id\n"), "{told}");
+}
