@@ -46,6 +46,10 @@ impl Log {
                 let how = if *told { ", as another process said" } else { "" };
                 log::debug!("connection {name} offers something else than before{how}");
             }
+            Event::CatalogueUnread { name, cause, retry_in } => log::warn!(
+                "what connection {name} offers cannot be read: {cause}; what is known stays in force; next attempt in {} ms",
+                retry_in.as_millis()
+            ),
             Event::ConnectionIdle { name, after } => {
                 let seconds = after.as_secs();
                 log::info!("connection {name} is idle: nobody used it for {seconds} s; its next use connects anew");
@@ -138,6 +142,7 @@ impl Source for Members<'_> {
             ("client", call.client.as_ref().map(Value::from_display)),
             ("who", Some(Value::from(call.subject.as_str()))),
             ("connection", Some(connection)),
+            ("workspace", call.workspace.as_deref().map(Value::from)),
             ("what", Some(Value::from(call.what.as_str()))),
             ("class", Some(Value::from(call.class.unwrap_or("-")))),
             ("rows", Some(Value::from(call.rows))),
@@ -179,6 +184,7 @@ mod tests {
             subject: "ann@example.org".to_owned(),
             connection: Some("shop".into()),
             connection_id: None,
+            workspace: None,
             client: None,
             what: "execute_select".to_owned(),
             operation: None,

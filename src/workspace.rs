@@ -35,7 +35,7 @@ impl Configured {
 }
 
 /// A workspace within somebody's reach.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Reachable {
     /// What was declared.
     pub workspace: Arc<Workspace>,

@@ -127,7 +127,7 @@ pub mod federation {
 pub mod connection {
     //! How a connection is.
 
-    pub use portico_runtime::connection::State;
+    pub use portico_runtime::connection::{State, attended};
 }
 
 pub mod directory {

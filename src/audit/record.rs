@@ -75,6 +75,8 @@ pub struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub path: String,
@@ -150,6 +152,7 @@ impl Record {
             claimed: self.claimed.clone().filter(|_| call.subject.is_empty()),
             connection: call.connection.as_deref().map(str::to_owned),
             connection_id: call.connection_id,
+            workspace: call.workspace.as_deref().map(str::to_owned),
             tool: Some(call.what.clone()).filter(|what| *what != self.path),
             class: call.class,
             rows: Some(call.rows),

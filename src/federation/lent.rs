@@ -6,10 +6,11 @@ use std::sync::{Arc, OnceLock};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use portico_actors::call::{Limits, Mode, Op, Origin, Sql};
+use portico_actors::connection::attended;
 use portico_actors::directory::{Directory, Entry};
 use portico_actors::error::{Error, Result};
 use portico_actors::federation::{Connections, Engine, Member, Settings, Statement};
-use portico_actors::principal::Principal;
+use portico_actors::principal::{Principal, Rights, Validity};
 use portico_actors::reply::{Reply, Results};
 use tokio::sync::{mpsc, oneshot};
 
@@ -51,7 +52,7 @@ impl Federation {
     /// [`Kind::Invalid`](portico_actors::error::Kind::Invalid) for what is no single statement that reads; what the
     /// engine and the connections say.
     pub(crate) async fn run(&self, directory: &Directory, over: OverConnections<'_>) -> Result<Reply> {
-        let OverConnections { entries, workspace, default_catalog, op, by, origin, limits, sent } = over;
+        let OverConnections { entries, workspace, default_catalog, op, by, reached, origin, limits, sent } = over;
         let (sql, describes) = match op {
             Op::Script(Mode::Run, sql) | Op::Execute(_, sql) => (sql, false),
             Op::Script(Mode::Describe, sql) => (sql, true),
@@ -70,8 +71,14 @@ impl Federation {
             limits,
             describes,
         };
-        let connections = Lent::new(directory.clone(), entries, by, origin, sent);
-        self.engine()?.run(Arc::new(connections), statement).await.map(Reply::Results)
+        let validity = by.validity.clone();
+        let connections = Lent::new(directory.clone(), entries, by, &reached, origin, sent);
+        let results = tokio::select! {
+            results = self.engine()?.run(Arc::new(connections), statement) => results?,
+            () = validity.lost() => return Err(Validity::refusal()),
+        };
+        // Its sources may be done long before it is.
+        Ok(Reply::Results(attended(results, limits.timeout, validity)))
     }
 }
 
@@ -93,9 +100,20 @@ struct Ask {
 
 impl Lent {
     /// Takes calls for as long as it is there.
-    fn new(directory: Directory, entries: &[Entry], by: Arc<Principal>, origin: Origin, sent: SentStatements) -> Self {
-        let members =
-            entries.iter().map(|entry| Member { name: Arc::clone(&entry.name), driver: entry.driver }).collect();
+    fn new(
+        directory: Directory,
+        entries: &[Entry],
+        by: Arc<Principal>,
+        reached: &Rights,
+        origin: Origin,
+        sent: SentStatements,
+    ) -> Self {
+        let member = |entry: &Entry| Member {
+            name: Arc::clone(&entry.name),
+            driver: entry.driver,
+            is_reached: reached.covers(entry.id),
+        };
+        let members = entries.iter().map(member).collect();
         let (asks, mut waiting) = mpsc::unbounded_channel::<Ask>();
         let entries = entries.to_vec();
         actix::spawn(async move {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use portico_actors::call::{Limits, Op, Origin};
 use portico_actors::directory::Entry;
-use portico_actors::principal::Principal;
+use portico_actors::principal::{Principal, Rights};
 use portico_actors::workspace::Workspace;
 
 /// A statement over several connections, and who asks for it.
@@ -18,6 +18,8 @@ pub(crate) struct OverConnections<'a> {
     pub(crate) default_catalog: Option<&'a str>,
     pub(crate) op: Op,
     pub(crate) by: Arc<Principal>,
+    /// What the caller reaches without the workspace.
+    pub(crate) reached: Rights,
     pub(crate) origin: Origin,
     pub(crate) limits: Limits,
     /// Takes note of what is sent.

@@ -22,6 +22,7 @@ use crate::routing::Asking;
 use crate::tools::Filter;
 
 /// Where and for whom a message is answered.
+#[derive(Clone)]
 pub struct Context<'a> {
     /// Sends calls.
     pub directory: &'a Directory,
@@ -71,11 +72,12 @@ impl Context<'_> {
                 let each = self.target.connections().iter();
                 let each: Vec<_> =
                     each.map(|member| (member.entry.id, member.settings.fingerprint.contents())).collect();
-                let workspace = match self.target {
-                    Target::Workspace(it) => digest(&format!("{:?}", it.reachable.workspace)),
-                    _ => 0,
+                let workspaces: Vec<_> = match self.target {
+                    Target::Workspace(it) => vec![&it.reachable],
+                    Target::All(all) => all.workspaces.iter().map(|it| &it.reachable).collect(),
+                    Target::Connection(_) => Vec::new(),
                 };
-                (self.by.rights.clone(), (digest(&each), workspace))
+                (self.by.rights.clone(), (digest(&each), digest(&format!("{workspaces:?}"))))
             }
         };
         Owner { subject: self.by.subject.clone(), target: self.target.id(), rights, claims, configuration }
@@ -97,6 +99,8 @@ pub struct Summary {
     pub connection: Option<Entry>,
     /// The names of the connections that were asked, where these are more than one.
     pub several: Vec<Arc<str>>,
+    /// The name of the workspace that was asked.
+    pub workspace: Option<Arc<str>>,
     /// When the connection was asked.
     pub asked: Option<Instant>,
     /// How long the call waited for its turn.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use portico_actors::directory::{Directory, Entry, InUse};
 use portico_actors::principal::Principal;
-use portico_actors::workspace::Workspace;
 use uuid::Uuid;
 
 use crate::config::Connection;
@@ -71,8 +70,15 @@ pub enum Target {
 pub struct AllTarget {
     /// The connections, in the order of their names.
     pub members: Vec<Member>,
-    /// The workspaces, which say how tables of different connections belong together.
-    pub workspaces: Vec<Arc<Workspace>>,
+    /// The workspaces, in the order of their names.
+    pub workspaces: Vec<WorkspaceTarget>,
+}
+
+impl AllTarget {
+    /// The workspace of this name.
+    pub fn workspace(&self, name: &str) -> Option<&WorkspaceTarget> {
+        self.workspaces.iter().find(|it| it.reachable.workspace.name.eq_ignore_ascii_case(name))
+    }
 }
 
 /// A workspace as an MCP address has it.

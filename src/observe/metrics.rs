@@ -28,6 +28,9 @@ const LATENCIES: [f64; 16] =
 /// Every word of [`Entry::status`].
 const STATES: [&str; 6] = ["idle", "connecting", "up", "down", "restarting", "failed"];
 
+/// What stands in a connection's place for statements over several.
+const SEVERAL: &str = "several";
+
 /// The labels of a series: each name with its value.
 type Labels<const N: usize> = [(&'static str, Cow<'static, str>); N];
 type Latencies<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
@@ -189,6 +192,16 @@ fn of_connection(name: &str) -> Labels<1> {
     [("connection", name.to_owned().into())]
 }
 
+/// Which of the configured names a call is counted under. What a client asks for is no label, and neither is the
+/// list of connections that a statement names: there are as many of them as there are combinations.
+fn label(call: &CallEnded) -> &str {
+    match (&call.workspace, &call.connection, call.connection_id) {
+        (Some(workspace), _, _) => workspace,
+        (None, Some(_), None) => SEVERAL,
+        (None, connection, _) => connection.as_deref().unwrap_or_default(),
+    }
+}
+
 impl Metrics {
     /// Counts `event`.
     pub fn count(&self, event: &Event) {
@@ -207,6 +220,7 @@ impl Metrics {
             Event::ReloadRefused { .. } => one(&self.reloads_refused),
             Event::ConnectionUp { .. }
             | Event::ConnectionFinding { .. }
+            | Event::CatalogueUnread { .. }
             | Event::CatalogueChanged { .. }
             | Event::ConnectionIdle { .. }
             | Event::StoreResumed
@@ -215,8 +229,7 @@ impl Metrics {
     }
 
     fn count_call(&self, call: &CallEnded) {
-        // Only the name of a connection that was found: what a client asks for is no label.
-        let connection = of_connection(call.connection.as_deref().unwrap_or_default());
+        let connection = of_connection(label(call));
         let [of_connection] = connection.clone();
         let operation = call.operation.unwrap_or_else(|| operation::classify(&call.what));
         let of_operation = ("operation", operation.into());

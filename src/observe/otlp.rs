@@ -308,6 +308,7 @@ mod tests {
             subject: String::new(),
             connection: Some("shop".into()),
             connection_id: None,
+            workspace: None,
             what: "/api/query".to_owned(),
             operation: None,
             trace,

@@ -4,8 +4,10 @@
 use std::borrow::Borrow;
 
 use portico_actors::directory::Entry;
-use portico_actors::error::{Error, Result};
+use portico_actors::error::{Error, Kind, Result};
 use portico_actors::{near, pattern, sql};
+
+use crate::workspace::Reachable;
 
 /// What a request says of whom it addresses.
 pub(crate) struct Addressing {
@@ -41,6 +43,24 @@ impl Addressing {
     /// All names of connections in it.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.named.iter().chain(&self.default).map(String::as_str)
+    }
+
+    /// `error`, or what is wrong in truth where a name that no connection has is that of a workspace; `parameter` says
+    /// which one is meant.
+    pub(crate) fn explain<'w>(
+        &self,
+        error: Error,
+        mut workspaces: impl Iterator<Item = &'w Reachable>,
+        parameter: &str,
+    ) -> Error {
+        let is_named = |it: &&Reachable| self.names().any(|name| it.workspace.name.eq_ignore_ascii_case(name));
+        match workspaces.find(is_named).filter(|_| error.kind == Kind::NotFound) {
+            Some(Reachable { workspace, .. }) => {
+                let message = format!("{}: {} is a workspace, and no connection", self.field, workspace.name);
+                Error::invalid(message).hint(format!("give {parameter}={}, and name what it has alone", workspace.name))
+            }
+            None => error,
+        }
     }
 
     /// The connections that a statement names, where these are more than one; the default one is among them.

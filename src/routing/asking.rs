@@ -35,9 +35,9 @@ pub(crate) async fn ask_several(
 ) -> Result<Reply> {
     let Asking { by, origin, limits, .. } = asking;
     let default_catalog = addressing.default.as_deref();
-    federation
-        .run(directory, OverConnections { entries, workspace: None, default_catalog, op, by, origin, limits, sent })
-        .await
+    let reached = by.rights.clone();
+    let over = OverConnections { entries, workspace: None, default_catalog, op, by, reached, origin, limits, sent };
+    federation.run(directory, over).await
 }
 
 /// Asks `entry` to run statements or a procedure; where these say whom they address, `addressing` has chosen it.

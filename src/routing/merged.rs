@@ -29,7 +29,7 @@ pub(crate) async fn list(
 ) -> Result<Results> {
     if facet == Facet::Catalogs {
         // The connections' own names: no source has to be asked for them.
-        return Ok(names(wanted));
+        return Ok(catalogs(wanted.into_iter().map(|entry| entry.name)));
     }
     let (directory, Asking { by, origin, limits, .. }) = (directory.clone(), asking);
     // Within a connection its name says nothing new.
@@ -45,9 +45,9 @@ pub(crate) async fn list(
 }
 
 /// The rows of [`Facet::Catalogs`].
-fn names(entries: Vec<Entry>) -> Results {
-    let row = |entry: Entry| vec![Cell::Text(entry.name.to_string().into())];
-    assembled(Facet::Catalogs, entries.into_iter().map(row).collect())
+pub(crate) fn catalogs(names: impl Iterator<Item = Arc<str>>) -> Results {
+    let row = |name: Arc<str>| vec![Cell::Text(name.to_string().into())];
+    assembled(Facet::Catalogs, names.map(row).collect())
 }
 
 /// The rows of `facet` of each of `entries`, in their order.

@@ -8,5 +8,5 @@ mod workspace;
 
 pub(crate) use address::{Addressing, matching};
 pub(crate) use asking::{Asking, ask, ask_several};
-pub(crate) use merged::list;
+pub(crate) use merged::{catalogs, list};
 pub(crate) use workspace::{ask_workspace, list_workspace};

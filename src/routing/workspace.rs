@@ -58,6 +58,7 @@ pub(crate) async fn ask_workspace(
         default_catalog: None,
         op,
         by: reachable.reader(&by),
+        reached: by.rights.clone(),
         origin,
         limits,
         sent,

@@ -58,6 +58,8 @@ fn booleans(builder: &mut BooleanBuilder, cell: &Cell<'_>) -> Option<usize> {
     match cell {
         Cell::Null => builder.append_null(),
         Cell::Boolean(value) => builder.append_value(*value),
+        // What a source without a type for them computes.
+        Cell::Integer(value @ (0 | 1)) => builder.append_value(*value == 1),
         _ => return None,
     }
     Some(FIXED)

@@ -18,8 +18,9 @@ use crate::settings::AuthSettings;
 use crate::sync::announce::AnnounceCatalog;
 use crate::sync::lookup::SyncStore;
 use crate::sync::peers::PeerMessages;
-use crate::verify::authenticate::{self, Authenticate, VerifyCredential};
+use crate::verify::authenticate::{self, Authenticate, Key, VerifyCredential};
 use crate::verify::cache::VerifiedCache;
+use crate::verify::in_flight::InFlight;
 use crate::verify::pending::PendingRequests;
 use portico_core::backoff::Backoff;
 use portico_core::beat::Beat;
@@ -43,6 +44,7 @@ pub struct Auth {
     cache: VerifiedCache,
     /// Those who wait for the actor.
     pending: PendingRequests,
+    in_flight: InFlight,
 }
 
 impl Auth {
@@ -58,7 +60,7 @@ impl Auth {
         let cache = VerifiedCache::new(settings.memory.clone(), settings.clock.clone(), settings.uses.clone());
         let settings = Arc::new(ArcSwap::from_pointee(settings));
         actix::spawn(supervise(Arc::downgrade(&current), Arc::clone(&settings), died, deaths));
-        Ok(Self { current, settings, cache, pending: PendingRequests::default() })
+        Ok(Self { current, settings, cache, pending: PendingRequests::default(), in_flight: InFlight::default() })
     }
 
     /// Who shows a credential, and whether it opens an endpoint. What is known is answered at once.
@@ -70,14 +72,16 @@ impl Auth {
         let key = authenticate::key(&asked);
         match self.cache.of(&key) {
             Some(by) => Ok(by),
-            None => {
-                // After a change of the store everybody is judged anew: strangers do not keep those away.
-                let is_known = self.cache.knew(&key);
-                let _waiting =
-                    if is_known { self.pending.admit()? } else { self.pending.admit_stranger(asked.from)? };
-                self.pass(VerifyCredential::new(asked, key)).await?
-            }
+            // It is seldom gone, and must not make every call larger.
+            None => Box::pin(self.in_flight.join(key, asked.from, self.judge(asked, key))).await,
         }
+    }
+
+    async fn judge(&self, asked: Authenticate, key: Key) -> Result<Arc<Principal>> {
+        // After a change of the store everybody is judged anew: strangers do not keep those away.
+        let is_known = self.cache.knew(&key);
+        let _waiting = if is_known { self.pending.admit()? } else { self.pending.admit_stranger(asked.from)? };
+        self.pass(VerifyCredential::new(asked, key)).await?
     }
 
     /// Takes over settings that were read anew, for this actor and for each that replaces it. An

@@ -39,6 +39,15 @@ pub enum Event {
         /// Whether its source was looked at because another process said so.
         told: bool,
     },
+    /// A connection's source answers, and what it offers could not be read anew: what is known stays in force.
+    CatalogueUnread {
+        /// The connection's name.
+        name: Arc<str>,
+        /// For the log: what the source said.
+        cause: String,
+        /// When the next attempt is made.
+        retry_in: Duration,
+    },
     /// A connection's source went away, or an attempt to reach it failed.
     ConnectionDown {
         /// The connection's name.
@@ -125,10 +134,12 @@ pub struct CallEnded {
     pub client: Option<IpAddr>,
     /// The caller's subject; empty when none was authenticated.
     pub subject: String,
-    /// The connection's name, where one was found.
+    /// The connection's name, where one was found; the names with commas between where several were asked.
     pub connection: Option<Arc<str>>,
-    /// The connection's id as asked for.
+    /// The connection's id as asked for; none where several were asked.
     pub connection_id: Option<Uuid>,
+    /// The workspace's name, where one was asked.
+    pub workspace: Option<Arc<str>>,
     /// The tool's name, or the path.
     pub what: String,
     /// What a tool does, in a word of a closed set; none where `what` says it already.

@@ -84,6 +84,12 @@ impl Tables {
         try_join_all(asked).await.map(drop)
     }
 
+    /// How many columns the widest table has of those that were asked for.
+    pub(crate) fn widest(&self) -> usize {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.values().map(|table| table.schema().fields().len()).max().unwrap_or_default()
+    }
+
     /// What a name of the statement stands for: in a workspace nothing but what it has.
     fn find<'a>(&'a self, (catalog, schema, name): &'a Name) -> Result<Found<'a>> {
         let Some(workspace) = &self.workspace else {
@@ -143,7 +149,7 @@ impl Tables {
             error.message = format!("view {}: {}", view.name, error.message);
             error
         };
-        let query = parse::query(&view.query, &[], &state).map_err(of_view)?;
+        let query = parse::query(&view.query, &[]).map_err(of_view)?;
         let plan = state.statement_to_plan(query.parsed).await.map_err(|error| of_view(told(error)))?;
         Ok(Arc::new(ViewTable::new(plan, Some(view.query.to_string()))))
     }

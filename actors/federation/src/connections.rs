@@ -17,6 +17,8 @@ pub struct Member {
     pub name: Arc<str>,
     /// What kind of database it is.
     pub driver: &'static Driver,
+    /// Whether the caller reaches it by itself, and so may see what it is sent.
+    pub is_reached: bool,
 }
 
 /// The connections that a caller reaches, each by its place among them. Whatever is asked of one goes the way of any

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
+use datafusion::common::Result as EngineResult;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::execution::{SessionState, SessionStateBuilder, TaskContext};
+use datafusion::optimizer::Analyzer;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionConfig;
 use futures_util::{StreamExt, stream};
@@ -21,11 +23,12 @@ use crate::binding::BindKeys;
 use crate::catalog::{Catalogs, Tables};
 use crate::connections::Connections;
 use crate::explained;
-use crate::failure::told;
+use crate::failure::{is_memory_exhausted, told};
+use crate::growing;
 use crate::numbers::ExactNumbers;
 use crate::origin::Origins;
 use crate::parse::Explain;
-use crate::planning::{self, Planned};
+use crate::planning::{self, Planned, Sparing};
 use crate::results::{self, Rows};
 use crate::statement::{Deadline, Statement, timed_out};
 use crate::yielding::YieldInJoins;
@@ -51,6 +54,14 @@ pub struct Settings {
 
 /// How long a statement waits for memory.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Octets of a thread's stack, and of what is added to one: plans are trees as deep as their statement is long. Most of
+/// what walks over them adds to the stack when less than half of this is left; the rest gets by with that half. Memory is
+/// used only as far as it is needed.
+const STACK: usize = 64 << 20;
+/// Octets that a sort keeps for merging what it has written down.
+const FOR_MERGING: usize = 1 << 20;
+/// Files of a sort that are merged at once: one sort takes no memory that another one of the statement needs.
+const MERGED: usize = 4;
 /// Batches that wait for their reader.
 const AHEAD: usize = 2;
 /// Keys that are sent to a source at most, and their octets.
@@ -83,13 +94,21 @@ impl Engine {
                 fs::remove_dir_all(entry.path())?;
             }
         }
+        recursive::set_minimum_stack_size(STACK / 2);
+        recursive::set_stack_allocation_size(STACK);
         let runtime = Builder::new_multi_thread()
             .worker_threads(settings.threads.max(1))
             .thread_name("federation")
+            .thread_stack_size(STACK)
             .enable_time()
             .build()?;
         let statements = (settings.memory / settings.statement_memory.max(1)).max(1);
-        Ok(Self { settings, base: base(), room: Arc::new(Semaphore::new(statements)), runtime: Some(runtime) })
+        Ok(Self {
+            settings,
+            base: base().map_err(std::io::Error::other)?,
+            room: Arc::new(Semaphore::new(statements)),
+            runtime: Some(runtime),
+        })
     }
 
     /// Runs `statement` for the caller whose `connections` these are; answers once it is planned. Dropping the future,
@@ -108,20 +127,23 @@ impl Engine {
         let handle = runtime.handle().clone();
         let pushdown = self.settings.pushdown;
         let planned = runtime.spawn(async move {
-            let Planned { plan, explain } =
+            let Planned { plan, schema, explain, context, sparing } =
                 planning::plan(&statement, &state, &tables, connections, deadline, pushdown).await?;
-            let running = |plan| batches(&handle, plan, &state, deadline, room);
             if let Some(explain) = explain {
                 let (columns, forms) = results::columns(&explained::schema(), &origins);
                 let told = match explain {
                     _ if statement.describes => None,
                     Explain::Plan => Some(explained::plan(plan.as_ref())),
-                    Explain::Analyze => Some(explained::analyzed(&plan, running(Arc::clone(&plan))).await?),
+                    Explain::Analyze => {
+                        let running = batches(&handle, Arc::clone(&plan), context, None, deadline, room);
+                        Some(explained::analyzed(&plan, running).await?)
+                    }
                 };
                 return Ok((columns, forms, told.map(|told| stream::iter([Ok(told)]).boxed())));
             }
-            let (columns, forms) = results::columns(&plan.schema(), &origins);
-            let batches = (!statement.describes).then(|| running(plan).boxed());
+            let (columns, forms) = results::columns(&schema, &origins);
+            let batches =
+                (!statement.describes).then(|| batches(&handle, plan, context, Some(sparing), deadline, room).boxed());
             Ok::<_, Error>((columns, forms, batches))
         });
         let planned = tokio::time::timeout_at(deadline.instant().into(), AbortOnDropHandle::new(planned));
@@ -159,7 +181,8 @@ impl Engine {
         (catalog.default_catalog, catalog.default_schema) = statement.defaults();
         let disk = DiskManagerBuilder::default()
             .with_mode(DiskManagerMode::Directories(vec![self.settings.spill_dir.clone()]))
-            .with_max_temp_directory_size(self.settings.spill_limit);
+            .with_max_temp_directory_size(self.settings.spill_limit)
+            .with_max_spill_merge_fan_in(MERGED);
         let consumers = std::num::NonZeroUsize::MIN;
         let pool = TrackConsumersPool::new(FairSpillPool::new(self.settings.statement_memory), consumers);
         let runtime = RuntimeEnvBuilder::new()
@@ -176,7 +199,7 @@ impl Engine {
 }
 
 /// What all statements are planned with: functions, rules and options.
-fn base() -> SessionState {
+fn base() -> EngineResult<SessionState> {
     let mut config = SessionConfig::new()
         .with_target_partitions(1)
         .with_create_default_catalog_and_schema(false)
@@ -186,18 +209,25 @@ fn base() -> SessionState {
     options.sql_parser.map_string_types_to_utf8view = false;
     options.execution.time_zone = Some("UTC".to_owned());
     options.execution.collect_statistics = false;
+    options.execution.sort_spill_reservation_bytes = FOR_MERGING;
+    // Fields differ in their marks: see `planning::marked`.
+    options.execution.skip_physical_aggregate_schema_check = true;
     options.execution.perfect_hash_join_small_build_threshold = 0;
     options.optimizer.hash_join_inlist_pushdown_max_distinct_values = MOST_KEYS;
     options.optimizer.hash_join_inlist_pushdown_max_size = MOST_KEYS_OCTETS;
     options.optimizer.enable_topk_dynamic_filter_pushdown = false;
     options.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
-    SessionStateBuilder::new()
+    let mut analyzer = Analyzer::new().rules;
+    analyzer.insert(0, Arc::new(ExactNumbers));
+    let mut state = SessionStateBuilder::new()
         .with_default_features()
         .with_config(config)
-        .with_analyzer_rule(Arc::new(ExactNumbers))
+        .with_analyzer_rules(analyzer)
         .with_physical_optimizer_rule(Arc::new(BindKeys))
         .with_physical_optimizer_rule(Arc::new(YieldInJoins))
-        .build()
+        .build();
+    growing::bound(&mut state)?;
+    Ok(state)
 }
 
 impl Drop for Engine {
@@ -209,35 +239,44 @@ impl Drop for Engine {
     }
 }
 
-/// The rows of a plan that runs on the engine's threads until the stream is dropped.
+/// The rows of a plan that runs on the engine's threads until the stream is dropped. Where it comes to its bound of
+/// memory before the first row, it is begun anew as the `sparing` one.
 fn batches(
     handle: &tokio::runtime::Handle,
     plan: Arc<dyn ExecutionPlan>,
-    state: &SessionState,
+    context: Arc<TaskContext>,
+    mut sparing: Option<Sparing>,
     deadline: Deadline,
     room: OwnedSemaphorePermit,
 ) -> impl futures_util::Stream<Item = Result<RecordBatch>> + Send + use<> {
     let (sender, receiver) = mpsc::channel(AHEAD);
-    let context = state.task_ctx();
     let work = async move {
-        let mut stream = match execute_stream(plan, context) {
-            Ok(stream) => stream,
-            Err(error) => {
-                let _ = sender.send(Err(told(error))).await;
-                return;
+        let run = async {
+            let mut stream = execute_stream(plan, context).map_err(told)?;
+            while let Some(next) = stream.next().await {
+                let batch = match next {
+                    Ok(batch) => batch,
+                    Err(error) => match sparing.take().filter(|_| is_memory_exhausted(&error)) {
+                        Some(sparing) => {
+                            // What it holds is given back before it is needed again.
+                            drop(stream);
+                            let (plan, context) = sparing.plan().await?;
+                            stream = execute_stream(plan, context).map_err(told)?;
+                            continue;
+                        }
+                        None => return Err(told(error)),
+                    },
+                };
+                sparing = sparing.filter(|_| batch.num_rows() == 0);
+                if sender.send(Ok(batch)).await.is_err() {
+                    return Ok(());
+                }
             }
+            Ok(())
         };
-        loop {
-            let next = tokio::time::timeout_at(deadline.instant().into(), stream.next()).await;
-            let (batch, ends) = match next {
-                Err(_) => (Err(timed_out()), true),
-                Ok(None) => return,
-                Ok(Some(Err(error))) => (Err(told(error)), true),
-                Ok(Some(Ok(batch))) => (Ok(batch), false),
-            };
-            if sender.send(batch).await.is_err() || ends {
-                return;
-            }
+        let ended = tokio::time::timeout_at(deadline.instant().into(), run).await;
+        if let Err(error) = ended.unwrap_or_else(|_| Err(timed_out())) {
+            let _ = sender.send(Err(error)).await;
         }
     };
     let task = AbortOnDropHandle::new(handle.spawn(work));

@@ -4,7 +4,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use datafusion::common::{DFSchema, Result};
+use arrow_schema::DataType as ArrowType;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, Result};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::{Expr, Join, JoinType, LogicalPlan, TableScan, TableScanBuilder};
 
@@ -18,9 +20,6 @@ pub(crate) fn keep_digits(plan: LogicalPlan) -> Result<LogicalPlan> {
 
 /// `handed_on` says of each column of `plan` whether nothing above looks at it.
 fn visit(plan: LogicalPlan, handed_on: &[bool]) -> Result<LogicalPlan> {
-    if !handed_on.contains(&true) {
-        return Ok(plan);
-    }
     match &plan {
         LogicalPlan::TableScan(scan) => scanned(scan, handed_on).map(|scan| scan.unwrap_or(plan)),
         LogicalPlan::Projection(projection) => {
@@ -68,11 +67,32 @@ fn is_column(expr: &Expr) -> bool {
     }
 }
 
+/// The columns that an expression looks at, and not only at whether they are NULL. Whose text it asks for, it has from
+/// the source.
+fn columns(expr: &Expr) -> Vec<Column> {
+    let mut columns = Vec::new();
+    // It never fails.
+    let _ = expr.apply(|expr| {
+        Ok(match expr {
+            Expr::IsNull(expr) | Expr::IsNotNull(expr) if is_column(expr) => TreeNodeRecursion::Jump,
+            Expr::Cast(cast) if *cast.field.data_type() == ArrowType::Utf8 && is_column(&cast.expr) => {
+                TreeNodeRecursion::Jump
+            }
+            Expr::Column(column) => {
+                columns.push(column.clone());
+                TreeNodeRecursion::Continue
+            }
+            _ => TreeNodeRecursion::Continue,
+        })
+    });
+    columns
+}
+
 /// Takes note that these expressions look at their columns.
 fn look_at(exprs: &[&Expr], schema: &DFSchema, handed_on: &mut [bool]) {
     let looked: HashSet<usize> = (exprs.iter())
-        .flat_map(|expr| expr.column_refs())
-        .filter_map(|column| schema.maybe_index_of_column(column))
+        .flat_map(|expr| columns(expr))
+        .filter_map(|column| schema.maybe_index_of_column(&column))
         .collect();
     for (place, on) in handed_on.iter_mut().enumerate() {
         *on &= !looked.contains(&place);

@@ -1,6 +1,6 @@
 //! Failures on their way through the engine and out of it.
 
-use std::fmt;
+use std::{fmt, io};
 
 use arrow_schema::ArrowError;
 use datafusion::common::SchemaError;
@@ -35,6 +35,11 @@ pub(crate) fn of_connection(name: &str, mut error: Error) -> Error {
     error
 }
 
+/// Whether the engine had no memory left, or none on the disk, for the statement.
+pub(crate) fn is_memory_exhausted(error: &DataFusionError) -> bool {
+    matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
+}
+
 /// What a failure of the engine means for the caller.
 pub(crate) fn told(error: DataFusionError) -> Error {
     if let Some(carried) = find(&error) {
@@ -49,6 +54,7 @@ pub(crate) fn told(error: DataFusionError) -> Error {
                  administrator can raise federation.statement_memory",
             )
         }
+        DataFusionError::IoError(cause) => of_folder(cause),
         DataFusionError::SQL(cause, _) => rejected("42601", cause.to_string()),
         DataFusionError::SchemaError(cause, _) => match &**cause {
             SchemaError::FieldNotFound { .. } => rejected("42703", cause.to_string()),
@@ -65,12 +71,28 @@ pub(crate) fn told(error: DataFusionError) -> Error {
             ArrowError::ArithmeticOverflow(what) => rejected("22003", what.clone()),
             ArrowError::CastError(what) | ArrowError::ParseError(what) => rejected("22P02", what.clone()),
             ArrowError::ComputeError(what) | ArrowError::InvalidArgumentError(what) => rejected("22000", what.clone()),
+            ArrowError::IoError(_, cause) => of_folder(cause),
             other => Error::internal(other),
         },
         DataFusionError::Plan(what) | DataFusionError::Configuration(what) => rejected("42000", what.clone()),
         DataFusionError::Execution(what) => rejected("22000", what.clone()),
         DataFusionError::Diagnostic(..) | DataFusionError::Context(..) => rejected("42000", error.strip_backtrace()),
         other => Error::internal(other),
+    }
+}
+
+/// The engine reads and writes nothing but what does not fit into the memory.
+fn of_folder(cause: &io::Error) -> Error {
+    match cause.kind() {
+        // Its own bound is of the kind that has no name.
+        io::ErrorKind::Other | io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            let message = "the statement needs more room on the disk than there is for it";
+            Error::new(Kind::TooLarge, message).sqlstate("53100").because(cause).hint(
+                "narrow it with WHERE so that each source sends fewer rows, or aggregate before joining; an \
+                 administrator can raise federation.spill_limit",
+            )
+        }
+        _ => Error::internal(cause),
     }
 }
 

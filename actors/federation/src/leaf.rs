@@ -33,10 +33,8 @@ use portico_core::call::{Argument, Mode, Op, Sql};
 use portico_core::error::{Error, Result};
 use portico_core::reply::{Part, Results};
 
-/// Rows of one batch at most.
-const BATCH_ROWS: usize = 8192;
 /// Octets of one batch, give or take a row.
-const BATCH_OCTETS: usize = 1024 * 1024;
+const BATCH_OCTETS: usize = 256 * 1024;
 
 /// Tells leaves apart.
 static NUMBERS: AtomicUsize = AtomicUsize::new(0);
@@ -47,6 +45,8 @@ pub(crate) struct LeafTable {
     number: usize,
     select: Select,
     fields: SchemaRef,
+    /// What the columns are called in the statement.
+    names: Vec<String>,
     connections: Arc<dyn Connections>,
     deadline: Deadline,
     /// How many rows its source expects.
@@ -62,7 +62,8 @@ impl LeafTable {
         };
         let fields = Arc::new(Schema::new(schema.fields().iter().enumerate().map(field).collect::<Vec<_>>()));
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        Self { number, select, fields, connections, deadline, expected: OnceLock::new() }
+        let names = schema.fields().iter().map(|field| field.name().clone()).collect();
+        Self { number, select, fields, names, connections, deadline, expected: OnceLock::new() }
     }
 
     /// The place of its connection.
@@ -112,6 +113,10 @@ impl TableProvider for LeafTable {
                 Some(places) => Arc::new(self.fields.project(places)?),
                 None => Arc::clone(&self.fields),
             },
+            names: match projection {
+                Some(places) => places.iter().filter_map(|place| self.names.get(*place).cloned()).collect(),
+                None => self.names.clone(),
+            },
             connections: Arc::clone(&self.connections),
             deadline: self.deadline,
             expected: self.expected.clone(),
@@ -154,7 +159,12 @@ impl Leaf {
 
 impl DisplayAs for Leaf {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Source: connection={}, sql={}", self.table.name(), self.table.select.sent())?;
+        write!(f, "Source: connection={}", self.table.name())?;
+        let member = self.table.connections.members().get(self.table.select.connection);
+        if !member.is_some_and(|member| member.is_reached) {
+            return Ok(());
+        }
+        write!(f, ", sql={}", self.table.select.sent())?;
         for keys in &self.keys {
             write!(f, ", keys=c{}", keys.place)?;
         }
@@ -199,18 +209,18 @@ impl ExecutionPlan for Leaf {
     fn execute(
         &self,
         partition: usize,
-        _: Arc<TaskContext>,
+        context: Arc<TaskContext>,
     ) -> EngineResult<std::pin::Pin<Box<dyn RecordBatchStream + Send>>> {
         let (table, keys) = (Arc::clone(&self.table), self.keys.clone());
         let rows = MetricBuilder::new(&self.metrics).output_rows(partition);
         let octets = MetricBuilder::new(&self.metrics).counter("output_octets", partition);
+        let most = context.session_config().batch_size();
         let batches = stream::once(async move {
             let opened = open(&table, &keys).await.map_err(|error| of_connection(table.name(), error));
             let name = table.name().to_owned();
             opened
                 .map(|results| {
-                    batches(results, Arc::clone(&table.fields))
-                        .map_err(move |error| carried(of_connection(&name, error)))
+                    batches(results, &table, most).map_err(move |error| carried(of_connection(&name, error)))
                 })
                 .map_err(carried)
         })
@@ -246,10 +256,17 @@ async fn open(table: &LeafTable, keys: &[Keys]) -> Result<Results> {
     table.connections.ask(table.select.connection, Op::Script(Mode::Run, sql), table.deadline.limits()?).await
 }
 
-/// The rows as batches of these columns.
-fn batches(results: Results, schema: SchemaRef) -> impl Stream<Item = Result<RecordBatch>> + Send {
-    let values = schema.fields().iter().map(|field| Values::new(field.data_type(), field.name(), None)).collect();
-    let gathering = Gathering { results, schema, values, rows: 0, octets: 0, pending: None, ended: false };
+/// A value such as an infinite date. It cannot be cast away here: the engine would cast what it has already.
+fn no_form(error: Error) -> Error {
+    error.hint("leave such values out with WHERE, or let a view of that connection make text of them")
+}
+
+/// The rows as batches of these columns, of `most` rows each.
+fn batches(results: Results, table: &LeafTable, most: usize) -> impl Stream<Item = Result<RecordBatch>> + Send + use<> {
+    let schema = Arc::clone(&table.fields);
+    let values = schema.fields().iter().zip(&table.names);
+    let values = values.map(|(field, name)| Values::new(field.data_type(), name, None)).collect();
+    let gathering = Gathering { results, schema, values, most, rows: 0, octets: 0, pending: None, ended: false };
     stream::try_unfold(gathering, async |mut gathering| Ok(gathering.next().await?.map(|batch| (batch, gathering))))
 }
 
@@ -258,6 +275,7 @@ struct Gathering {
     results: Results,
     schema: SchemaRef,
     values: Vec<Values>,
+    most: usize,
     rows: usize,
     octets: usize,
     /// A part of which some rows are left.
@@ -293,7 +311,7 @@ impl Gathering {
     }
 
     fn is_full(&self) -> bool {
-        self.rows >= BATCH_ROWS || self.octets >= BATCH_OCTETS
+        self.rows >= self.most || self.octets >= BATCH_OCTETS
     }
 
     /// Takes rows until the batch is full; the place of the first one that is left.
@@ -303,7 +321,7 @@ impl Gathering {
                 return Ok(row);
             }
             for (column, values) in self.values.iter_mut().enumerate() {
-                self.octets += values.push(&rows.cell(row, column)?)?;
+                self.octets += values.push(&rows.cell(row, column)?).map_err(no_form)?;
             }
             self.rows += 1;
         }

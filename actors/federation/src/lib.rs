@@ -5,12 +5,16 @@
 //! `binding` and `keys` (what joins tell them while they run); `leaf` asks a source; `results` hands the rows on.
 
 mod binding;
+mod bounds;
+mod casts;
 mod catalog;
 mod connections;
+mod dialect;
 mod engine;
 mod exact;
 mod explained;
 mod failure;
+mod growing;
 mod keys;
 mod leaf;
 mod numbers;
@@ -22,6 +26,7 @@ mod push;
 mod results;
 mod statement;
 mod table;
+mod unique;
 mod values;
 mod yielding;
 

@@ -1,8 +1,11 @@
-//! Where a column of a result comes from. The engine carries a mark of it with each field that is passed on as it is.
+//! Where a column of a result comes from. Each field of a table has a mark of it.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::Field;
+use datafusion::common::JoinType;
+use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 
 use portico_core::reply::Column;
 
@@ -42,4 +45,42 @@ impl Origins {
 /// `field` with its mark.
 pub(crate) fn mark(field: Field, mark: usize) -> Field {
     field.with_metadata([(KEY.to_owned(), mark.to_string())].into())
+}
+
+/// The marks of the column at `place` of what `plan` answers, where a table hands it on as it is. The engine's own
+/// account of it keeps them for casts, and those of one side for unions.
+pub(crate) fn marks(plan: &LogicalPlan, place: usize) -> HashMap<String, String> {
+    let handed_on = |expr: Option<&Expr>, input: &LogicalPlan| match expr.map(|expr| expr.clone().unalias_nested().data)
+    {
+        Some(Expr::Column(column)) => {
+            input.schema().maybe_index_of_column(&column).map(|place| marks(input, place)).unwrap_or_default()
+        }
+        _ => HashMap::new(),
+    };
+    match plan {
+        LogicalPlan::TableScan(of) => of.projected_schema.field(place).metadata().clone(),
+        LogicalPlan::Projection(of) => handed_on(of.expr.get(place), &of.input),
+        LogicalPlan::Aggregate(of) => handed_on(of.group_expr.get(place), &of.input),
+        LogicalPlan::Join(of) => {
+            let is_right = matches!(of.join_type, JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark);
+            let left = if is_right { 0 } else { of.left.schema().fields().len() };
+            match place.checked_sub(left) {
+                None => marks(&of.left, place),
+                Some(place) if of.join_type != JoinType::LeftMark && place < of.right.schema().fields().len() => {
+                    marks(&of.right, place)
+                }
+                Some(_) => HashMap::new(),
+            }
+        }
+        LogicalPlan::Filter(_)
+        | LogicalPlan::Sort(_)
+        | LogicalPlan::Limit(_)
+        | LogicalPlan::Distinct(Distinct::All(_))
+        | LogicalPlan::SubqueryAlias(_)
+        | LogicalPlan::Window(_) => match plan.inputs().first() {
+            Some(input) if place < input.schema().fields().len() => marks(input, place),
+            _ => HashMap::new(),
+        },
+        _ => HashMap::new(),
+    }
 }

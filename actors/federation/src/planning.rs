@@ -2,24 +2,32 @@
 
 use std::sync::Arc;
 
-use datafusion::common::{ParamValues, ScalarValue};
-use datafusion::execution::SessionState;
+use arrow_schema::{Field, Fields, Schema};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{ParamValues, Result as EngineResult, ScalarValue};
+use datafusion::execution::{SessionState, SessionStateBuilder, TaskContext};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
+use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::sql::parser::Statement as Parsed;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 
+use crate::bounds;
 use crate::catalog::{Name, Tables};
 use crate::connections::Connections;
 use crate::exact;
 use crate::failure::told;
+use crate::growing;
 use crate::leaf::LeafTable;
+use crate::origin;
 use crate::parameters;
 use crate::parse::{self, Explain, Query};
 use crate::push::Pushing;
 use crate::statement::{Deadline, Statement};
+use crate::unique;
 use portico_core::call::{Mode, Op, Sql};
 use portico_core::error::{Error, Result};
 use portico_core::reply::{Cell, Part, Results};
@@ -27,7 +35,40 @@ use portico_core::reply::{Cell, Part, Results};
 /// What is to be run.
 pub(crate) struct Planned {
     pub(crate) plan: Arc<dyn ExecutionPlan>,
+    /// The columns of its rows, with the marks of where they come from.
+    pub(crate) schema: Schema,
     pub(crate) explain: Option<Explain>,
+    /// What it runs with.
+    pub(crate) context: Arc<TaskContext>,
+    /// The same for a plan of less memory.
+    pub(crate) sparing: Sparing,
+}
+
+/// Makes a plan whose joins sort both sides and write down what does not fit: the engine's hash joins hold one side in
+/// memory.
+pub(crate) struct Sparing {
+    pushed: LogicalPlan,
+    state: SessionState,
+}
+
+/// Rows that go through such a plan at once: some batches of each sort are in memory at the same time.
+const SPARING_BATCH: usize = 512;
+
+impl Sparing {
+    /// The plan, and what it runs with.
+    pub(crate) async fn plan(self) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
+        let config = self.state.config().clone();
+        let rows = config.batch_size().min(SPARING_BATCH);
+        let mut config = config.with_batch_size(rows);
+        let options = config.options_mut();
+        options.optimizer.prefer_hash_join = false;
+        options.optimizer.repartition_sorts = false;
+        // With one alone the planner takes the hash join all the same.
+        options.execution.target_partitions = 2;
+        let state = SessionStateBuilder::new_from_existing(self.state).with_config(config).build();
+        let plan = DefaultPhysicalPlanner::default().create_physical_plan(&self.pushed, &state).await.map_err(told)?;
+        Ok((sort_whole(plan).map_err(told)?, state.task_ctx()))
+    }
 }
 
 /// The plan of `statement`.
@@ -41,9 +82,12 @@ pub(crate) async fn plan(
 ) -> Result<Planned> {
     tables.plan_with(state);
     let given: Vec<&str> = statement.parameters.iter().map(|value| value.name.trim_start_matches('@')).collect();
-    let Query { parsed, placeholders, explain } = parse::query(&statement.text, &given, state)?;
+    let Query { parsed, placeholders, explain } = parse::query(&statement.text, &given)?;
     let values = parameters::values(&placeholders, &statement.parameters)?;
     tables.ask(named(&parsed, state)?).await?;
+    if let Parsed::Statement(statement) = &parsed {
+        bounds::admit(statement, tables.widest())?;
+    }
     let plan = state.statement_to_plan(parsed).await.map_err(told)?;
     let plan = with_values(plan, values)?;
     // By one row more its reader sees that there are more.
@@ -56,11 +100,38 @@ pub(crate) async fn plan(
     };
     let optimized = state.optimize(&plan).and_then(exact::keep_digits).map_err(told)?;
     let mut pushing = Pushing::new(Arc::clone(&connections), pushdown, deadline);
-    let pushed = pushing.plan(&optimized).map_err(told)?;
+    let pushed = pushing.plan(&optimized).and_then(unique::names).map_err(told)?;
     estimate(&pushing.into_leaves(), connections.as_ref(), deadline).await;
-    let planner = DefaultPhysicalPlanner::default();
-    let plan = planner.create_physical_plan(&pushed, state.as_ref()).await.map_err(told)?;
-    Ok(Planned { plan, explain })
+    let config = state.config().clone().with_batch_size(growing::batch_size(&pushed).map_err(told)?);
+    let state = SessionStateBuilder::new_from_existing(SessionState::clone(state)).with_config(config).build();
+    let run = DefaultPhysicalPlanner::default().create_physical_plan(&pushed, &state).await.map_err(told)?;
+    let schema = marked(run.schema().fields(), plan.schema().fields(), &optimized);
+    Ok(Planned { plan: run, schema, explain, context: state.task_ctx(), sparing: Sparing { pushed, state } })
+}
+
+/// The plan whose sorts write down what does not fit also where only their first rows are wanted: the engine keeps
+/// these in memory.
+fn sort_whole(plan: Arc<dyn ExecutionPlan>) -> EngineResult<Arc<dyn ExecutionPlan>> {
+    plan.transform_up(|node| {
+        let Some((sort, fetch)) = node.downcast_ref::<SortExec>().and_then(|sort| Some((sort, sort.fetch()?))) else {
+            return Ok(Transformed::no(node));
+        };
+        let whole: Arc<dyn ExecutionPlan> = Arc::new(sort.with_fetch(None));
+        Ok(Transformed::yes(if sort.preserve_partitioning() {
+            Arc::new(LocalLimitExec::new(whole, fetch))
+        } else {
+            Arc::new(GlobalLimitExec::new(whole, 0, Some(fetch)))
+        }))
+    })
+    .data()
+}
+
+/// The columns of what is run, with the names of what was planned, and the marks of the tables that hand them on.
+fn marked(run: &Fields, planned: &Fields, optimized: &LogicalPlan) -> Schema {
+    let marked = run.iter().zip(planned).enumerate().map(|(place, (run, planned))| {
+        Field::clone(run).with_name(planned.name()).with_metadata(origin::marks(optimized, place))
+    });
+    Schema::new(marked.collect::<Fields>())
 }
 
 /// Catalogue, schema and name of each table of the statement.
@@ -114,15 +185,16 @@ async fn estimate(leaves: &[Arc<LeafTable>], connections: &dyn Connections, dead
     .await;
 }
 
-/// The first value of the first row.
+/// The first value of the first row. It is read to its end: what is left unread is cancelled at its source.
 async fn first(mut results: Results) -> Option<String> {
+    let mut first = None;
     while let Some(part) = results.next().await {
-        if let Part::Rows(rows) = part.ok()? {
-            return match rows.cell(0, 0).ok()? {
-                Cell::Text(text) | Cell::Json(text) => Some(text.into_owned()),
-                _ => None,
-            };
+        if let Part::Rows(rows) = part.ok()?
+            && first.is_none()
+            && let Cell::Text(text) | Cell::Json(text) = rows.cell(0, 0).ok()?
+        {
+            first = Some(text.into_owned());
         }
     }
-    None
+    first
 }

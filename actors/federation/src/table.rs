@@ -73,11 +73,12 @@ impl Table {
         let dialect = &member.driver.dialect;
         let text = format!("SELECT * FROM {}.{}", dialect.quoted(schema), dialect.quoted(name));
         let sql = Sql { text, ..Sql::default() };
-        let described = connections.ask(place, Op::Script(Mode::Describe, sql), limits);
+        let described = async { columns(connections.ask(place, Op::Script(Mode::Describe, sql), limits).await?).await };
         let narrow = Narrow { schema: Some(schema.to_owned()), table: Some(name.to_owned()), ..Narrow::default() };
         let listed = connections.ask(place, Op::Describe(Facet::Columns, narrow), limits);
-        let (described, listed) = futures_util::future::try_join(described, listed).await?;
-        let (columns, types) = futures_util::future::try_join(columns(described), types(listed, schema, name)).await?;
+        let listed = async { types(listed.await?, schema, name).await };
+        // Each is read to its end as it comes: nobody waits for a place who holds one.
+        let (columns, types) = futures_util::future::try_join(described, listed).await?;
         let mut known = Vec::with_capacity(columns.len());
         let mut fields = Vec::with_capacity(columns.len());
         for column in columns.iter() {
@@ -138,12 +139,13 @@ impl Table {
 
 /// The columns of the first result.
 async fn columns(mut results: Results) -> Result<Arc<[Column]>> {
+    let mut told = None;
     while let Some(part) = results.next().await {
         if let Part::Columns(columns) = part? {
-            return Ok(columns);
+            told = Some(columns);
         }
     }
-    Err(Error::internal("a description without columns"))
+    told.ok_or_else(|| Error::internal("a description without columns"))
 }
 
 /// Name and type of each column of exactly this table.

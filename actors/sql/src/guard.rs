@@ -71,6 +71,15 @@ pub(super) fn parses(text: &str, tokens: &[Token]) -> Result<bool> {
     Ok(nesting.tokens <= PARSED_TOKENS && nesting.longest <= PARSED_CHAIN)
 }
 
+/// The failure of a statement that no connection gets as it is, and that is too long to be parsed.
+pub(super) fn too_long() -> Error {
+    too_large(format!(
+        "query: a statement over several connections has at most {PARSED_TOKENS} words and signs, \
+         and {PARSED_CHAIN} in one chain of operators or set operations"
+    ))
+    .hint("write IN (…) in place of a chain of OR, or divide the statement")
+}
+
 /// One open bracket or CASE.
 #[derive(Clone, Copy, Default)]
 struct Level {

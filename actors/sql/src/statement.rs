@@ -155,6 +155,10 @@ fn understand(
     before: usize,
 ) -> Result<Statement> {
     let words = words(tokens);
+    // Whoever plans it recurses over it.
+    if naming.is_none() && !guard::parses(text, &words)? {
+        return Err(guard::too_long());
+    }
     let Reading { effects, mentions, sure, class, returns_rows } = reading(text, tokens, &words, dialect)?;
     let verb = verb(text, &words);
     let counts = effects.counts && matches!(class, Class::Insert | Class::Update) && verb != "EXPLAIN";

@@ -28,6 +28,8 @@ pub(crate) enum Mood {
     #[default]
     Well,
     Away,
+    /// Answers that it cannot be read.
+    Locked,
     /// Panics.
     Mad,
     /// Never answers.
@@ -73,6 +75,7 @@ async fn in_mood<T>(mood: Mood, well: T) -> Result<T> {
     match mood {
         Mood::Well => Ok(well),
         Mood::Away => Err(Error::new(Kind::Unavailable, "away").because("the test said so")),
+        Mood::Locked => Err(Error::new(Kind::TimedOut, "locked")),
         Mood::Mad => panic!("the test said so"),
         Mood::Silent => std::future::pending().await,
     }

@@ -103,6 +103,28 @@ fn a_statement_that_changes_the_catalogue_has_the_profile_read_anew() {
 }
 
 #[test]
+fn a_source_that_answers_with_an_error_is_not_away() {
+    run(async {
+        let mut house = House::start(&[Mood::Well], quick(5), 2, 2);
+        house.event(up).await;
+        house.sources[0].set(Mood::Locked, Mood::Well);
+        house.execute(0, "CREATE TABLE t (a int)").await;
+        let unread = |event: &Event| match event {
+            Event::CatalogueUnread { cause, .. } => Some(cause.clone()),
+            Event::ConnectionDown { .. } => panic!("{event:?}"),
+            _ => None,
+        };
+        assert_eq!(house.event(unread).await, "locked");
+        assert!(house.answers(0).await, "what was known stays in force");
+        // It is read by itself as soon as that succeeds.
+        house.event(unread).await;
+        house.sources[0].version.store(1, Ordering::SeqCst);
+        house.sources[0].set(Mood::Well, Mood::Well);
+        house.product(0, "Fake 1").await;
+    });
+}
+
+#[test]
 fn the_profile_is_read_anew_at_the_connection_s_own_interval() {
     run(async {
         let interval = Duration::from_millis(1);

@@ -191,6 +191,7 @@ async fn begin(
     if let Some(name) = workspace {
         let workspace = app.workspace(by, &name)?;
         recorder.note_connections(app, &workspace.entries(&app.directory), by);
+        recorder.note_workspace(&workspace.workspace.name);
         let asking = Asking { by: Arc::clone(by), origin: recorder::origin(request), limits, notices: None };
         let listed = routing::list_workspace(&app.federation, &app.directory, &workspace, facet, narrow, asking);
         return answer::begin(listed.await?, app.room(by)).await;

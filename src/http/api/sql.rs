@@ -51,8 +51,18 @@ pub(in crate::http) const EXEC: Reader = Reader(read_exec);
 pub(in crate::http) struct Admitted {
     asked: Asked,
     /// The workspace that its names are of.
-    workspace: Option<Reachable>,
+    pub(super) workspace: Option<Reachable>,
     pub(in crate::http) entries: Vec<Entry>,
+}
+
+impl Admitted {
+    /// Notes what is asked.
+    pub(in crate::http) fn note(&self, recorder: &mut CallRecorder, app: &App, by: &Principal) {
+        recorder.note_connections(app, &self.entries, by);
+        if let Some(it) = &self.workspace {
+            recorder.note_workspace(&it.workspace.name);
+        }
+    }
 }
 
 fn read_query(fields: Fields) -> Result<Asked> {
@@ -144,10 +154,11 @@ pub(in crate::http) async fn admit(
         return Ok((Admitted { asked, workspace: Some(workspace), entries }, bytes));
     }
     let reachable = app.reachable_by_name(by, asked.addressing.names());
-    let entries = match asked.addressing.several(&reachable)? {
-        Some(several) => several.into_iter().cloned().collect(),
-        None => vec![asked.addressing.choose(&reachable)?.clone()],
+    let find = || match asked.addressing.several(&reachable)? {
+        Some(several) => Ok(several.into_iter().cloned().collect()),
+        None => Ok(vec![asked.addressing.choose(&reachable)?.clone()]),
     };
+    let entries = find().map_err(|error| asked.addressing.explain(error, app.workspaces(by).iter(), "workspace"))?;
     Ok((Admitted { asked, workspace: None, entries }, bytes))
 }
 
@@ -162,17 +173,18 @@ async fn begin(
 ) -> Result<Results> {
     // Under a key it was read already.
     let known = request.extensions_mut().remove::<Admitted>();
-    let Admitted { mut asked, workspace, entries } = match known {
+    let admitted = match known {
         Some(admitted) => admitted,
         None => admit(by, request, payload, app).await?.0,
     };
+    admitted.note(recorder, app, by);
+    let Admitted { mut asked, workspace, entries } = admitted;
     let has_one_result = media::choose(request).is_some_and(media::Form::has_one_result);
     if has_one_result {
         asked.op.expect_one_result();
     }
     // How many results a procedure has is only known when it has run.
     let may_have_more = has_one_result && asked.addressing.field == "procedure";
-    recorder.note_connections(app, &entries, by);
     recorder.note(|event| {
         // The log is not to tell of changes that were never kept.
         if asked.op.is_dry_run() {

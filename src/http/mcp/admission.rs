@@ -19,6 +19,7 @@ use crate::http::caller;
 use crate::http::error::Challenge;
 use crate::http::middleware::recorder::CallRecorder;
 use crate::mcp::target::{AllTarget, Member, Target, WorkspaceTarget};
+use crate::workspace::Reachable;
 
 /// Longer than any connection's name should be.
 const LONGEST_NAME: usize = 255;
@@ -86,7 +87,13 @@ pub(in crate::http) async fn admit(
         Address::All => {
             let target = all(app, &by);
             if target.members().is_empty() {
-                return Err(Error::forbidden("this credential opens no connection"));
+                let refused = Error::forbidden("this credential opens no connection");
+                return Err(match app.workspaces(&by).first() {
+                    Some(it) => {
+                        refused.hint(format!("its workspaces have addresses: /mcp/workspaces/{}", it.workspace.name))
+                    }
+                    None => refused,
+                });
             }
             Ok(Admitted { by, target })
         }
@@ -102,18 +109,22 @@ pub(in crate::http) async fn admit(
 /// # Errors
 /// There is no such workspace for this caller.
 pub(in crate::http) fn workspace(app: &App, by: &Principal, name: &str) -> Result<Target> {
-    let reachable = app.workspace(by, name)?;
+    Ok(Target::Workspace(Box::new(over(app, app.workspace(by, name)?))))
+}
+
+/// `reachable` over its connections as they are now.
+fn over(app: &App, reachable: Reachable) -> WorkspaceTarget {
     let entries = reachable.entries(&app.directory);
     let member = |entry: Entry| Some(Member { settings: app.connection(entry.id).ok()?, entry });
     let underneath = entries.into_iter().filter_map(member).collect();
-    Ok(Target::Workspace(Box::new(WorkspaceTarget::new(reachable, underneath))))
+    WorkspaceTarget::new(reachable, underneath)
 }
 
 /// All that `by` reaches now.
 pub(in crate::http) fn all(app: &App, by: &Principal) -> Target {
     let member = |entry: Entry| Some(Member { settings: app.connection(entry.id).ok()?, entry });
     let members = app.reachable(by).into_iter().filter_map(member).collect();
-    let workspaces = app.workspaces(by).into_iter().map(|it| it.workspace).collect();
+    let workspaces = app.workspaces(by).into_iter().map(|reachable| over(app, reachable)).collect();
     Target::All(AllTarget { members, workspaces })
 }
 

@@ -205,6 +205,9 @@ impl Drop for MessageRecorder {
             self.recorder.note_connection(app, entry, &by.at(entry.id));
         }
         self.recorder.note_several(&summary.several);
+        if let Some(workspace) = &summary.workspace {
+            self.recorder.note_workspace(workspace);
+        }
         self.recorder.record(|request| {
             (request.statement, request.calls, request.code) = (summary.statement, summary.calls, summary.code);
             request.reason = summary.reason;

@@ -77,6 +77,7 @@ impl CallRecorder {
             subject: String::new(),
             connection: None,
             connection_id: None,
+            workspace: None,
             what: path(request),
             operation: None,
             trace: span.trace,
@@ -156,6 +157,11 @@ impl CallRecorder {
         if names.len() > 1 {
             self.note(|event| event.connection = Some(names.join(", ").into()));
         }
+    }
+
+    /// Notes the workspace that is asked.
+    pub(in crate::http) fn note_workspace(&mut self, name: &Arc<str>) {
+        self.note(|event| event.workspace = Some(Arc::clone(name)));
     }
 
     /// Notes what the audit trail alone keeps.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use portico_actors::call::{Limits, Op};
+use portico_actors::call::{Facet, Limits, Narrow, Op};
 use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Result};
 use portico_actors::reply::Reply;
@@ -11,6 +11,7 @@ use super::plan::Asked;
 use super::workspace;
 use crate::federation::SentStatements;
 use crate::mcp::context::{Context, Summary};
+use crate::mcp::target::Target;
 use crate::routing;
 
 /// Whose the log messages of several connections are.
@@ -48,6 +49,13 @@ pub(super) async fn ask(
         Asked::Listed(members) => {
             if let [only] = members.as_slice() {
                 context.note(&only.entry, summary);
+            }
+            if let (Target::All(all), Op::Describe(Facet::Catalogs, Narrow { catalog: None, .. })) =
+                (context.target, &op)
+            {
+                let connections = members.iter().map(|member| Arc::clone(&member.entry.name));
+                let workspaces = all.workspaces.iter().map(|it| Arc::clone(&it.reachable.workspace.name));
+                return (Ok(Reply::Results(routing::catalogs(connections.chain(workspaces)))), LOGGER.to_owned());
             }
             let asking = context.asking(summary, limits, None);
             let wanted = members.iter().map(|member| member.entry.clone()).collect();

@@ -111,15 +111,37 @@ impl Features for ConnectionFeatures {
 }
 
 async fn call(context: &Context<'_>, asked: &FeatureRequest, summary: &mut Summary) -> Answer<String> {
-    let started = Instant::now();
     let arguments = asked.arguments.as_deref();
     let mut fields = arguments.map_or_else(|| Ok(Fields::default()), |text| Fields::parse(text, "arguments"));
+    if let (Target::All(all), Ok(fields)) = (context.target, &mut fields)
+        && let Some(it) = plan::workspace(all, &asked.name, fields)
+    {
+        // What names it stands to it as what has its address.
+        let target = Target::Workspace(Box::new(it.clone()));
+        let fields = Ok(std::mem::take(fields));
+        return carry_out(&Context { target: &target, ..context.clone() }, asked, fields, summary).await;
+    }
+    carry_out(context, asked, fields, summary).await
+}
+
+async fn carry_out(
+    context: &Context<'_>,
+    asked: &FeatureRequest,
+    mut fields: Result<Fields, Error>,
+    summary: &mut Summary,
+) -> Answer<String> {
+    let started = Instant::now();
     let addressing = match &mut fields {
         Ok(fields) => plan::addressing(context, &asked.name, fields).await,
         Err(_) => Ok(None),
     };
     let plan = offers::with(context, |offers| {
         let found = tools::find(offers, &asked.name).map_err(|error| {
+            if let (Target::Workspace(it), true) = (context.target, tools::fixed_names().any(|it| it == asked.name)) {
+                let name = &it.reachable.workspace.name;
+                let message = format!("{} is not there in the workspace {name}, which is only read", asked.name);
+                return failed(Error::forbidden(message).hint("write to one of the connections by itself"), summary);
+            }
             summary.failure = Some(Kind::NotFound);
             RequestError::from(params_error(error))
         })?;

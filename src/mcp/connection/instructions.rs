@@ -7,6 +7,7 @@ use futures_util::{StreamExt, stream};
 use portico_actors::principal::Scope;
 use portico_actors::reply::Reply;
 use portico_actors::source::Access;
+use portico_actors::workspace::Workspace;
 
 use super::relations;
 use crate::mcp::context::{Context, Summary};
@@ -22,6 +23,8 @@ const MOST_LISTED: usize = 8_000;
 const LEAST: usize = 1_500;
 /// Characters of what an administrator says of a connection, in the list.
 const REMARK_LENGTH: usize = 120;
+/// Bytes of the list of workspaces, give or take a line.
+const MOST_WORKSPACES: usize = 2_000;
 /// Connections that are asked at the same time.
 const AT_ONCE: usize = 4;
 
@@ -30,6 +33,10 @@ const HEAD: &str = "# Connections\n\n\
     written in the SQL of that one; one SELECT may join tables of several, in PostgreSQL's syntax and with standard \
     functions. Examples below leave the connection's name out: give `catalogName` with them. \
     `get_instructions` with `catalogName` tells all about one connection.\n\n";
+
+const WORKSPACES: &str = "\n# Workspaces\n\n\
+    Tables of these connections under names of their own. With `catalogName` of one of them every tool means that \
+    workspace, and names no connection; `get_instructions` tells its tables.\n\n";
 
 /// Writes the instructions of `each` connection.
 pub(super) async fn write(context: &Context<'_>, each: Vec<(Resolved, &Member)>, summary: &mut Summary) -> String {
@@ -56,7 +63,9 @@ pub(super) async fn write(context: &Context<'_>, each: Vec<(Resolved, &Member)>,
     list(context, &members, &mut text);
     if let Target::All(all) = context.target {
         let reaches = |name: &str| all.members.iter().any(|member| member.entry.name.eq_ignore_ascii_case(name));
-        relations::write(&all.workspaces, reaches, &mut text);
+        let workspaces = || all.workspaces.iter().map(|it| it.reachable.workspace.as_ref());
+        list_workspaces(workspaces(), &mut text);
+        relations::write(workspaces(), reaches, &mut text);
     }
     for (at, words) in own.iter().enumerate() {
         text.push('\n');
@@ -80,6 +89,34 @@ fn list(context: &Context<'_>, members: &[&Member], text: &mut String) {
     }
 }
 
+/// A line for each workspace; nothing where there is none.
+fn list_workspaces<'w>(workspaces: impl Iterator<Item = &'w Workspace>, text: &mut String) {
+    let end = text.len() + MOST_WORKSPACES;
+    for (at, workspace) in workspaces.enumerate() {
+        if at == 0 {
+            text.push_str(WORKSPACES);
+        }
+        if text.len() > end {
+            text.push_str("- …: get_catalogs lists them all\n");
+            return;
+        }
+        let _ = write!(text, "- {}", workspace.name);
+        if let Some(description) = workspace.description.as_deref().and_then(|words| words.trim().lines().next()) {
+            remark(description, text);
+        }
+        text.push('\n');
+    }
+}
+
+/// Appends the beginning of what an administrator says.
+fn remark(words: &str, text: &mut String) {
+    text.push_str(". ");
+    text.extend(words.chars().take(REMARK_LENGTH));
+    if words.chars().nth(REMARK_LENGTH).is_some() {
+        text.push('…');
+    }
+}
+
 fn describe(context: &Context<'_>, Member { entry, settings }: &Member) -> String {
     let now = context.directory.get(entry.id);
     let profile = now.as_ref().unwrap_or(entry).profile();
@@ -88,11 +125,7 @@ fn describe(context: &Context<'_>, Member { entry, settings }: &Member) -> Strin
     let access = if may_write { "you may read and write" } else { "you may only read" };
     let mut line = format!("- {}: {product}, {access}", entry.name);
     if let Some(words) = settings.instructions.as_deref().and_then(|words| words.trim().lines().next()) {
-        line.push_str(". ");
-        line.extend(words.chars().take(REMARK_LENGTH));
-        if words.chars().nth(REMARK_LENGTH).is_some() {
-            line.push('…');
-        }
+        remark(words, &mut line);
     }
     line.push('\n');
     line

@@ -9,7 +9,7 @@ use portico_actors::error::{Error, Result};
 use crate::encode::Rest;
 use crate::fields::Fields;
 use crate::mcp::context::Context;
-use crate::mcp::target::{Member, Target, WorkspaceTarget};
+use crate::mcp::target::{AllTarget, Member, Target, WorkspaceTarget};
 use crate::routing::{self, Addressing};
 use crate::tools::{self, Found, Offer, Operation, Resolved};
 
@@ -37,6 +37,15 @@ pub(super) enum Plan<'m> {
     Ask(Resolved, Asked<'m>),
     /// What each of several says of itself.
     Instructions(Vec<(Resolved, &'m Member)>),
+}
+
+/// The workspace that a call of the tool `name` names by `catalogName`, which is taken out then. A tool of one
+/// connection may have an argument of that name itself.
+pub(super) fn workspace<'m>(all: &'m AllTarget, name: &str, fields: &mut Fields) -> Option<&'m WorkspaceTarget> {
+    tools::fixed_names().any(|fixed| fixed == name).then_some(())?;
+    let it = all.workspace(&fields.peek(CATALOG).ok()??)?;
+    drop(fields.take(CATALOG));
+    Some(it)
 }
 
 /// Reads whom a call of the tool `name` addresses by its arguments, where the address does not say it and the tool
@@ -104,14 +113,18 @@ pub(super) fn plan<'m>(
     let all = members.iter().zip(offers).enumerate();
     let all: Vec<Choice<'m, '_>> = all.map(|(of, (member, offer))| Choice { member, of, offer }).collect();
     if let Some(addressing) = addressing {
-        if let Some(several) = addressing.several(&all)? {
+        let explain = |error| match context.target {
+            Target::All(all) => addressing.explain(error, all.workspaces.iter().map(|it| &it.reachable), CATALOG),
+            _ => error,
+        };
+        if let Some(several) = addressing.several(&all).map_err(explain)? {
             several.iter().try_for_each(|choice| is_on(found, choice.offer))?;
             let of: Vec<Offer<'_>> = several.iter().map(|choice| *choice.offer).collect();
             let resolved = found.resolve(&[tools::widest(&of)], 0, fields)?;
             let members = several.into_iter().map(|choice| choice.member).collect();
             return Ok(Plan::Ask(resolved, Asked::Several(members, addressing)));
         }
-        let Choice { member, of, offer } = addressing.choose(&all)?;
+        let Choice { member, of, offer } = addressing.choose(&all).map_err(explain)?;
         is_on(found, offer)?;
         return Ok(Plan::Ask(found.resolve(offers, *of, fields)?, Asked::One(member, Some(addressing))));
     }

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::sync::Arc;
 
 use portico_actors::pattern;
 use portico_actors::workspace::{Asset, MAIN, Workspace};
@@ -13,8 +12,12 @@ const MOST: usize = 3_000;
 
 /// A line for each relation between columns of connections that `reaches` says are within reach; nothing where there
 /// is none.
-pub(super) fn write(workspaces: &[Arc<Workspace>], reaches: impl Fn(&str) -> bool, text: &mut String) {
-    let relations = workspaces.iter().flat_map(|workspace| {
+pub(super) fn write<'w>(
+    workspaces: impl Iterator<Item = &'w Workspace>,
+    reaches: impl Fn(&str) -> bool,
+    text: &mut String,
+) {
+    let relations = workspaces.flat_map(|workspace| {
         let both =
             workspace.relations.iter().map(|it| Some((column(workspace, &it.from)?, column(workspace, &it.to)?)));
         both.flatten()
@@ -78,7 +81,7 @@ mod tests {
     #[test]
     fn a_relation_is_told_in_the_names_of_its_connections_to_those_who_reach_both() {
         let relation = |from: &str, to: &str| Relation { from: from.into(), to: to.into() };
-        let workspace = Arc::new(Workspace {
+        let workspace = Workspace {
             name: "w".into(),
             description: None,
             instructions: None,
@@ -96,10 +99,10 @@ mod tests {
                 relation("orders.item", "goods.items.id"),
                 relation("orders.a", "reports.by_region.a"),
             ],
-        });
+        };
         let told = |reaches: &[&str]| {
             let mut text = String::new();
-            write(&[Arc::clone(&workspace), Arc::clone(&workspace)], |name| reaches.contains(&name), &mut text);
+            write([&workspace, &workspace].into_iter(), |name| reaches.contains(&name), &mut text);
             text
         };
         let both = told(&["sales", "crm", "stock"]);

@@ -27,6 +27,7 @@ pub(super) async fn ask(
     limits: Limits,
     summary: &mut Summary,
 ) -> Result<Reply> {
+    summary.workspace = Some(Arc::clone(&it.reachable.workspace.name));
     summary.several = it.underneath.iter().map(|member| Arc::clone(&member.entry.name)).collect();
     if let Op::Instructions(_) = op {
         return instructions(context, it, limits, summary).await.map(Reply::Text);

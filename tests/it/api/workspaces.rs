@@ -80,6 +80,15 @@ async fn a_workspace_alone_opens_no_connection() {
         assert_eq!((status, &answer["error"]["code"]), (404, &json!(1300)), "{answer}");
         assert!(!answer.to_string().contains("archive.main") || catalog == "archive", "{answer}");
     }
+    // What a source is sent has names that are not the workspace's: it is told to those who reach the connection.
+    let explain = json!({"query": "EXPLAIN SELECT * FROM orders"});
+    let path = "/api/query?workspace=revenue";
+    let given = app.http.post(format!("{}{path}", app.url)).bearer_auth(&token).json(&explain);
+    for (request, is_told) in [(given, false), (app.post(path).json(&explain), true)] {
+        let (status, answer) = read(request.send().await.unwrap()).await;
+        let plan = answer["results"][0]["rows"].to_string();
+        assert!(status == 200 && plan.contains("connection=shop") && plan.contains("sql=") == is_told, "{answer}");
+    }
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     for id in [CONNECTION, OTHER] {
         let sent = app.http.post(format!("{}/mcp/connections/{id}", app.url)).bearer_auth(&token).json(&ping);
@@ -142,6 +151,30 @@ async fn a_reload_takes_workspaces_over_and_no_connection_anew() {
     let (done, said) = service.reload().await;
     assert!(!done && said["problems"][0]["key"] == "workspaces[0].assets[0].table", "{said}");
     assert_eq!(names().await, ["orders_now", "revenue"], "nothing of it is in force");
+}
+
+/// What it stands for is a part of what an answer depends on.
+#[actix_web::test]
+async fn a_kept_answer_is_not_shown_where_the_workspace_is_another_one() {
+    let views = |region: &str| {
+        let view = format!("views = [{{ name = \"few\", query = \"SELECT id FROM orders WHERE id {region}\" }}]");
+        WORKSPACES.replace("name = \"revenue\"", &format!("name = \"revenue\"\n{view}"))
+    };
+    let service = Configuration::new().sqlite("shop", "").sqlite("archive", "").with(&views("> 0")).serve().await;
+    let ask = async || {
+        let request = service.post("/api/query?workspace=revenue").header("idempotency-key", "one");
+        let answer = request.json(&json!({"query": "SELECT count(*) AS n FROM few"})).send().await.unwrap();
+        let replayed = answer.headers().contains_key("idempotency-replayed");
+        let (status, answer) = read(answer).await;
+        assert_eq!(status, 200, "{answer}");
+        (answer["results"][0]["rows"].clone(), replayed)
+    };
+    assert_eq!(ask().await, (json!([[3]]), false));
+    assert_eq!(ask().await, (json!([[3]]), true));
+    let tables = shop("") + &connection(OTHER, "archive", "sqlite:archive.db", "");
+    service.configure("", &(tables + &views("> 1")));
+    assert!(service.reload().await.0);
+    assert_eq!(ask().await, (json!([[2]]), false));
 }
 
 #[actix_web::test]

@@ -1,6 +1,12 @@
 //! Statements over several connections.
 
+mod bounds;
+mod casts;
 mod crossing;
+mod differential;
+mod faults;
+mod precedence;
+mod tpch;
 mod values;
 mod workspaces;
 
@@ -38,10 +44,15 @@ async fn answer(app: &TestApp, query: &str) -> Value {
     document["results"][0].clone()
 }
 
+/// The last call's record in the audit trail.
+fn recorded(app: &TestApp) -> Value {
+    let trail = std::fs::read_to_string(app.config.with_file_name("audit.jsonl")).unwrap();
+    serde_json::from_str(trail.lines().last().unwrap()).unwrap()
+}
+
 /// The statements that the last call had sent to sources: connection and text.
 fn sent(app: &TestApp) -> Vec<(String, String)> {
-    let trail = std::fs::read_to_string(app.config.with_file_name("audit.jsonl")).unwrap();
-    let record: Value = serde_json::from_str(trail.lines().last().unwrap()).unwrap();
+    let record = recorded(app);
     let member = |value: &Value, name: &str| value[name].as_str().unwrap().to_owned();
     let sent = record["sent"].as_array().unwrap_or_else(|| panic!("{record}"));
     sent.iter().map(|sent| (member(sent, "connection"), member(sent, "statement"))).collect()

@@ -33,3 +33,23 @@ async fn values_are_those_of_their_sources() {
                 WHERE k.c = 'ab' AND k.n = 1.5";
     assert_eq!(answer(&app, cell).await["rows"], json!([["ab!", 1.500]]));
 }
+
+/// A column of a union comes from no one table; one of two columns of a single table does.
+#[actix_web::test]
+async fn columns_of_unions_are_nobody_s() {
+    let tables = "CREATE TABLE kinds (id int, c char(5)); INSERT INTO kinds VALUES (1, 'ab')";
+    let app = two_sources(tables, "CREATE TABLE one (id BIGINT, t TEXT); INSERT INTO one VALUES (1, 'xy')").await;
+    for union in ["UNION", "UNION ALL"] {
+        for (first, second) in [
+            ("SELECT c FROM shop.public.kinds", "SELECT t FROM crm.main.one"),
+            ("SELECT t AS c FROM crm.main.one", "SELECT c FROM shop.public.kinds"),
+        ] {
+            let result = answer(&app, &format!("SELECT c FROM ({first} {union} {second}) AS x ORDER BY c")).await;
+            assert_eq!(result["rows"], json!([["ab"], ["xy"]]), "{first} {union} {second}");
+            assert_eq!(result["schema"][0]["tableName"], json!(null), "{first} {union} {second}: {result}");
+        }
+    }
+    let plain = "SELECT k.c FROM shop.public.kinds k JOIN crm.main.one o ON o.id = k.id";
+    let result = answer(&app, plain).await;
+    assert_eq!((&result["rows"], &result["schema"][0]["tableName"]), (&json!([["ab   "]]), &json!("kinds")));
+}

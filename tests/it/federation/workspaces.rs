@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::two_sources_with;
+use super::{recorded, two_sources_with};
 use crate::support::app::{TestApp, read};
 
 const REVENUE: &str = r#"
@@ -47,6 +47,9 @@ async fn names_are_the_workspaces_own() {
     let turnover = json!([[null, null], ["Gdańsk", 10.60], ["東京", 99999.99]]);
     assert_eq!(rows(&app, "SELECT * FROM reports.by_city ORDER BY 2").await, json!([turnover[1], turnover[2]]));
     assert_eq!(rows(&app, "SELECT * FROM rich").await, json!([["東京"]]));
+    let record = recorded(&app);
+    assert_eq!(record["workspace"], "revenue", "{record}");
+    assert!(["shop, crm", "crm, shop"].contains(&record["connection"].as_str().unwrap()), "{record}");
     let body = json!({"query": "SELECT count(*) FROM people", "defaultSchema": "crm"});
     let (status, document) = query(&app, "revenue", body).await;
     assert_eq!((status, &document["results"][0]["rows"]), (200, &json!([[3]])), "{document}");
@@ -83,6 +86,9 @@ async fn what_is_not_in_it_does_not_exist() {
     assert_eq!((status, &document["error"]["hint"]), (404, &json!("did you mean revenue?")), "{document}");
     let (status, document) = query(&app, "revenue", json!({"query": "DELETE FROM orders"})).await;
     assert_eq!((status, &document["error"]["code"]), (400, &json!(1000)), "{document}");
+    let (status, document) = app.query(json!({"query": "SELECT * FROM revenue.main.orders"})).await;
+    let hint = document["error"]["hint"].as_str().unwrap();
+    assert!(status == 400 && hint.starts_with("give workspace=revenue"), "{document}");
     // Who does not reach every connection underneath is told of none.
     let of_one = app.http.post(format!("{}/api/query?workspace=revenue", app.url)).bearer_auth(app.token().await);
     let (status, document) = read(of_one.json(&json!({"query": "SELECT * FROM orders"})).send().await.unwrap()).await;

@@ -5,6 +5,7 @@ pub(crate) mod active_tokens;
 pub(crate) mod authenticate;
 pub(crate) mod authentication;
 pub(crate) mod cache;
+pub(crate) mod in_flight;
 pub(crate) mod judging;
 pub(crate) mod jws;
 pub(crate) mod pending;

@@ -56,7 +56,7 @@ static PLUS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Whole::functio
 static MINUS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Whole::function(Checked::Minus)));
 static TIMES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Whole::function(Checked::Times)));
 static QUOTIENT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
-    Arc::new(ScalarUDF::new_from_impl(Quotient { signature: Signature::any(2, Volatility::Immutable) }))
+    Arc::new(ScalarUDF::new_from_impl(Quotient { signature: Signature::user_defined(Volatility::Immutable) }))
 });
 
 /// The function of an operator on whole numbers.
@@ -74,6 +74,11 @@ pub(super) fn quotient() -> Arc<ScalarUDF> {
     Arc::clone(&QUOTIENT)
 }
 
+/// Whether values of this type are exact numbers.
+pub(super) fn is_exact(type_: &ArrowType) -> bool {
+    type_.is_integer() || type_.is_decimal()
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Whole {
     operator: Checked,
@@ -82,7 +87,7 @@ struct Whole {
 
 impl Whole {
     fn function(operator: Checked) -> ScalarUDF {
-        ScalarUDF::new_from_impl(Self { operator, signature: Signature::any(2, Volatility::Immutable) })
+        ScalarUDF::new_from_impl(Self { operator, signature: Signature::user_defined(Volatility::Immutable) })
     }
 }
 
@@ -93,6 +98,12 @@ impl ScalarUDFImpl for Whole {
 
     fn signature(&self) -> &Signature {
         &self.signature
+    }
+
+    /// The wider one, for both.
+    fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
+        let wider = types.iter().max_by_key(|of| of.primitive_width());
+        wider.map_or_else(|| exec_err!("{} of nothing", self.name()), |wider| Ok(vec![wider.clone(); types.len()]))
     }
 
     fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
@@ -139,6 +150,11 @@ impl ScalarUDFImpl for Quotient {
 
     fn signature(&self) -> &Signature {
         &self.signature
+    }
+
+    fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
+        let exact = |of: &ArrowType| if of.is_integer() { ArrowType::Decimal128(DIGITS, 0) } else { of.clone() };
+        Ok(types.iter().map(exact).collect())
     }
 
     fn return_type(&self, _: &[ArrowType]) -> EngineResult<ArrowType> {

@@ -9,17 +9,19 @@ use std::sync::Arc;
 use arrow_schema::DataType as ArrowType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{DFSchema, Result as EngineResult};
-use datafusion::logical_expr::expr::{AggregateFunction, BinaryExpr, WindowFunction};
+use datafusion::common::{DFSchema, Result as EngineResult, not_impl_err};
+use datafusion::logical_expr::expr::{AggregateFunction, BinaryExpr, Cast, ScalarFunction, WindowFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, WindowFunctionDefinition};
 use datafusion::optimizer::AnalyzerRule;
 
+use crate::{casts, growing};
+
 pub(crate) use self::functions::Checked;
 
-/// Puts our operators and aggregates into the places of the engine's. To be run behind its own coercion of types, by
-/// which both operands have one type.
+/// Puts our operators and aggregates into the places of the engine's. To be run before its own coercion of types: what
+/// they are compared with, or stand beside of, is then coerced to what they return.
 #[derive(Debug)]
 pub(crate) struct ExactNumbers;
 
@@ -49,13 +51,25 @@ impl AnalyzerRule for ExactNumbers {
 fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
-            let types = (left.get_type(schema)?, right.get_type(schema)?);
-            let both = |is: fn(&ArrowType) -> bool| is(&types.0) && is(&types.1);
+            // What has no type, or none that fits, is the coercion's to refuse.
+            let types = [left.get_type(schema).ok(), right.get_type(schema).ok()];
+            let both = |is: fn(&ArrowType) -> bool| types.iter().all(|of| of.as_ref().is_some_and(is));
+            let one = |is: fn(&ArrowType) -> bool| types.iter().any(|of| of.as_ref().is_some_and(is));
             let function = match op {
                 Operator::Plus | Operator::Minus | Operator::Multiply if both(ArrowType::is_integer) => {
                     functions::checked(op)
                 }
-                Operator::Divide if both(ArrowType::is_decimal) => Some(functions::quotient()),
+                Operator::Divide if both(functions::is_exact) && one(ArrowType::is_decimal) => {
+                    Some(functions::quotient())
+                }
+                Operator::StringConcat if one(ArrowType::is_string) && both(growing::is_joined) => {
+                    let texts = vec![casts::as_text(*left, schema)?, casts::as_text(*right, schema)?];
+                    return Ok(Transformed::yes(growing::concatenation().call(texts)));
+                }
+                // PostgreSQL takes the text for one of octets.
+                Operator::StringConcat if one(ArrowType::is_string) && one(ArrowType::is_binary) => {
+                    return not_impl_err!("|| between text and bytea");
+                }
                 _ => None,
             };
             Ok(match function {
@@ -63,6 +77,11 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
                 None => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
             })
         }
+        Expr::ScalarFunction(call) if matches!(call.name(), "concat" | "concat_ws") => {
+            let args = call.args.into_iter().map(|each| casts::shown(each, schema)).collect::<EngineResult<_>>()?;
+            Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { args, ..call })))
+        }
+        Expr::Cast(Cast { expr, field }) => casts::exact(*expr, field, schema).map(Transformed::yes),
         Expr::AggregateFunction(AggregateFunction { func, params }) => {
             let of = params.args.first().map(|argument| argument.get_type(schema)).transpose()?;
             Ok(match of.and_then(|of| aggregates::exact(func.name(), &of)) {
@@ -73,6 +92,10 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
         Expr::WindowFunction(window) => {
             let WindowFunction { fun, params } = *window;
             let of = params.args.first().map(|argument| argument.get_type(schema)).transpose()?;
+            // One text for each row, each longer than the one before, would fill the memory.
+            if matches!(fun.name(), "string_agg" | "array_agg") {
+                return not_impl_err!("{} as a window function", fun.name());
+            }
             let exact = match &fun {
                 WindowFunctionDefinition::AggregateUDF(func) => of.and_then(|of| aggregates::exact(func.name(), &of)),
                 WindowFunctionDefinition::WindowUDF(_) => None,

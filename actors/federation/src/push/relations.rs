@@ -144,6 +144,7 @@ impl Pushing {
             from: format!("{}.{} AS t", quoted(&table.schema), quoted(&table.name)),
             outputs: outputs.collect(),
             filters: Vec::new(),
+            has_constants: false,
             group: None,
             distinct: false,
             order: Vec::new(),
@@ -209,7 +210,7 @@ fn fewer(plan: &LogicalPlan, select: &Select) -> Option<Select> {
     match plan {
         LogicalPlan::Limit(limit) => limited(select, most(limit)?),
         LogicalPlan::Sort(Sort { expr, input, fetch: Some(fetch) }) => {
-            let mut select = select.clone().wrapped();
+            let mut select = select.clone().wrapped_for_keys();
             let scope = Scope::of(&select, input.schema())?;
             let key = |SortKey { expr, asc, nulls_first }: &SortKey| {
                 let key = scope.render(expr)?;
@@ -253,11 +254,12 @@ fn project(projection: &Projection, select: &Select) -> Option<Select> {
         }
     };
     let outputs = projection.expr.iter().map(output).collect::<Option<Vec<_>>>()?;
-    Some(Select { outputs, ..select })
+    let has_constants = select.has_constants || projection.expr.iter().any(|expr| expr.column_refs().is_empty());
+    Some(Select { outputs, has_constants, ..select })
 }
 
 fn group(aggregate: &Aggregate, select: &Select) -> Option<Select> {
-    let select = select.clone().wrapped();
+    let select = select.clone().wrapped_for_keys();
     let schema = aggregate.input.schema();
     let scope = Scope::of(&select, schema)?;
     let keys = aggregate.group_expr.iter().map(|expr| scope.render(expr)).collect::<Option<Vec<_>>>()?;
@@ -364,6 +366,7 @@ fn join(join: &Join, left: &Select, right: &Select) -> Option<Select> {
         from,
         outputs,
         filters,
+        has_constants: false,
         group: None,
         distinct: false,
         order: Vec::new(),

@@ -11,6 +11,8 @@ pub(crate) struct Select {
     pub(super) dialect: Option<&'static Pushdown>,
     pub(super) from: String,
     pub(super) outputs: Vec<Output>,
+    /// Whether one of its columns is a constant, which GROUP BY and ORDER BY would take for the place of another.
+    pub(super) has_constants: bool,
     pub(super) filters: Vec<String>,
     pub(super) group: Option<Vec<String>>,
     pub(super) distinct: bool,
@@ -37,15 +39,22 @@ impl Select {
 
     /// A SELECT of all columns of this one, which further parts can be added to.
     pub(super) fn wrapped(self) -> Self {
-        if self.is_open() {
-            return self;
-        }
+        if self.is_open() { self } else { self.nested() }
+    }
+
+    /// The same where its columns become keys of GROUP BY or ORDER BY.
+    pub(super) fn wrapped_for_keys(self) -> Self {
+        if self.has_constants { self.nested() } else { self.wrapped() }
+    }
+
+    fn nested(self) -> Self {
         let (from, outputs) = self.derived("d");
         Self {
             connection: self.connection,
             dialect: self.dialect,
             from,
             outputs,
+            has_constants: false,
             filters: Vec::new(),
             group: None,
             distinct: false,

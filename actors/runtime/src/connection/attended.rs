@@ -22,7 +22,7 @@ const AGAIN: Duration = Duration::from_millis(10);
 /// The same results for a reader that has to read on: when nothing of them is taken for `patience`,
 /// they are let go of with all that they keep, and the reader is told so; the same when the credential that
 /// they were asked for with has lost its `validity`.
-pub(super) fn attended(results: Results, patience: Duration, validity: Validity) -> Results {
+pub fn attended(results: Results, patience: Duration, validity: Validity) -> Results {
     let (class, dry_run, queued) = (results.class, results.dry_run, results.queued);
     let mut attended = Results::new(results.writes, Attended::new(results, patience, validity));
     (attended.class, attended.dry_run, attended.queued) = (class, dry_run, queued);

@@ -16,6 +16,7 @@ mod state;
 mod texts;
 
 pub(crate) use actor::LiveConnection;
+pub use attended::attended;
 pub(crate) use description::{Description, Names};
 pub(crate) use monitor::{Close, ConnectionMonitor, Look, Obituary, Retire, Why};
 pub(crate) use runner::Runner;

@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::runner::Runner;
 use super::state::State;
 use portico_core::backoff::Backoff;
-use portico_core::error::Error;
+use portico_core::error::{Error, Kind};
 use portico_core::event::{Event, Observer};
 use portico_core::finding::{Finding, Grade};
 use portico_sources::Profile;
@@ -38,6 +38,8 @@ pub(crate) struct ConnectionMonitor {
     attempting: bool,
     /// Something changed while the source was being asked: what it said may be older.
     again: Option<Why>,
+    /// The next look at what could not be read.
+    retry: Option<SpawnHandle>,
     /// Another actor has taken its place; what runs here may end.
     retired: bool,
     /// Whether its user's rights were looked at.
@@ -45,8 +47,8 @@ pub(crate) struct ConnectionMonitor {
     observer: Observer,
     /// Dropped with the monitor, also when a panic ends it.
     _obituary: Obituary,
-    /// Ends the actors that let calls through, in the same way.
-    _ends: DropGuard,
+    /// Ends the actors that let calls through, in the same way and at the latest.
+    ends: Option<DropGuard>,
 }
 
 /// Tells the supervisor that the actor is gone: a `Drop` runs on a panic too, which actix itself
@@ -82,16 +84,23 @@ impl ConnectionMonitor {
             backoff: Backoff::new(BACKOFF_MIN, BACKOFF_MAX, seed),
             attempting: false,
             again: None,
+            retry: None,
             retired: false,
             examined: false,
             observer,
             _obituary: obituary,
-            _ends: ended.drop_guard(),
+            ends: Some(ended.drop_guard()),
         }
     }
 
     fn name(&self) -> &Arc<str> {
         &self.runner.description.connection.name
+    }
+
+    /// No call is let through from here on: the actor itself ends a moment later, on its own thread.
+    fn end(&mut self, ctx: &mut Context<Self>) {
+        self.ends = None;
+        ctx.stop();
     }
 
     /// Asks the source for a sign of life, unless that is already under way.
@@ -118,9 +127,28 @@ impl ConnectionMonitor {
                         actor.attempt_for(why, ctx);
                     }
                 }
-                Err(error) => actor.down(&error, ctx),
+                Err(error) => actor.failed(&error, ctx),
             }
         }));
+    }
+
+    /// A source that answers with an error is not away: a lock on a table, or a definition that changes while it is
+    /// read, is no reason to refuse calls.
+    fn failed(&mut self, error: &Error, ctx: &mut Context<Self>) {
+        let delay = self.backoff.delay();
+        let name = Arc::clone(self.name());
+        let cause = error.cause().unwrap_or(&error.message).to_owned();
+        if error.kind != Kind::Unavailable && matches!(*self.state.borrow(), State::Up(_)) {
+            (self.observer)(&Event::CatalogueUnread { name, cause, retry_in: delay });
+            let next = ctx.run_later(delay, |actor, ctx| actor.look(Why::Own, ctx));
+            if let Some(before) = self.retry.replace(next) {
+                ctx.cancel_future(before);
+            }
+        } else {
+            self.state.send_replace(State::Down { until: Instant::now() + delay });
+            (self.observer)(&Event::ConnectionDown { name, cause, retry_in: delay });
+            ctx.run_later(delay, Self::attempt);
+        }
     }
 
     fn up(&mut self, profile: Profile, why: Why) {
@@ -175,17 +203,6 @@ impl ConnectionMonitor {
             self.attempt_for(why, ctx);
         }
     }
-
-    fn down(&mut self, error: &Error, ctx: &mut Context<Self>) {
-        let delay = self.backoff.delay();
-        self.state.send_replace(State::Down { until: Instant::now() + delay });
-        (self.observer)(&Event::ConnectionDown {
-            name: Arc::clone(self.name()),
-            cause: error.cause().unwrap_or(&error.message).to_owned(),
-            retry_in: delay,
-        });
-        ctx.run_later(delay, Self::attempt);
-    }
 }
 
 impl Actor for ConnectionMonitor {
@@ -233,7 +250,7 @@ impl Handler<Retire> for ConnectionMonitor {
             idle.await;
             source.close().await;
         };
-        ctx.spawn(ended.into_actor(self).map(|(), _, ctx| ctx.stop()));
+        ctx.spawn(ended.into_actor(self).map(|(), actor, ctx| actor.end(ctx)));
     }
 }
 
@@ -246,6 +263,6 @@ impl Handler<Close> for ConnectionMonitor {
     type Result = AtomicResponse<Self, ()>;
 
     fn handle(&mut self, _: Close, _: &mut Self::Context) -> Self::Result {
-        AtomicResponse::new(Box::pin(self.runner.source.close().into_actor(self).map(|(), _, ctx| ctx.stop())))
+        AtomicResponse::new(Box::pin(self.runner.source.close().into_actor(self).map(|(), actor, ctx| actor.end(ctx))))
     }
 }

@@ -64,7 +64,7 @@ pub(in crate::http) async fn once(
             return Ok(request.into_response(response));
         }
     };
-    recorder.note_connections(&app, &admitted.entries, &by);
+    admitted.note(&mut recorder, &app, &by);
     let answered = match found {
         Lookup::Nothing(claim) => {
             // The handler tells of the end itself.
@@ -131,7 +131,9 @@ async fn claim(
     let accept: Vec<&[u8]> = request.headers().get_all(header::ACCEPT).map(HeaderValue::as_bytes).collect();
     let digest = memory.digests.hash_one((request.path(), request.query_string(), accept, &body));
     let standings = admitted.entries.iter().map(|entry| standing(by, app.connection(entry.id)?.as_ref()));
-    let standing = standings.collect::<Result<Vec<_>>>()?;
+    let mut standing = standings.collect::<Result<Vec<_>>>()?;
+    // Its declaration, and how far they go in it.
+    standing.extend(admitted.workspace.as_ref().map(|workspace| format!("{workspace:?}")));
     Ok((IdempotencyStore::find(memory, Key::new(&by.subject, &standing.concat(), &key), digest), admitted))
 }
 

@@ -181,4 +181,30 @@ async fn all_connections_together_tell_how_their_tables_belong_together() {
     let told = tool(&app, Era::Session, "get_instructions", json!({})).await;
     let told = told["content"][0]["text"].as_str().unwrap();
     assert!(told.contains("- shop.main.orders.customer_id = archive.main.customers.id\n"), "{told}");
+    assert!(told.contains("\n# Workspaces\n") && told.contains("- store. Orders with their customers\n"), "{told}");
+}
+
+#[actix_web::test]
+async fn all_connections_together_have_workspaces_by_their_names() {
+    let app = store().await.at("/mcp");
+    for era in ERAS {
+        let rows = async |name: &str, arguments: Value| content(&app, era, name, arguments).await["rows"].take();
+        assert_eq!(rows("get_catalogs", json!({})).await, json!([["archive"], ["shop"], ["store"]]));
+        let tables = rows("get_tables", json!({"catalogName": "store", "tableName": "people"})).await;
+        assert_eq!((&tables[0][0], &tables[0][1]), (&json!("store"), &json!("crm")), "{tables}");
+        let joined = "SELECT p.name FROM orders o JOIN crm.people p ON p.id = o.customer_id WHERE o.id = 3";
+        assert_eq!(rows("execute_select", json!({"query": joined, "catalogName": "Store"})).await, json!([["美咲"]]));
+        let call = json!({"procedure": "orders_of", "parameters": {"customer": 3}, "catalogName": "store"});
+        assert_eq!(rows("execute_procedure", call).await, json!([[3, 99999.99]]));
+        let told = tool(&app, era, "get_instructions", json!({"catalogName": "store"})).await;
+        assert!(told["structuredContent"]["instructions"].as_str().unwrap().contains("# Workspace store"), "{told}");
+    }
+    for (name, arguments, words) in [
+        ("execute_select", json!({"query": "SELECT * FROM customers", "catalogName": "store"}), "no table customers"),
+        ("execute_insert", json!({"query": "INSERT INTO orders VALUES (9)", "catalogName": "store"}), "only read"),
+        ("execute_select", json!({"query": "SELECT * FROM store.main.orders"}), "catalogName=store"),
+    ] {
+        let text = failure(&app, name, arguments.clone()).await;
+        assert!(text.contains(words), "{name} {arguments}: no {words:?} in {text:?}");
+    }
 }

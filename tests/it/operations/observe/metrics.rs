@@ -205,3 +205,29 @@ async fn dashboard_alerts_and_manual_name_metrics_that_there_are() {
         assert!(manual.contains(&format!("| `{alert}` | ")), "the manual does not say what to do about {alert}");
     }
 }
+
+/// There are more combinations of connections than anybody wants series of.
+#[actix_web::test]
+async fn statements_over_several_connections_are_counted_under_a_configured_name() {
+    let workspace = "[[workspaces]]\nname = \"turnover\"\nassets = [{ table = \"shop.main.orders\" }]\n";
+    let configuration = Configuration::new().server("metrics = \"open\"").sqlite("shop", "").sqlite("archive", "");
+    let app = configuration.with(workspace).start().await;
+    for joined in ["shop.main.orders a JOIN archive.main.orders b", "archive.main.orders a JOIN shop.main.orders b"] {
+        let (status, answer) =
+            app.query(json!({"query": format!("SELECT count(*) FROM {joined} ON a.id = b.id")})).await;
+        assert_eq!(status, 200, "{answer}");
+    }
+    let request = app.http.post(format!("{}/api/query?workspace=turnover", app.url));
+    let request = request.basic_auth(&app.writer.name, Some(&app.writer.secret));
+    let sent = request.json(&json!({"query": "SELECT count(*) FROM orders"})).send().await.unwrap();
+    assert_eq!(read(sent).await.0, 200);
+    let calls = |connection: &str| {
+        format!("portico_calls_total{{connection=\"{connection}\",operation=\"query\",outcome=\"ok\"}}")
+    };
+    let samples = awaited("the events of the calls", async || {
+        let counted = |all: &Samples| (all.get(&calls("several")).copied(), all.get(&calls("turnover")).copied());
+        Some(samples(&app).await).filter(|all| counted(all) == (Some(2.0), Some(1.0)))
+    })
+    .await;
+    assert!(!samples.keys().any(|key| key.contains("shop, archive") || key.contains("archive, shop")));
+}

@@ -20,7 +20,7 @@ use crate::postgres::session::housekeeping::Housekeeping;
 use crate::postgres::walls::check::Walls;
 use crate::postgres::{failure, grants};
 use crate::{Profile, Settings};
-use portico_core::error::{Error, Result};
+use portico_core::error::{Error, Kind, Result};
 use portico_core::finding::Finding;
 
 /// How long a statement waits for what it could also do without.
@@ -192,5 +192,5 @@ impl CatalogCache {
 async fn in_time<T>(asking: impl Future<Output = Result<T>>) -> Result<T> {
     timeout(PING_TIMEOUT, asking)
         .await
-        .unwrap_or_else(|_| Err(failure::unavailable("the source did not answer in time")))
+        .unwrap_or_else(|_| Err(Error::new(Kind::TimedOut, "the catalogue could not be read in time")))
 }

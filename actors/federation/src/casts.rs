@@ -1,0 +1,387 @@
+//! Casts as PostgreSQL has them, where the engine's own differ: which there are, what values look like as text, and how
+//! they are rounded.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, LazyLock};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, StringArray, Time64MicrosecondArray};
+use arrow_schema::{ArrowError, DECIMAL128_MAX_PRECISION, DataType as ArrowType, Field, FieldRef, TimeUnit};
+use datafusion::arrow::compute::cast;
+use datafusion::common::{DFSchema, DataFusionError, Result as EngineResult, exec_err};
+use datafusion::logical_expr::expr::Cast;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    cast as to_type, lit, when,
+};
+
+use crate::failure::carried;
+use crate::values;
+use portico_core::error::{Error, Kind};
+use portico_core::reply::Cell;
+
+/// Digits that count of a float that becomes an exact number: `DBL_DIG` and `FLT_DIG`.
+const DOUBLE_DIGITS: usize = 15;
+const REAL_DIGITS: usize = 6;
+
+/// What PostgreSQL would do in the place of a cast of the engine.
+///
+/// # Errors
+/// `42846` for what it casts to nothing.
+pub(crate) fn exact(expr: Expr, field: FieldRef, schema: &DFSchema) -> EngineResult<Expr> {
+    let to = microseconds(field.data_type());
+    // What has no type is the coercion's to refuse.
+    let Ok(from) = expr.get_type(schema) else { return Ok(Expr::Cast(Cast { expr: Box::new(expr), field })) };
+    let (Some(source), Some(target)) = (Class::of(&from), Class::of(&to)) else { return Ok(to_type(expr, to)) };
+    if !source.becomes(target) {
+        return Err(no_cast(source, target));
+    }
+    Ok(match (source, target) {
+        (
+            Class::Real | Class::Double | Class::Timestamp | Class::Zoned | Class::Date | Class::Time | Class::Bytes,
+            Class::Text,
+        ) => to_type(TEXT.call(vec![expr]), to),
+        // The engine cuts what is behind the point.
+        (Class::Decimal, Class::SmallInt | Class::Integer | Class::BigInt) => {
+            to_type(to_type(expr, ArrowType::Decimal128(DECIMAL128_MAX_PRECISION, 0)), to)
+        }
+        (Class::Real | Class::Double, Class::SmallInt | Class::Integer | Class::BigInt) => {
+            to_type(NEAREST.call(vec![to_type(expr, ArrowType::Float64)]), to)
+        }
+        (Class::Real | Class::Double, Class::Decimal) => to_type(DIGITS_OF_FLOATS.call(vec![expr]), to),
+        (Class::Text, Class::Time) => TIMES.call(vec![to_type(expr, ArrowType::Utf8)]),
+        (Class::Text, Class::Timestamp) => to_type(WITHOUT_ZONE.call(vec![to_type(expr, ArrowType::Utf8)]), to),
+        (Class::Double | Class::Text, Class::Real) => NARROWED.call(vec![to_type(expr, ArrowType::Float64)]),
+        _ => to_type(expr, to),
+    })
+}
+
+/// Microseconds are what PostgreSQL counts in; nanoseconds of 64 bits end in the year 2262.
+fn microseconds(type_: &ArrowType) -> ArrowType {
+    match type_ {
+        ArrowType::Timestamp(TimeUnit::Nanosecond, zone) => ArrowType::Timestamp(TimeUnit::Microsecond, zone.clone()),
+        ArrowType::Time64(_) => ArrowType::Time64(TimeUnit::Microsecond),
+        other => other.clone(),
+    }
+}
+
+/// Types between which the same casts are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    Boolean,
+    SmallInt,
+    Integer,
+    BigInt,
+    Decimal,
+    Real,
+    Double,
+    Text,
+    Date,
+    Timestamp,
+    Zoned,
+    Time,
+    Bytes,
+}
+
+impl Class {
+    fn of(type_: &ArrowType) -> Option<Self> {
+        Some(match type_ {
+            ArrowType::Boolean => Self::Boolean,
+            ArrowType::Int8 | ArrowType::Int16 | ArrowType::UInt8 => Self::SmallInt,
+            ArrowType::Int32 | ArrowType::UInt16 => Self::Integer,
+            ArrowType::Int64 | ArrowType::UInt32 | ArrowType::UInt64 => Self::BigInt,
+            ArrowType::Decimal128(..) | ArrowType::Decimal256(..) => Self::Decimal,
+            ArrowType::Float16 | ArrowType::Float32 => Self::Real,
+            ArrowType::Float64 => Self::Double,
+            ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View => Self::Text,
+            ArrowType::Date32 | ArrowType::Date64 => Self::Date,
+            ArrowType::Timestamp(_, None) => Self::Timestamp,
+            ArrowType::Timestamp(_, Some(_)) => Self::Zoned,
+            ArrowType::Time32(_) | ArrowType::Time64(_) => Self::Time,
+            ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView => Self::Bytes,
+            _ => return None,
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Boolean => "boolean",
+            Self::SmallInt => "smallint",
+            Self::Integer => "integer",
+            Self::BigInt => "bigint",
+            Self::Decimal => "numeric",
+            Self::Real => "real",
+            Self::Double => "double precision",
+            Self::Text => "text",
+            Self::Date => "date",
+            Self::Timestamp => "timestamp without time zone",
+            Self::Zoned => "timestamp with time zone",
+            Self::Time => "time without time zone",
+            Self::Bytes => "bytea",
+        }
+    }
+
+    fn is_number(self) -> bool {
+        matches!(self, Self::SmallInt | Self::Integer | Self::BigInt | Self::Decimal | Self::Real | Self::Double)
+    }
+
+    /// Whether PostgreSQL has a cast (`pg_cast`).
+    fn becomes(self, to: Self) -> bool {
+        match (self, to) {
+            _ if self == to => true,
+            (Self::Text, _) | (_, Self::Text) => true,
+            (Self::Boolean, Self::Integer) | (Self::Integer, Self::Boolean) => true,
+            (Self::Date, to) => matches!(to, Self::Timestamp | Self::Zoned),
+            (Self::Timestamp, to) => matches!(to, Self::Date | Self::Zoned | Self::Time),
+            (Self::Zoned, to) => matches!(to, Self::Date | Self::Timestamp | Self::Time),
+            _ => self.is_number() && to.is_number(),
+        }
+    }
+}
+
+fn no_cast(from: Class, to: Class) -> DataFusionError {
+    let message = format!("cannot cast type {} to {}", from.name(), to.name());
+    carried(Error::new(Kind::Rejected, message).sqlstate("42846"))
+}
+
+/// The text that a value is cast to.
+///
+/// # Errors
+/// `42846` for what it casts to nothing.
+pub(crate) fn as_text(expr: Expr, schema: &DFSchema) -> EngineResult<Expr> {
+    exact(expr, Arc::new(Field::new("text", ArrowType::Utf8, true)), schema)
+}
+
+/// The text of a value as its type's output function writes it, which is what `concat` takes. A boolean's is not its
+/// cast.
+pub(crate) fn shown(expr: Expr, schema: &DFSchema) -> EngineResult<Expr> {
+    match expr.get_type(schema).ok().as_ref().and_then(Class::of) {
+        None | Some(Class::Text) => Ok(expr),
+        Some(Class::Boolean) => when(expr.clone(), lit("t")).when(Expr::IsFalse(Box::new(expr)), lit("f")).end(),
+        Some(_) => as_text(expr, schema),
+    }
+}
+
+/// The texts of all values of `array`, as `type::text` gives them.
+fn texts(array: &ArrayRef) -> EngineResult<ArrayRef> {
+    match Class::of(array.data_type()) {
+        Some(
+            Class::Real | Class::Double | Class::Timestamp | Class::Zoned | Class::Date | Class::Time | Class::Bytes,
+        ) => {
+            let texts = (0..array.len()).map(|row| written(array, row)).collect::<EngineResult<StringArray>>()?;
+            Ok(Arc::new(texts))
+        }
+        _ => Ok(cast(array, &ArrowType::Utf8)?),
+    }
+}
+
+static TEXT: LazyLock<ScalarUDF> = LazyLock::new(|| Conversion::function("text_of", ArrowType::Utf8, texts));
+static NARROWED: LazyLock<ScalarUDF> = LazyLock::new(|| Conversion::function("real_of", ArrowType::Float32, narrowed));
+static TIMES: LazyLock<ScalarUDF> =
+    LazyLock::new(|| Conversion::function("time_of", ArrowType::Time64(TimeUnit::Microsecond), times));
+static WITHOUT_ZONE: LazyLock<ScalarUDF> =
+    LazyLock::new(|| Conversion::function("without_zone", ArrowType::Utf8, |array| Ok(without_zone(array))));
+static NEAREST: LazyLock<ScalarUDF> =
+    LazyLock::new(|| Conversion::function("nearest", ArrowType::Float64, |array| Ok(nearest(array))));
+static DIGITS_OF_FLOATS: LazyLock<ScalarUDF> =
+    LazyLock::new(|| Conversion::function("digits_of", ArrowType::Utf8, digits));
+
+/// A function of one value.
+#[derive(Debug)]
+struct Conversion {
+    name: &'static str,
+    to: ArrowType,
+    convert: fn(&ArrayRef) -> EngineResult<ArrayRef>,
+    signature: Signature,
+}
+
+impl Conversion {
+    fn function(name: &'static str, to: ArrowType, convert: fn(&ArrayRef) -> EngineResult<ArrayRef>) -> ScalarUDF {
+        ScalarUDF::new_from_impl(Self { name, to, convert, signature: Signature::any(1, Volatility::Immutable) })
+    }
+}
+
+impl PartialEq for Conversion {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Conversion {}
+
+impl std::hash::Hash for Conversion {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Conversion {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[ArrowType]) -> EngineResult<ArrowType> {
+        Ok(self.to.clone())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
+        match ColumnarValue::values_to_arrays(&args.args)?.as_slice() {
+            [array] => Ok(ColumnarValue::Array((self.convert)(array)?)),
+            _ => exec_err!("{} of one value", self.name),
+        }
+    }
+}
+
+/// The value in `row` as its type's output function writes it.
+fn written(array: &ArrayRef, row: usize) -> EngineResult<Option<String>> {
+    let cell = values::cell(array, row).map_err(carried)?;
+    Ok(Some(match cell {
+        Cell::Null => return Ok(None),
+        Cell::Float(value) => float(f64::from(value), &format!("{value:e}"), REAL_DIGITS),
+        Cell::Double(value) => float(value, &format!("{value:e}"), DOUBLE_DIGITS),
+        Cell::Bytes(octets) => octets.iter().fold("\\x".to_owned(), |mut text, octet| {
+            let _ = write!(text, "{octet:02x}");
+            text
+        }),
+        Cell::Text(text) => moment(&text),
+        other => format!("{other:?}"),
+    }))
+}
+
+/// A date or a time from its form in results (`wire.md` §6).
+fn moment(text: &str) -> String {
+    let (text, zone) = match text.strip_suffix('Z') {
+        Some(text) => (text, "+00"),
+        None => (text, ""),
+    };
+    let text = text.replace('T', " ");
+    match text.split_once('-').map(|(year, rest)| (year.parse::<i64>(), rest)) {
+        Some((Ok(0), rest)) => format!("0001-{rest}{zone} BC"),
+        // The year of a negative one stands behind its sign.
+        Some((Err(_), rest)) => {
+            match rest.split_once('-').and_then(|(year, rest)| Some((year.parse::<i64>().ok()?, rest))) {
+                Some((year, rest)) => format!("{:04}-{rest}{zone} BC", year + 1),
+                None => format!("{text}{zone}"),
+            }
+        }
+        _ => format!("{text}{zone}"),
+    }
+}
+
+/// The shortest digits that mean this float (`scientific` has them), with an exponent where PostgreSQL writes one.
+fn float(value: f64, scientific: &str, digits_that_count: usize) -> String {
+    if !value.is_finite() {
+        return match value {
+            _ if value.is_nan() => "NaN",
+            _ if value > 0.0 => "Infinity",
+            _ => "-Infinity",
+        }
+        .to_owned();
+    }
+    let (mantissa, exponent) = parts(scientific);
+    if exponent < -4 || exponent >= i32::try_from(digits_that_count).unwrap_or(i32::MAX) {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs());
+    }
+    plain(scientific)
+}
+
+/// The digits that count of each float; as text, which the engine reads without loss.
+fn digits(array: &ArrayRef) -> EngineResult<ArrayRef> {
+    let one = |value: Option<f64>, digits_that_count: usize| match value {
+        Some(value) if !value.is_finite() => {
+            Err(ArrowError::ArithmeticOverflow(format!("numeric out of range: {value}")).into())
+        }
+        value => Ok(value.map(|value| plain(&format!("{value:.*e}", digits_that_count - 1)))),
+    };
+    let texts = match array.data_type() {
+        ArrowType::Float32 => {
+            let values = array.as_primitive::<Float32Type>().iter();
+            values.map(|value| one(value.map(f64::from), REAL_DIGITS)).collect::<EngineResult<StringArray>>()?
+        }
+        _ => {
+            let values = array.as_primitive::<Float64Type>().iter();
+            values.map(|value| one(value, DOUBLE_DIGITS)).collect::<EngineResult<StringArray>>()?
+        }
+    };
+    Ok(Arc::new(texts))
+}
+
+/// `d.ddde±x` without an exponent.
+fn plain(scientific: &str) -> String {
+    let (mantissa, exponent) = parts(scientific);
+    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |mantissa| ("-", mantissa));
+    let digits = mantissa.replace('.', "");
+    match usize::try_from(exponent) {
+        Err(_) => format!("{sign}0.{}{digits}", "0".repeat(usize::try_from(-exponent - 1).unwrap_or(0))),
+        Ok(exponent) if digits.len() <= exponent + 1 => format!("{sign}{digits:0<width$}", width = exponent + 1),
+        Ok(exponent) => format!("{sign}{}.{}", &digits[..=exponent], &digits[exponent + 1..]),
+    }
+}
+
+fn parts(scientific: &str) -> (&str, i32) {
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
+    (mantissa, exponent.parse().unwrap_or(0))
+}
+
+/// Floats of half the width; what they cannot hold is refused.
+fn narrowed(array: &ArrayRef) -> EngineResult<ArrayRef> {
+    let narrow = |value: f64| {
+        #[expect(clippy::cast_possible_truncation, reason = "what it loses is looked at")]
+        let narrow = value as f32;
+        let lost = match () {
+            () if value.is_finite() && narrow.is_infinite() => "overflow",
+            () if value != 0.0 && narrow == 0.0 => "underflow",
+            () => return Ok(narrow),
+        };
+        Err(ArrowError::ArithmeticOverflow(format!("value out of range: {lost}")))
+    };
+    Ok(Arc::new(array.as_primitive::<Float64Type>().try_unary::<_, Float32Type, _>(narrow)?))
+}
+
+/// The nearest whole numbers, and of two the even one.
+fn nearest(array: &ArrayRef) -> ArrayRef {
+    Arc::new(array.as_primitive::<Float64Type>().unary::<_, Float64Type>(f64::round_ties_even))
+}
+
+/// Times of day: hours and minutes, and seconds where they are given.
+fn times(array: &ArrayRef) -> EngineResult<ArrayRef> {
+    let time = |text: &str| {
+        let (hours, rest) = text.trim().split_once(':')?;
+        let (minutes, seconds) = rest.split_once(':').unwrap_or((rest, "0"));
+        let (seconds, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
+        let number = |digits: &str, most: i64| {
+            let is_number = (1..=2).contains(&digits.len()) && digits.bytes().all(|octet| octet.is_ascii_digit());
+            digits.parse::<i64>().ok().filter(|number| is_number && *number <= most)
+        };
+        let microseconds = match fraction {
+            "" => 0,
+            _ if fraction.len() <= 6 => format!("{fraction:0<6}").parse::<u32>().ok()?.into(),
+            _ => return None,
+        };
+        let seconds = (number(hours, 23)? * 60 + number(minutes, 59)?) * 60 + number(seconds, 59)?;
+        Some(seconds * 1_000_000 + microseconds)
+    };
+    let parse = |text: Option<&str>| match text.map(|text| time(text).ok_or(text)) {
+        None => Ok(None),
+        Some(Ok(time)) => Ok(Some(time)),
+        Some(Err(text)) => Err(ArrowError::ParseError(format!("invalid input syntax for type time: {text:?}")).into()),
+    };
+    let times = array.as_string::<i32>().iter().map(parse).collect::<EngineResult<Time64MicrosecondArray>>()?;
+    Ok(Arc::new(times))
+}
+
+/// A timestamp without a zone takes no notice of one.
+fn without_zone(array: &ArrayRef) -> ArrayRef {
+    let cut = |text: &str| {
+        let zone = text.find(':').and_then(|time| Some(time + text.get(time..)?.find(['+', '-', 'Z', 'z'])?));
+        text.get(..zone.unwrap_or(text.len())).unwrap_or(text).trim().to_owned()
+    };
+    let texts: StringArray = array.as_string::<i32>().iter().map(|text| text.map(cut)).collect();
+    Arc::new(texts)
+}

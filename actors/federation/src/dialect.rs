@@ -1,0 +1,86 @@
+//! What the engine's parser takes for SQL: PostgreSQL's, where the parser's own idea of it is not.
+
+use std::any::TypeId;
+
+use datafusion::sql::sqlparser::ast::Expr;
+use datafusion::sql::sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+
+/// PostgreSQL's dialect, without arguments that are named by an expression: the parser reads each argument of a function
+/// twice to find them, so that functions inside each other take time that doubles with each of them.
+#[derive(Debug)]
+pub(crate) struct Bounded;
+
+const POSTGRESQL: PostgreSqlDialect = PostgreSqlDialect {};
+
+macro_rules! as_postgresql {
+    ($($name:ident)*) => {
+        $(fn $name(&self) -> bool {
+            POSTGRESQL.$name()
+        })*
+    };
+}
+
+impl Dialect for Bounded {
+    fn dialect(&self) -> TypeId {
+        POSTGRESQL.dialect()
+    }
+
+    fn supports_named_fn_args_with_expr_name(&self) -> bool {
+        false
+    }
+
+    /// The parser takes all that follows for what `IS DISTINCT FROM` compares with, also behind an AND.
+    fn parse_infix(&self, parser: &mut Parser<'_>, left: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {
+        let is_distinct = parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]);
+        if !is_distinct && !parser.parse_keywords(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM]) {
+            return None;
+        }
+        let (left, right) = (Box::new(left.clone()), parser.parse_subexpr(self.prec_value(Precedence::Is)));
+        let compared = if is_distinct { Expr::IsDistinctFrom } else { Expr::IsNotDistinctFrom };
+        Some(right.map(|right| compared(left, Box::new(right))))
+    }
+
+    fn identifier_quote_style(&self, identifier: &str) -> Option<char> {
+        POSTGRESQL.identifier_quote_style(identifier)
+    }
+
+    fn is_delimited_identifier_start(&self, character: char) -> bool {
+        POSTGRESQL.is_delimited_identifier_start(character)
+    }
+
+    fn is_identifier_start(&self, character: char) -> bool {
+        POSTGRESQL.is_identifier_start(character)
+    }
+
+    fn is_identifier_part(&self, character: char) -> bool {
+        POSTGRESQL.is_identifier_part(character)
+    }
+
+    fn is_reserved_for_identifier(&self, keyword: Keyword) -> bool {
+        POSTGRESQL.is_reserved_for_identifier(keyword)
+    }
+
+    fn is_custom_operator_part(&self, character: char) -> bool {
+        POSTGRESQL.is_custom_operator_part(character)
+    }
+
+    fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        POSTGRESQL.get_next_precedence(parser)
+    }
+
+    fn prec_value(&self, precedence: Precedence) -> u8 {
+        POSTGRESQL.prec_value(precedence)
+    }
+
+    as_postgresql! {
+        allow_extract_custom allow_extract_single_quotes supports_array_typedef_with_brackets
+        supports_bitwise_shift_operators supports_comma_separated_trim supports_empty_projections
+        supports_explain_with_utility_options supports_factorial_operator supports_filter_during_aggregation
+        supports_geometric_types supports_group_by_expr supports_interval_options
+        supports_named_fn_args_with_colon_operator supports_nested_comments supports_notnull_operator
+        supports_numeric_literal_underscores supports_select_wildcard_with_alias supports_string_escape_constant
+        supports_unicode_string_literal supports_xml_expressions
+    }
+}

@@ -1,0 +1,237 @@
+//! Functions whose texts can be far longer than what they are made of: bounded before they are made, since the
+//! engine's count of memory does not know of them. PostgreSQL bounds a value at 1 GiB, in its own memory.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType as ArrowType, FieldRef};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::compute::kernels::concat_elements::concat_elements_utf8;
+use datafusion::arrow::compute::kernels::length::length;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{Result as EngineResult, exec_err};
+use datafusion::execution::{FunctionRegistry, SessionState};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+
+use crate::failure::carried;
+use portico_core::error::{Error, Kind};
+
+/// Octets of the texts that one call makes of the rows that it is given at once.
+const MOST: usize = 64 << 20;
+/// Rows that are given at once: so many where nothing is said against it, and so many at the least.
+const BATCH: usize = 8192;
+const BATCH_MIN: usize = 64;
+/// Octets of a text that is made once for all rows.
+const MOST_CONSTANT: usize = MOST / BATCH_MIN;
+
+/// How long a text becomes, at most, from the values of its row.
+type Growth = fn(&Values<'_>) -> u64;
+
+const GROWING: &[(&str, Growth)] = &[
+    ("concat", all),
+    ("concat_ws", |values| all(values).saturating_add(values.length(0).saturating_mul(values.count() as u64))),
+    ("lpad", padded),
+    ("overlay", all),
+    ("regexp_replace", |values| {
+        let (text, put) = (values.length(0), values.length(2));
+        // Each reference puts in what was found.
+        (text + 1).saturating_mul(put).saturating_add(text.saturating_mul(put + 1))
+    }),
+    ("repeat", |values| values.length(0).saturating_mul(values.length(1))),
+    ("replace", |values| {
+        let (text, found) = (values.length(0), values.length(1).max(1));
+        (text / found + 1).saturating_mul(values.length(2)).saturating_add(text)
+    }),
+    ("rpad", padded),
+];
+
+fn all(values: &Values<'_>) -> u64 {
+    (0..values.count()).map(|place| values.length(place)).fold(0, u64::saturating_add)
+}
+
+/// A character has at most four octets.
+fn padded(values: &Values<'_>) -> u64 {
+    values.length(1).saturating_mul(4)
+}
+
+/// Puts the bounded functions into the places of the engine's.
+pub(crate) fn bound(state: &mut SessionState) -> EngineResult<()> {
+    for (name, growth) in GROWING {
+        let inner = state.udf(name)?;
+        state.register_udf(Arc::new(ScalarUDF::new_from_impl(Bounded { inner, growth: *growth })))?;
+    }
+    Ok(())
+}
+
+/// How many rows go through `plan` at once: each of its constant texts may be written out for each of them.
+pub(crate) fn batch_size(plan: &LogicalPlan) -> EngineResult<usize> {
+    let mut octets = 0;
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                if let Expr::Literal(value, _) = expr {
+                    octets += value.try_as_str().flatten().map_or(0, str::len);
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok((MOST / octets.max(1)).clamp(BATCH_MIN, BATCH))
+}
+
+/// The operator `||`.
+pub(crate) fn concatenation() -> Arc<ScalarUDF> {
+    static CONCATENATION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+        let signature = Signature::user_defined(Volatility::Immutable);
+        let inner = Arc::new(ScalarUDF::new_from_impl(Concatenation { signature }));
+        Arc::new(ScalarUDF::new_from_impl(Bounded { inner, growth: all }))
+    });
+    Arc::clone(&CONCATENATION)
+}
+
+/// Whether values of this type can stand beside a text at `||`.
+pub(crate) fn is_joined(type_: &ArrowType) -> bool {
+    !type_.is_nested() && !type_.is_binary()
+}
+
+/// The values that a function is given, of one row.
+struct Values<'a> {
+    arguments: &'a [Argument],
+    row: usize,
+}
+
+/// Numbers, or the lengths of texts in octets; one for all rows, or one for each.
+enum Argument {
+    One(u64),
+    Each(Vec<u64>),
+}
+
+impl Values<'_> {
+    fn count(&self) -> usize {
+        self.arguments.len()
+    }
+
+    fn length(&self, place: usize) -> u64 {
+        match self.arguments.get(place) {
+            Some(Argument::One(value)) => *value,
+            Some(Argument::Each(values)) => values.get(self.row).copied().unwrap_or_default(),
+            None => 0,
+        }
+    }
+}
+
+fn argument(value: &ColumnarValue) -> EngineResult<Argument> {
+    let measured = |array: &ArrayRef| -> EngineResult<Vec<u64>> {
+        let measured = match array.data_type() {
+            ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View => length(array.as_ref())?,
+            _ => Arc::clone(array),
+        };
+        if *measured.data_type() == ArrowType::Null {
+            return Ok(vec![0; measured.len()]);
+        }
+        let numbers = cast(&measured, &ArrowType::Int64)?;
+        let number = |number: Option<i64>| number.and_then(|number| u64::try_from(number).ok()).unwrap_or_default();
+        Ok(numbers.as_primitive::<Int64Type>().iter().map(number).collect())
+    };
+    Ok(match value {
+        ColumnarValue::Array(array) => Argument::Each(measured(array)?),
+        ColumnarValue::Scalar(scalar) => Argument::One(measured(&scalar.to_array()?)?.first().copied().unwrap_or(0)),
+    })
+}
+
+/// A function with the length of what it makes.
+#[derive(Debug)]
+struct Bounded {
+    inner: Arc<ScalarUDF>,
+    growth: Growth,
+}
+
+impl PartialEq for Bounded {
+    fn eq(&self, other: &Self) -> bool {
+        self.inner == other.inner
+    }
+}
+
+impl Eq for Bounded {}
+
+impl std::hash::Hash for Bounded {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.inner.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Bounded {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.inner.aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.inner.signature()
+    }
+
+    fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
+        self.inner.return_type(types)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> EngineResult<FieldRef> {
+        self.inner.return_field_from_args(args)
+    }
+
+    fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
+        self.inner.coerce_types(types)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
+        let arguments = args.args.iter().map(argument).collect::<EngineResult<Vec<_>>>()?;
+        let is_one = arguments.iter().all(|argument| matches!(argument, Argument::One(_)));
+        let rows = if is_one { 1 } else { args.number_rows };
+        let size = (0..rows).map(|row| (self.growth)(&Values { arguments: &arguments, row }));
+        let most = if is_one { MOST_CONSTANT } else { MOST };
+        if size.fold(0, u64::saturating_add) > most as u64 {
+            let name = self.name();
+            let message = format!("{name}: the texts of {rows} rows come to more than {} MiB", most >> 20);
+            return Err(carried(Error::new(Kind::TooLarge, message).sqlstate("54000").hint("make shorter ones")));
+        }
+        self.inner.invoke_with_args(args)
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Concatenation {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Concatenation {
+    fn name(&self) -> &'static str {
+        "concatenation"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
+        Ok(vec![ArrowType::Utf8; types.len()])
+    }
+
+    fn return_type(&self, _: &[ArrowType]) -> EngineResult<ArrowType> {
+        Ok(ArrowType::Utf8)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
+        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+        let [left, right] = arrays.as_slice() else { return exec_err!("|| takes two texts") };
+        let (left, right) = (cast(left, &ArrowType::Utf8)?, cast(right, &ArrowType::Utf8)?);
+        let joined = concat_elements_utf8(left.as_string::<i32>(), right.as_string::<i32>())?;
+        Ok(ColumnarValue::Array(Arc::new(joined)))
+    }
+}

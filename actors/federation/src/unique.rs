@@ -1,0 +1,99 @@
+//! Gives the columns of joined tables names that no two of them have. Where the engine makes a plan that runs, it looks
+//! for the column that a condition means by its name alone, without the table's: two columns `id` would be taken for one.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{Column, DFSchema, Result as EngineResult};
+use datafusion::logical_expr::{Expr, Join, LogicalPlan, Projection, Subquery};
+
+/// The same plan, whose columns have other names where two sides of a join had the same one. Their places are the same.
+pub(crate) fn names(plan: LogicalPlan) -> EngineResult<LogicalPlan> {
+    rename(plan, &mut 0)
+}
+
+fn rename(plan: LogicalPlan, fresh: &mut usize) -> EngineResult<LogicalPlan> {
+    let before: Vec<_> = plan.inputs().into_iter().map(|input| Arc::clone(input.schema())).collect();
+    let plan = plan.map_children(|child| rename(child, fresh).map(Transformed::yes)).data()?;
+    let plan = match plan {
+        LogicalPlan::Join(join) => {
+            let right = apart(&join, fresh)?;
+            LogicalPlan::Join(Join { right, ..join })
+        }
+        other => other,
+    };
+    let after: Vec<_> = plan.inputs().into_iter().map(|input| Arc::clone(input.schema())).collect();
+    let plan = plan.map_expressions(|expr| subqueries(expr, fresh)).data()?;
+    if before == after {
+        return Ok(plan);
+    }
+    match (plan, before.as_slice(), after.as_slice()) {
+        (LogicalPlan::Join(join), [left, right], [new_left, new_right]) => {
+            let on = join
+                .on
+                .into_iter()
+                .map(|(one, other)| Ok((renamed(one, left, new_left)?, renamed(other, right, new_right)?)));
+            let on = on.collect::<EngineResult<Vec<_>>>()?;
+            let filter = match join.filter {
+                Some(filter) => Some(renamed(filter, &left.join(right)?, &new_left.join(new_right)?)?),
+                None => None,
+            };
+            LogicalPlan::Join(Join { on, filter, ..join }).recompute_schema()
+        }
+        (plan, [before], [after]) => {
+            let plan = plan.map_expressions(|expr| renamed(expr, before, after).map(Transformed::yes)).data()?;
+            plan.recompute_schema()
+        }
+        // A union's columns go by their places.
+        (plan, ..) => plan.recompute_schema(),
+    }
+}
+
+/// The expression over the columns in the same places of another schema.
+fn renamed(expr: Expr, before: &DFSchema, after: &DFSchema) -> EngineResult<Expr> {
+    let column = |expr| match expr {
+        Expr::Column(column) => {
+            let place = before.index_of_column(&column)?;
+            Ok(Transformed::yes(Expr::Column(Column::from(after.qualified_field(place)))))
+        }
+        other => Ok(Transformed::no(other)),
+    };
+    expr.transform_up(column).data()
+}
+
+/// The expression with renamed columns within its subqueries.
+fn subqueries(expr: Expr, fresh: &mut usize) -> EngineResult<Transformed<Expr>> {
+    expr.transform_up(|expr| match expr {
+        Expr::ScalarSubquery(Subquery { subquery, outer_ref_columns, spans }) => {
+            let subquery = Arc::new(rename(Arc::unwrap_or_clone(subquery), fresh)?);
+            Ok(Transformed::yes(Expr::ScalarSubquery(Subquery { subquery, outer_ref_columns, spans })))
+        }
+        other => Ok(Transformed::no(other)),
+    })
+}
+
+/// The right side of the join, with other names for columns whose names the left side has too.
+fn apart(join: &Join, fresh: &mut usize) -> EngineResult<Arc<LogicalPlan>> {
+    let mut taken: HashSet<String> = join.left.schema().fields().iter().map(|field| field.name().clone()).collect();
+    let mut is_apart = true;
+    let columns: Vec<Expr> = (join.right.schema().iter())
+        .map(|(relation, field)| {
+            let column = Expr::Column(Column::new(relation.cloned(), field.name()));
+            if taken.insert(field.name().clone()) {
+                return column;
+            }
+            is_apart = false;
+            let name = loop {
+                *fresh += 1;
+                let name = format!("{}#{fresh}", field.name());
+                if taken.insert(name.clone()) {
+                    break name;
+                }
+            };
+            column.alias_qualified(relation.cloned(), name)
+        })
+        .collect();
+    let right = Arc::clone(&join.right);
+    Ok(if is_apart { right } else { Arc::new(LogicalPlan::Projection(Projection::try_new(columns, right)?)) })
+}

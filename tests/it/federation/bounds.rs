@@ -1,0 +1,121 @@
+//! Statements that would fill the stack or the memory before anything of them runs, and those that come near it.
+
+use serde_json::{Value, json};
+
+use super::two_sources;
+use crate::support::app::TestApp;
+
+const FROM: &str = "FROM shop.public.orders o JOIN crm.main.customers c ON c.id = o.customer_id";
+
+/// Deep in one way each, `n` times.
+const DEEP: &[(&str, fn(usize) -> String)] = &[
+    ("or", |n| format!("SELECT count(*) {FROM} WHERE {}", repeated(n, " OR ", |i| format!("o.id = {i} + c.id")))),
+    ("and", |n| format!("SELECT count(*) {FROM} WHERE {}", repeated(n, " AND ", |i| format!("o.id <> {i} + c.id")))),
+    ("plus", |n| format!("SELECT {} {FROM}", repeated(n, " + ", |_| "o.id".to_owned()))),
+    ("constants", |n| format!("SELECT o.id + {} {FROM}", repeated(n, " + ", |_| "1".to_owned()))),
+    ("concatenation", |n| format!("SELECT {} {FROM}", repeated(n, " || ", |_| "c.name".to_owned()))),
+    ("not", |n| format!("SELECT count(*) {FROM} WHERE {} o.id = c.id", "NOT ".repeat(n))),
+    ("minus", |n| format!("SELECT {} c.id {FROM}", "- ".repeat(n))),
+    ("union", |n| {
+        let each = |i| format!("SELECT id FROM {}", ["shop.public.orders", "crm.main.customers"][i % 2]);
+        repeated(n, " UNION ALL ", each)
+    }),
+    ("except", |n| {
+        let each = |i| format!("SELECT id FROM {}", ["shop.public.orders", "crm.main.customers"][i % 2]);
+        repeated(n, " EXCEPT ", each)
+    }),
+    ("join", |n| {
+        let each = |i| format!("JOIN crm.main.customers c{i} ON c{i}.id = o.customer_id");
+        format!("SELECT count(*) FROM shop.public.orders o {}", repeated(n, " ", each))
+    }),
+    ("brackets", |n| format!("SELECT count(*) {FROM} WHERE {}o.id = c.id{}", "(".repeat(n), ")".repeat(n))),
+    ("subqueries", |n| {
+        format!("SELECT * FROM {}(SELECT o.id {FROM}) AS y{}", "(SELECT * FROM ".repeat(n), ") AS x".repeat(n))
+    }),
+    ("exists", |n| {
+        let inner = "WHERE EXISTS (SELECT 1 FROM crm.main.customers ".repeat(n);
+        format!("SELECT count(*) FROM shop.public.orders {inner}{}", ")".repeat(n))
+    }),
+    ("case", |n| format!("SELECT {}1{} {FROM}", "CASE WHEN o.id = c.id THEN 1 ELSE ".repeat(n), " END".repeat(n))),
+    ("calls", |n| format!("SELECT {}c.name{} {FROM}", "upper(".repeat(n), ")".repeat(n))),
+    ("list", |n| format!("SELECT count(*) {FROM} WHERE o.id + c.id IN ({})", repeated(n, ", ", |i| i.to_string()))),
+    ("ctes", |n| {
+        let each = |i| format!("t{i} AS (SELECT id FROM t{} WHERE id <> -{i})", i - 1);
+        let (last, more) = (n - 1, repeated(n.saturating_sub(1), ", ", |i| each(i + 1)));
+        let comma = if n > 1 { ", " } else { "" };
+        format!("WITH t0 AS (SELECT o.id {FROM}){comma}{more} SELECT count(*) FROM t{last}")
+    }),
+];
+
+fn repeated(n: usize, between: &str, each: impl Fn(usize) -> String) -> String {
+    (0..n).map(each).collect::<Vec<_>>().join(between)
+}
+
+/// What is told of a statement that must not end the process: an answer, or a clear refusal.
+async fn told(app: &TestApp, what: &str, query: &str) -> (u16, Value) {
+    let (status, answer) = app.query(json!({"query": query, "timeout": 60})).await;
+    let code = &answer["error"]["code"];
+    let is_clear = status == 200 || ([400, 413].contains(&status) && *code != json!(null));
+    assert!(is_clear, "{what}: {status} {}", answer["error"]);
+    (status, answer)
+}
+
+#[actix_web::test]
+async fn no_statement_is_too_deep_for_the_process() {
+    let app = two_sources("", "").await;
+    for (what, statement) in DEEP {
+        for n in [1, 4, 12, 40, 110, 480, 990, 5_000, 60_000] {
+            let text = statement(n);
+            if text.len() < 1 << 20 {
+                let (status, answer) = told(&app, &format!("{what} {n} times"), &text).await;
+                assert!(status == 200 || n > 4, "{what} {n} times: {answer}");
+            }
+        }
+    }
+}
+
+#[actix_web::test]
+async fn no_statement_comes_to_more_than_fits() {
+    let app = two_sources("", "").await;
+    let doubled = |columns: &str, from: &str| {
+        let each = |i: usize| {
+            let from = from.replace("{t}", &format!("t{i}"));
+            format!("t{} AS (SELECT {columns} FROM {from})", i + 1)
+        };
+        format!("WITH t0 AS (SELECT o.id {FROM}), {} SELECT count(*) FROM t30", repeated(30, ", ", each))
+    };
+    let nested = {
+        let each = |i: usize| {
+            let exists = format!("EXISTS (SELECT 1 FROM t{i} WHERE EXISTS (SELECT 1 FROM t{i}))");
+            format!("t{} AS (SELECT id FROM crm.main.customers WHERE {exists})", i + 1)
+        };
+        format!("WITH t0 AS (SELECT o.id {FROM}), {} SELECT count(*) FROM t7", repeated(7, ", ", each))
+    };
+    let cube = repeated(30, ", ", |i| format!("o.id + {i}"));
+    let bombs = [
+        ("tables", doubled("a.id", "{t} a JOIN {t} b ON a.id = b.id")),
+        ("columns", doubled("*, *", "{t}")),
+        ("unions", doubled("id", "{t} UNION ALL SELECT id FROM {t}")),
+        ("nested", nested),
+        ("cube", format!("SELECT count(*) {FROM} GROUP BY CUBE ({cube})")),
+        ("repeat", format!("SELECT repeat('x', 2000000000) {FROM}")),
+        ("repeat by rows", format!("SELECT repeat(c.name, o.id * 200000000) {FROM}")),
+        ("lpad", format!("SELECT lpad('x', 2000000000) {FROM}")),
+        ("replace", format!("SELECT replace(repeat('x', 1000000), 'x', repeat('y', 1000000)) {FROM}")),
+        ("regexp_replace", format!("SELECT regexp_replace(repeat('x', 1000000), 'x', repeat('y', 1000), 'g') {FROM}")),
+        ("window", format!("SELECT string_agg(c.name, ',') OVER (ORDER BY o.id) {FROM}")),
+        ("text", {
+            let doubled = doubled("id || id AS id", "{t}");
+            doubled.replace("SELECT o.id FROM", "SELECT c.name AS id FROM").replace("count(*)", "max(id)")
+        }),
+    ];
+    for (what, query) in &bombs {
+        let (status, answer) = told(&app, what, query).await;
+        assert_ne!(status, 200, "{what}: {answer}");
+        assert!(answer["error"]["hint"].is_string() || *what == "cube" || *what == "window", "{what}: {answer}");
+    }
+    let long = "x".repeat(300_000);
+    let each = |_| format!("'{long}'");
+    let constants = format!("SELECT count(*) FROM (SELECT o.id, {} AS a {FROM}) x WHERE a <> o.id || ''", each(0));
+    told(&app, "constants", &constants.replace("o.id || ''", "id || ''")).await;
+}

@@ -1,0 +1,260 @@
+//! Statements over several connections whose sources, callers or bounds fail them.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use reqwest::Response;
+use serde_json::{Value, json};
+use tokio_postgres::Client;
+
+use super::another_postgres;
+use crate::support::app::{TestApp, eventually, read, within};
+use crate::support::configuration::Configuration;
+use crate::support::fixture;
+use crate::support::postgres::connect;
+use crate::support::proxy::ChaosProxy;
+
+/// Rows of `wide`, of about half a kilobyte each.
+const WIDE: &str = "CREATE TABLE wide (id int PRIMARY KEY, other int, filler text);
+    INSERT INTO wide SELECT i, i % 100, repeat(md5(i::text), 16) FROM generate_series(1, 40000) i; ANALYZE wide";
+/// Sends every row of both sides, one after the other.
+const ALL: &str = "SELECT id, filler FROM shop.public.wide UNION ALL SELECT id, filler FROM crm.public.wide";
+/// Joins each row with its like in the other database.
+const JOINED: &str =
+    "SELECT w.id, w.filler, o.filler AS again FROM shop.public.wide w JOIN crm.public.wide o ON o.id = w.id";
+/// Compares each row with each, and takes minutes for it.
+const MANY: &str = "SELECT count(*) AS n FROM shop.public.wide w JOIN crm.public.wide o \
+                    ON length(repeat('x', o.other + w.other)) % 2 = 0";
+/// Sleeps in both databases; a view hides it from whoever judges statements.
+const NAP: &str = "CREATE VIEW nap AS SELECT 1 AS id, pg_sleep(600)::text AS nap";
+
+/// Two databases, each behind a proxy, and a service before both.
+struct Pair {
+    app: TestApp,
+    /// The proxies of `shop` and `crm`.
+    proxies: [ChaosProxy; 2],
+    /// Sessions beside the service's.
+    admins: [Client; 2],
+}
+
+impl Pair {
+    /// With these tables in both, these keys of each connection, and these tables of the configuration.
+    async fn start(tables: &str, keys: &str, configured: &str) -> Self {
+        let (shop, crm) = (fixture::postgres().await, another_postgres().await);
+        let admins = [connect(&shop).await, connect(&crm).await];
+        for admin in &admins {
+            admin.batch_execute(tables).await.unwrap();
+        }
+        let proxies = [ChaosProxy::start(&shop, true).await, ChaosProxy::start(&crm, true).await];
+        let configuration = Configuration::new().connection("shop", &proxies[0].url(&shop), keys);
+        let configuration = configuration.connection("crm", &proxies[1].url(&crm), keys).with(configured);
+        let app = configuration.with("[audit]\nfile = \"audit.jsonl\"").start().await;
+        Self { app, proxies, admins }
+    }
+
+    /// The answer to a statement, which is being sent.
+    async fn begin(&self, query: &str) -> Response {
+        within("an answer", self.app.post("/api/query").json(&json!({"query": query})).send()).await.unwrap()
+    }
+
+    /// Waits until neither database runs anything for the service.
+    async fn until_idle(&self) {
+        for admin in &self.admins {
+            let question = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle' \
+                            AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
+            eventually("idle sources", async || admin.query_one(question, &[]).await.unwrap().get::<_, i64>(0) == 0)
+                .await;
+        }
+    }
+
+    /// Waits until nothing is left in the folder of what did not fit.
+    async fn until_clear(&self) {
+        let folder = self.app.config.with_file_name("portico.spill");
+        let left =
+            || std::fs::read_dir(&folder).unwrap().flatten().flat_map(|entry| std::fs::read_dir(entry.path()).unwrap());
+        eventually("an empty folder", async || left().count() == 0).await;
+    }
+}
+
+/// What failed, of a whole answer or of its only result.
+fn error(answer: &Value) -> &Value {
+    if answer["error"].is_object() { &answer["error"] } else { &answer["results"][0]["error"] }
+}
+
+/// That it is told with the name of this connection, and of no other.
+fn names(answer: &Value, connection: &str) {
+    let message = error(answer)["message"].as_str().unwrap_or_else(|| panic!("{answer}"));
+    let other = if connection == "shop" { "crm" } else { "shop" };
+    assert!(message.contains(connection) && !message.contains(other), "{message}");
+}
+
+#[actix_web::test]
+async fn a_source_that_goes_away_fails_the_statement_by_its_name() {
+    let pair = Pair::start(WIDE, "", "").await;
+    for (place, name) in ["shop", "crm"].into_iter().enumerate() {
+        // Between the first row and the last.
+        pair.proxies[place].break_after(2_000_000);
+        let (status, answer) = pair.app.query(json!({"query": ALL})).await;
+        assert_eq!(error(&answer)["code"], 1700, "{status}: {}", error(&answer));
+        names(&answer, name);
+        pair.until_idle().await;
+        // Before it begins.
+        for query in [ALL, JOINED] {
+            let (status, answer) = pair.app.query(json!({"query": query})).await;
+            assert_eq!((status, &error(&answer)["code"]), (503, &json!(1700)), "{answer}");
+            names(&answer, name);
+        }
+        pair.until_idle().await;
+        pair.proxies[place].restore();
+        eventually("both sources", async || {
+            pair.app.query(json!({"query": format!("{JOINED} WHERE w.id = 7")})).await.0 == 200
+        })
+        .await;
+    }
+}
+
+#[actix_web::test]
+async fn nothing_runs_on_behind_the_end_of_a_statement() {
+    let pair = Pair::start(&format!("{WIDE}; {NAP}"), "", "").await;
+    let asleep = async |admin: &Client| {
+        let question =
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'";
+        admin.query_one(question, &[]).await.unwrap().get::<_, i64>(0) > 0
+    };
+    let naps = "SELECT n.nap, m.nap AS other FROM shop.public.nap n JOIN crm.public.nap m ON m.id = n.id";
+    // The clock.
+    let (status, answer) = pair.app.query(json!({"query": naps, "timeout": 1})).await;
+    assert_eq!((status, &error(&answer)["sqlState"]), (408, &json!("57014")), "{answer}");
+    pair.until_idle().await;
+    // The caller leaves: before the first row, and between two.
+    let naps = pair.app.post("/api/query").json(&json!({"query": naps}));
+    let running = actix_web::rt::spawn(naps.send());
+    eventually("a sleeper", async || asleep(&pair.admins[0]).await || asleep(&pair.admins[1]).await).await;
+    running.abort();
+    pair.until_idle().await;
+    let mut answer = pair.begin(ALL).await;
+    within("the first rows", answer.chunk()).await.unwrap();
+    drop(answer);
+    pair.until_idle().await;
+    // A join that makes more rows than anybody waits for.
+    let (status, answer) = pair.app.query(json!({"query": MANY, "timeout": 2})).await;
+    assert_eq!((status, &error(&answer)["sqlState"]), (408, &json!("57014")), "{answer}");
+    pair.until_idle().await;
+}
+
+/// Also where every source is done, and the engine alone still works.
+#[actix_web::test]
+async fn a_statement_ends_with_the_credential_that_it_runs_under() {
+    let pair = Pair::start(WIDE, "", "").await;
+    let reader = &pair.app.reader;
+    let request = pair.app.http.post(format!("{}/api/query", pair.app.url));
+    let request = request.basic_auth(&reader.name, Some(&reader.secret)).json(&json!({"query": MANY, "timeout": 300}));
+    let running = actix_web::rt::spawn(request.send());
+    for admin in &pair.admins {
+        // The server counts it some seconds after its end.
+        let scans = "SELECT coalesce(sum(seq_scan), 0)::bigint FROM pg_stat_user_tables WHERE relname = 'wide'";
+        eventually("its rows", async || admin.query_one(scans, &[]).await.unwrap().get::<_, i64>(0) > 1).await;
+    }
+    pair.app.store().revoke_pat(&reader.secret).unwrap();
+    pair.app.look().await;
+    let (status, answer) = read(within("the end", running).await.unwrap().unwrap()).await;
+    assert_eq!((status, &error(&answer)["code"]), (401, &json!(1100)), "{answer}");
+}
+
+#[actix_web::test]
+async fn places_are_not_waited_for_by_who_holds_one() {
+    let tables =
+        "CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t SELECT i, i % 10 FROM generate_series(1, 3000) i";
+    let pair =
+        Pair::start(tables, "pool = 1\nqueue = 200\nqueue_timeout = 100", "[federation]\nmemory = 17179869184").await;
+    let statements = [
+        ("SELECT count(*) AS n FROM shop.public.t a JOIN crm.public.t b ON b.id = a.id", 3000),
+        ("SELECT count(*) AS n FROM crm.public.t a JOIN shop.public.t b ON b.id = a.id", 3000),
+        // Several leaves on one connection.
+        (
+            "SELECT count(*) AS n FROM shop.public.t a JOIN crm.public.t b ON b.id = a.id JOIN shop.public.t c ON c.id = b.id",
+            3000,
+        ),
+        (
+            "SELECT count(*) AS n FROM (SELECT id FROM shop.public.t UNION ALL SELECT id FROM crm.public.t \
+             UNION ALL SELECT n FROM shop.public.t) AS x",
+            9000,
+        ),
+        (
+            "SELECT count(*) AS n FROM (SELECT * FROM ((SELECT id FROM shop.public.t ORDER BY id LIMIT 2500) UNION ALL \
+             (SELECT id FROM shop.public.t ORDER BY id DESC LIMIT 2500) UNION ALL \
+             (SELECT id FROM crm.public.t ORDER BY id LIMIT 2500)) AS x ORDER BY id LIMIT 5000) AS y",
+            5000,
+        ),
+    ];
+    let calls = (0..64).map(|number| {
+        let number: usize = number;
+        let (query, expected) = statements[number % statements.len()];
+        let asked = pair.app.query(json!({"query": query}));
+        async move {
+            let (status, answer) = asked.await;
+            assert_eq!((status, &answer["results"][0]["rows"]), (200, &json!([[expected]])), "{query}: {answer}");
+        }
+    });
+    within("64 statements", join_all(calls)).await;
+}
+
+#[actix_web::test]
+async fn what_does_not_fit_is_spilled_or_refused() {
+    let settings = "[federation]\nstatement_memory = 16777216\nmemory = 67108864";
+    let pair = Pair::start(WIDE, "", settings).await;
+    // 40 MB are sorted in a memory of 16.
+    let sorted = format!(
+        "SELECT count(*) AS n, min(id) AS low FROM (SELECT * FROM ({ALL}) AS x ORDER BY filler, id LIMIT 79999) AS y"
+    );
+    let (status, answer) = pair.app.query(json!({"query": sorted})).await;
+    assert_eq!((status, &answer["results"][0]["rows"]), (200, &json!([[79999, 1]])), "{answer}");
+    pair.until_clear().await;
+    // Neither side of the join fits. What no plan can write down is refused.
+    let joined = format!("SELECT count(*) AS n, sum(id) AS ids FROM ({JOINED}) AS x WHERE filler = again");
+    let (status, answer) = pair.app.query(json!({"query": joined})).await;
+    assert_eq!((status, &answer["results"][0]["rows"]), (200, &json!([[40000, 800_020_000]])), "{answer}");
+    pair.until_clear().await;
+    let all = "SELECT id FROM shop.public.wide WHERE filler NOT IN (SELECT filler FROM crm.public.wide)";
+    let (status, answer) = pair.app.query(json!({"query": all})).await;
+    assert_eq!((status, &error(&answer)["code"]), (413, &json!(1800)), "{}", error(&answer));
+    pair.until_idle().await;
+    pair.until_clear().await;
+
+    let pair = Pair::start(WIDE, "", &format!("{settings}\nspill_limit = 1000000")).await;
+    let (status, answer) = pair.app.query(json!({"query": sorted})).await;
+    assert_eq!((status, &error(&answer)["code"]), (413, &json!(1800)), "{}", error(&answer));
+    assert!(error(&answer)["hint"].as_str().unwrap().contains("spill_limit"), "{}", error(&answer));
+    pair.until_idle().await;
+    pair.until_clear().await;
+}
+
+#[actix_web::test]
+async fn values_that_have_no_form_here_are_told_with_their_column() {
+    let tables = "CREATE TABLE odd (id int, d date, t timestamp, z timestamptz, n numeric, w numeric);
+        INSERT INTO odd VALUES (1, 'infinity', NULL, NULL, NULL, NULL), (2, NULL, '-infinity', NULL, NULL, NULL),
+            (3, NULL, NULL, 'infinity', NULL, NULL), (4, NULL, NULL, NULL, 'NaN', NULL), (5, NULL, NULL, NULL, NULL, 1e60)";
+    let pair = Pair::start(tables, "", "").await;
+    for (id, column) in [(1, "d"), (2, "t"), (3, "z"), (4, "n"), (5, "w")] {
+        let query = format!(
+            "SELECT a.id, a.{column} AS value FROM shop.public.odd a JOIN crm.public.odd b ON b.id = a.id AND \
+             coalesce(a.{column}, b.{column}) IS NOT NULL WHERE a.id = {id}"
+        );
+        let (_, answer) = pair.app.query(json!({"query": query})).await;
+        let error = error(&answer);
+        let message = error["message"].as_str().unwrap_or_else(|| panic!("{column}: {answer}"));
+        assert!(message.contains(&format!("column \"{column}\"")), "{column}: {error}");
+    }
+    pair.until_idle().await;
+}
+
+#[actix_web::test]
+async fn a_slow_source_is_waited_for() {
+    let pair = Pair::start("CREATE TABLE t (id int); INSERT INTO t VALUES (1), (2)", "", "").await;
+    pair.proxies[1].delay(Duration::from_millis(200));
+    let (status, answer) = pair
+        .app
+        .query(json!({"query": "SELECT a.id FROM shop.public.t a JOIN crm.public.t b ON b.id = a.id ORDER BY 1"}))
+        .await;
+    assert_eq!((status, &answer["results"][0]["rows"]), (200, &json!([[1], [2]])), "{answer}");
+}
