@@ -41,6 +41,8 @@ pub(crate) struct TableColumn {
     pub(crate) type_: Option<Type>,
     /// Whether its text is filled up with blanks that mean nothing.
     pub(crate) padded: bool,
+    /// Whether it alone is the table's key.
+    pub(crate) unique: bool,
     /// Whether it is an exact number without a bound.
     unbounded: bool,
 }
@@ -79,11 +81,13 @@ impl Table {
         let listed = async { types(listed.await?, schema, name).await };
         // Each is read to its end as it comes: nobody waits for a place who holds one.
         let (columns, types) = futures_util::future::try_join(described, listed).await?;
+        let has_one_key = types.iter().filter(|listed| listed.is_key).count() == 1;
         let mut known = Vec::with_capacity(columns.len());
         let mut fields = Vec::with_capacity(columns.len());
         for column in columns.iter() {
-            let type_name = types.iter().find(|(name, _)| *name == column.label).map_or("", |(_, type_)| type_);
-            let kind = Kind::of(column, type_name);
+            let listed = types.iter().find(|listed| listed.name == column.label);
+            let kind = Kind::of(column, listed.map_or("", |listed| &listed.type_name));
+            let unique = has_one_key && listed.is_some_and(|listed| listed.is_key);
             let column = match shown {
                 Some((catalog, schema, table)) => Column {
                     table: Some(table.clone()),
@@ -102,7 +106,8 @@ impl Table {
             let nullable = !column.enforced || column.nullable;
             let field = Field::new(&column.label, kind.arrow.clone(), nullable);
             let unbounded = kind.unbounded;
-            known.push(TableColumn { name: column.label.clone(), type_: kind.type_, padded: kind.padded, unbounded });
+            let (name, type_, padded) = (column.label.clone(), kind.type_, kind.padded);
+            known.push(TableColumn { name, type_, padded, unique, unbounded });
             fields.push(origin::mark(field, origins.add(Origin { column, unbounded, padded: kind.padded })));
         }
         if known.is_empty() {
@@ -148,12 +153,19 @@ async fn columns(mut results: Results) -> Result<Arc<[Column]>> {
     told.ok_or_else(|| Error::internal("a description without columns"))
 }
 
-/// Name and type of each column of exactly this table.
-async fn types(mut results: Results, schema: &str, table: &str) -> Result<Vec<(String, String)>> {
+/// A column as its source lists it.
+struct Listed {
+    name: String,
+    type_name: String,
+    is_key: bool,
+}
+
+/// Each column of exactly this table.
+async fn types(mut results: Results, schema: &str, table: &str) -> Result<Vec<Listed>> {
     let labels = catalog::labels(Facet::Columns);
     let place = |wanted: &str| labels.iter().position(|(label, _)| *label == wanted);
-    let (Some(of_schema), Some(of_table), Some(of_column), Some(of_type)) =
-        (place("TABLE_SCHEMA"), place("TABLE_NAME"), place("COLUMN_NAME"), place("TYPE_NAME"))
+    let (Some(of_schema), Some(of_table), Some(of_column), Some(of_type), Some(of_key)) =
+        (place("TABLE_SCHEMA"), place("TABLE_NAME"), place("COLUMN_NAME"), place("TYPE_NAME"), place("IS_KEY"))
     else {
         return Err(Error::internal("a listing of columns without their names"));
     };
@@ -166,7 +178,8 @@ async fn types(mut results: Results, schema: &str, table: &str) -> Result<Vec<(S
                 _ => Ok::<_, Error>(String::new()),
             };
             if text(of_schema)? == schema && text(of_table)? == table {
-                found.push((text(of_column)?, text(of_type)?));
+                let is_key = matches!(rows.cell(row, of_key)?, Cell::Boolean(true));
+                found.push(Listed { name: text(of_column)?, type_name: text(of_type)?, is_key });
             }
         }
     }
