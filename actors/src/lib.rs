@@ -69,7 +69,7 @@ pub mod sql {
 
     pub use portico_sql::{
         Class, Dialect, Naming, Redact, Statement, catalogs, is_plain_name, procedure_name, redacted, statements,
-        statements_with,
+        statements_with, written,
     };
 }
 

@@ -33,7 +33,9 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
         }
         attempts
     });
-    let ok = attempts.iter().all(|(_, result)| result.as_ref().is_ok_and(|up| up.missing.is_empty()));
+    let refused = assets::refused(&config);
+    let ok =
+        refused.is_empty() && attempts.iter().all(|(_, result)| result.as_ref().is_ok_and(|up| up.missing.is_empty()));
     if common.json {
         let connections: Vec<Value> = attempts
             .iter()
@@ -54,9 +56,16 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
                 Err(error) => json!({"name": connection.name, "status": "down", "error": error_words(error)}),
             })
             .collect();
-        print_json(&json!({"ok": ok, "problems": [], "connections": connections}));
+        let mut told = json!({"ok": ok, "problems": [], "connections": connections});
+        if !refused.is_empty() {
+            told["refused"] = json!(refused);
+        }
+        print_json(&told);
     } else {
         say(format_args!("{} is valid", common.config.display()));
+        for workspace in &refused {
+            say(format_args!("workspace {workspace}: {}", assets::REFUSED));
+        }
         for (connection, result) in &attempts {
             match result {
                 Ok(up) => {

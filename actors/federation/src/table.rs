@@ -14,6 +14,7 @@ use crate::connections::Connections;
 use crate::origin::{self, Origin, Origins};
 use portico_core::call::{Facet, Limits, Mode, Narrow, Op, Sql};
 use portico_core::error::{Error, Result};
+use portico_core::pattern::speaks_of;
 use portico_core::reply::{Cell, Column, DataType, Part, Results};
 use portico_sources::catalog;
 use portico_sources::pushdown::Type;
@@ -151,6 +152,37 @@ async fn columns(mut results: Results) -> Result<Arc<[Column]>> {
         }
     }
     told.ok_or_else(|| Error::internal("a description without columns"))
+}
+
+/// The first schema that the one of `source` speaks of and that has the table.
+///
+/// # Errors
+/// What the source says.
+pub(crate) async fn schema_of(
+    connections: &dyn Connections,
+    source: Source<'_>,
+    limits: Limits,
+) -> Result<Option<String>> {
+    let narrow = Narrow { table: Some(source.table.to_owned()), ..Narrow::default() };
+    let mut results = connections.ask(source.connection, Op::Describe(Facet::Tables, narrow), limits).await?;
+    let labels = catalog::labels(Facet::Tables);
+    let place = |wanted: &str| labels.iter().position(|(label, _)| *label == wanted);
+    let (Some(of_schema), Some(of_table)) = (place("TABLE_SCHEMA"), place("TABLE_NAME")) else {
+        return Err(Error::internal("a listing of tables without their names"));
+    };
+    let mut found = None;
+    while let Some(part) = results.next().await {
+        let Part::Rows(rows) = part? else { continue };
+        for row in 0..rows.rows() {
+            if let (Cell::Text(schema), Cell::Text(table)) = (rows.cell(row, of_schema)?, rows.cell(row, of_table)?)
+                && table == source.table
+                && speaks_of(source.schema, &schema)
+            {
+                found.get_or_insert(schema.into_owned());
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// A column as its source lists it.

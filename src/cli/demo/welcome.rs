@@ -9,7 +9,8 @@ pub(super) fn page(credentials: &Credentials) -> String {
         credentials;
     format!(
         r#"
-  Portico is running on a small shop of sample data (connection "{connection_name}").
+  Portico is running on sample data: a small shop (connection "{connection_name}"), its customers' support (connection
+  "crm"), and the workspace "store" over both.
 
     MCP endpoint     {mcp_url}
     SQL API          {base_url}/api/query
@@ -29,9 +30,9 @@ TOKEN=$(curl -s {auth_url} -d grant_type=client_credentials -d client_id={client
 
 curl -s {mcp_url} -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{{"jsonrpc":"2.0","id":1,"method":"tools/list"}}'
 
-  A query by a program:
+  A query by a program, over both:
 
-curl -s {base_url}/api/query -u {user}:{pat} -H "Content-Type: application/json" -d '{{"query":"SELECT status, count(*) AS orders FROM orders GROUP BY status ORDER BY orders DESC"}}'
+curl -s "{base_url}/api/query?workspace=store" -u {user}:{pat} -H "Content-Type: application/json" -d '{{"query":"SELECT c.country, count(*) AS tickets FROM support.tickets t JOIN customers c ON c.id = t.customer_id GROUP BY c.country ORDER BY tickets DESC"}}'
 
   Ctrl-C stops it. Data and credentials stay in the data directory."#
     )

@@ -14,4 +14,5 @@ mod paths;
 mod query;
 mod repeats;
 mod whose_failure;
+mod workspace_statements;
 mod workspaces;

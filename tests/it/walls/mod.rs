@@ -12,3 +12,4 @@ mod identity;
 mod read_only;
 pub(crate) mod server;
 mod unasked;
+mod workspaces;

@@ -14,6 +14,7 @@ mod script;
 mod settings;
 mod state;
 mod texts;
+mod within;
 
 pub(crate) use actor::LiveConnection;
 pub use attended::attended;
