@@ -31,7 +31,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use serde_json::json;
 
-use self::common::{Common, Failure};
+use self::common::{Common, Failure, error_words};
 use self::logging::logger;
 pub use self::logging::start_log_of_service;
 use self::output::print_json;
@@ -154,6 +154,10 @@ fn tell(failure: &Failure, common: &Common) {
         Failure::Config(problems) if common.json => {
             print_json(&json!({"ok": false, "message": invalid(), "problems": problems.0}));
         }
+        // A file that cannot be read says so itself.
+        Failure::Config(problems) if problems.0.iter().all(|problem| problem.file.is_none()) => {
+            queue::say(&format!("portico: {problems}"));
+        }
         Failure::Config(problems) => queue::say(&format!("{}:\n{problems}", invalid())),
         // Whoever runs the command line may see the cause.
         Failure::Error(error) if common.json => {
@@ -166,9 +170,7 @@ fn tell(failure: &Failure, common: &Common) {
             print_json(&told);
         }
         Failure::Error(error) => {
-            let more = [error.get_hint(), error.cause()].into_iter().flatten();
-            let pieces: Vec<&str> = std::iter::once(error.message.as_str()).chain(more).collect();
-            queue::say(&format!("portico: {}\n", pieces.join("; ")));
+            queue::say(&format!("portico: {}\n", error_words(error)));
         }
     }
 }

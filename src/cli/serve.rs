@@ -41,9 +41,7 @@ fn listen(config: &Config) -> Result<(Listeners, Made), Failure> {
     if !given.is_empty() {
         return Ok((Listeners(given), Made::default()));
     }
-    let bind = |place| {
-        Listener::bind(place).map_err(|error| Failure::io(format_args!("{place} cannot be listened on"), error))
-    };
+    let bind = |place| Listener::bind(place).map_err(|error| Failure::not_listening(place, &error));
     let listeners = config.server.listen.iter().map(bind).collect::<Result<_, _>>()?;
     Ok((Listeners(listeners), Made::new(&config.server.listen)))
 }

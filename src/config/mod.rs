@@ -49,6 +49,7 @@ pub use fingerprint::{Fingerprint, Keys};
 use issuer::IssuerSettings;
 pub use log::{Log, LogFormat};
 use problem::Lines;
+use problem::Position;
 pub use problem::Problem;
 pub use prompt::{Completes, Prompt, PromptArgument, PromptMessage, Role};
 use section::{File, Section};
@@ -140,17 +141,25 @@ impl fmt::Display for Problems {
     }
 }
 
+impl Problems {
+    /// The same problems, found in the file at `path`.
+    #[must_use]
+    pub fn in_file(self, path: &Path) -> Self {
+        Self(self.0.into_iter().map(|problem| problem.in_file(path)).collect())
+    }
+}
+
 impl std::error::Error for Problems {}
 
 impl Config {
     /// Reads the file at `path`; `${NAME}` in its strings is taken from the process environment.
     ///
     /// # Errors
-    /// Every problem of the file, each with its line, key and remedy.
+    /// Every problem of the file, each with its place, key and remedy.
     pub fn load(path: &Path) -> Result<Self, Problems> {
         let text = read(path)?;
         let base = path.parent().unwrap_or(Path::new(""));
-        Self::parse(&text, base, &environment::lookup)
+        Self::parse(&text, base, &environment::lookup).map_err(|problems| problems.in_file(path))
     }
 
     /// Reads the file at `path` again, for a service that runs with `self`.
@@ -160,7 +169,7 @@ impl Config {
     pub fn reload(&self, path: &Path) -> Result<Self, Problems> {
         let config = Self::load(path)?;
         let refused = config.keys.refused(&self.keys);
-        if refused.is_empty() { Ok(config) } else { Err(Problems(refused)) }
+        if refused.is_empty() { Ok(config) } else { Err(Problems(refused).in_file(path)) }
     }
 
     /// The control socket by the file at `path`, whatever else may be wrong with it: finds the service
@@ -172,7 +181,16 @@ impl Config {
         let base = path.parent().unwrap_or(Path::new(""));
         // Of a variable that is not set only the kind of the store would matter.
         let set = |name: &str| environment::lookup(name).or_else(|| Some("postgres://unset".to_owned()));
-        Ok(Self::store_of(&read(path)?, base, &set)?.0.control)
+        let store = Self::store_of(&read(path)?, base, &set).map_err(|problems| problems.in_file(path))?;
+        Ok(store.0.control)
+    }
+
+    /// The text of the file at `path`.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn text_of(path: &Path) -> Result<String, Problems> {
+        read(path)
     }
 
     /// `[store]` alone, and what is wrong with it.
@@ -247,18 +265,24 @@ impl Config {
 
 fn read(path: &Path) -> Result<String, Problems> {
     std::fs::read_to_string(path).map_err(|error| {
-        Problems(vec![Problem::new(
-            0,
-            "",
-            format!("{} cannot be read: {error}", path.display()),
-            "give the right path with --config, or make it readable for this user",
-        )])
+        let remedy = if error.kind() == std::io::ErrorKind::NotFound {
+            "name the file with --config, or make one with portico init --url URL --name NAME"
+        } else {
+            "make it readable for this user, or name another file with --config"
+        };
+        let message = format!("{} cannot be read: {error}", path.display());
+        Problems(vec![Problem::new(Position::default(), "", message, remedy)])
     })
 }
 
 fn syntax(text: &str) -> Result<toml::Spanned<DeTable<'_>>, Problems> {
     DeTable::parse(text).map_err(|error| {
-        let line = error.span().map_or(0, |span| Lines::new(text).at(span.start));
-        Problems(vec![Problem::new(line, "", error.message().to_owned(), "mend the TOML syntax on this line")])
+        let position = error.span().map(|span| Lines::new(text).at(span.start)).unwrap_or_default();
+        Problems(vec![Problem::new(
+            position,
+            "",
+            error.message().to_owned(),
+            "write it as TOML has it: texts in quotes, key = value, [table] and [[list]]",
+        )])
     })
 }

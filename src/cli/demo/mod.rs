@@ -32,7 +32,10 @@ pub(super) fn run(demo: Demo, common: &Common) -> Result<(), Failure> {
         let what = format!("{what} in {}", demo.data_dir.display());
         move |error: std::io::Error| Failure::io(what, error)
     };
-    std::fs::create_dir_all(&demo.data_dir).map_err(io("the data directory cannot be made"))?;
+    std::fs::create_dir_all(&demo.data_dir).map_err(|error| {
+        let what = format_args!("the data directory {} cannot be made", demo.data_dir.display());
+        Failure::unwritable(what, &error, "name another folder with --data-dir")
+    })?;
     for (file, make) in SAMPLES {
         let path = demo.data_dir.join(file);
         if !path.exists() {
@@ -40,8 +43,7 @@ pub(super) fn run(demo: Demo, common: &Common) -> Result<(), Failure> {
         }
     }
     // Port 0 asks the system for a free one: the URLs need its number.
-    let listener = TcpListener::bind(demo.listen)
-        .map_err(|error| Failure::io(format_args!("{} cannot be listened on", demo.listen), error))?;
+    let listener = TcpListener::bind(demo.listen).map_err(|error| Failure::not_listening(demo.listen, &error))?;
     let address = listener.local_addr().map_err(io("the listener failed"))?;
     let text = configuration(demo.listen, address);
     credentials::write(&demo.data_dir.join("config.toml"), &text).map_err(io("the configuration cannot be written"))?;

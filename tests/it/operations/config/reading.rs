@@ -14,7 +14,7 @@ fn problems(text: &str) -> Vec<(usize, String, String)> {
     problems
         .0
         .into_iter()
-        .map(|Problem { line, key, message, remedy }| (line, key, format!("{message}; {remedy}")))
+        .map(|Problem { line, key, message, remedy, .. }| (line, key, format!("{message}; {remedy}")))
         .collect()
 }
 

@@ -183,7 +183,11 @@ async fn check_tells_every_problem_and_tries_each_connection() {
     let keys: Vec<Value> = json_of(&bad)["problems"].as_array().unwrap().iter().map(|it| it["key"].clone()).collect();
     assert_eq!(keys, ["connections", "server.listen", "stor"]);
     let text = portico(folder.path(), &["serve"]);
-    assert!(String::from_utf8_lossy(&text.stderr).contains("line 3: stor"), "serve says the same");
+    assert!(
+        String::from_utf8_lossy(&text.stderr)
+            .contains("config.toml:3:1: stor: there is no such key; did you mean store?"),
+        "serve says the same"
+    );
 }
 
 /// Runs a command with a line on its standard input.

@@ -12,6 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::Exposure;
 use crate::sqlite::connect::limits::confine;
+use crate::sqlite::connect::unopened::{read_only, unopened};
 use crate::sqlite::functions;
 use crate::sqlite::functions::Replaced;
 use crate::sqlite::functions::stop::StopSwitch;
@@ -52,6 +53,10 @@ type Identity = (u64, u64);
 
 /// Visible schemas that a session keeps at most: its connection's own, and those of workspaces.
 const MOST_SCHEMAS: usize = 4;
+
+/// The name of the file's own schema.
+const MAIN: &str = "main";
+
 /// How long opening waits for another process that holds the file.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -66,12 +71,12 @@ pub(crate) fn open(path: &Path, role: Role, exposure: &Arc<Exposure>) -> Result<
     };
     // Without SQLITE_OPEN_URI: a path is a path, whatever it looks like.
     let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
-    let unavailable = |error: rusqlite::Error| {
-        Error::new(Kind::Unavailable, "the database file cannot be opened or read")
-            .because(format!("{}: {error}", path.display()))
-    };
+    let unavailable = |error: rusqlite::Error| unopened(path, role == Role::Writer, &error);
     let file = identity(path);
     let connection = Connection::open_with_flags(path, flags).map_err(unavailable)?;
+    if role == Role::Writer && connection.is_readonly(MAIN).unwrap_or(false) {
+        return Err(read_only(path));
+    }
     let authorizer = Authorizer::default();
     prepare(&connection, role).map_err(unavailable)?;
     let switch = StopSwitch::default();
