@@ -13,6 +13,10 @@ curl -s "$(get baseUrl)/api/query" -u "$(get user):$(get pat)" -H 'Content-Type:
   "query": "SELECT id, ordered_at, status FROM shop.main.orders WHERE customer_id = @customer ORDER BY id LIMIT 3",
   "parameters": {"@customer": {"value": 7}}}' | jq -c .results[0].rows
 
+echo "== rows as objects, and long numbers as strings, for JavaScript"
+curl -s "$(get baseUrl)/api/query?rows=objects&numbers=text" -u "$(get user):$(get pat)" -H 'Content-Type: application/json' -d '{
+  "query": "SELECT sku, name, price FROM shop.main.products ORDER BY price DESC LIMIT 2"}' | jq -c .results[0].rows
+
 echo "== a procedure"
 curl -s "$(get baseUrl)/api/exec" -u "$(get user):$(get pat)" -H 'Content-Type: application/json' -d '{
   "procedure": "top_products", "parameters": {"top": 3}}' | jq -c .results[0].rows

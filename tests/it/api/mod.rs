@@ -13,5 +13,6 @@ mod output_schemas;
 mod paths;
 mod query;
 mod repeats;
+mod row_shapes;
 mod whose_failure;
 mod workspaces;
