@@ -14,6 +14,7 @@ use super::common::{Common, Failure, error_words};
 use super::exposure::{self, Entry};
 use super::output::{print_json, say};
 use super::reach;
+use super::sign_in;
 use crate::app::source_settings;
 use crate::config::{Config, Connection};
 
@@ -54,9 +55,16 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
                 Err(error) => json!({"name": connection.name, "status": "down", "error": error_words(error)}),
             })
             .collect();
-        print_json(&json!({"ok": ok, "problems": [], "connections": connections}));
+        let sign_in = sign_in::look(&config);
+        print_json(&json!({"ok": ok, "problems": [], "connections": connections, "signIn": sign_in}));
     } else {
         say(format_args!("{} is valid", common.config.display()));
+        for found in sign_in::look(&config) {
+            say(format_args!("sign-in: {}", found.message));
+            if let Some(remedy) = found.remedy {
+                say(format_args!("         -> {remedy}"));
+            }
+        }
         for (connection, result) in &attempts {
             match result {
                 Ok(up) => {

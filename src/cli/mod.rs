@@ -24,6 +24,7 @@ mod recording;
 mod reload;
 mod serve;
 mod service_account;
+mod sign_in;
 mod user;
 
 use std::process::ExitCode;

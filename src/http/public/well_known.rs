@@ -3,6 +3,7 @@
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use portico_actors::auth::Jwks;
+use portico_actors::auth::oauth::client::DynamicRegistration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -90,7 +91,8 @@ pub(in crate::http) async fn authorization_server(app: web::Data<App>) -> HttpRe
         scopes_supported: ["read", "write", "admin"],
         authorization_response_iss_parameter_supported: true,
         client_id_metadata_document_supported: config.oauth.client_documents,
-        registration_endpoint: config.oauth.dynamic_registration.then(|| format!("{issuer}/oauth/register")),
+        registration_endpoint: (config.oauth.registration() != DynamicRegistration::Nobody)
+            .then(|| format!("{issuer}/oauth/register")),
     })
 }
 

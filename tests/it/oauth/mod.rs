@@ -11,6 +11,7 @@ mod endings;
 mod endpoints;
 mod issuers;
 mod people;
+mod registrations;
 pub(crate) mod replicas;
 mod resources;
 mod revocation;
