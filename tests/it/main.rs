@@ -11,6 +11,7 @@ mod conformance_fixture;
 
 mod access;
 mod api;
+mod connect;
 #[cfg(feature = "federation")]
 mod federation;
 mod house;

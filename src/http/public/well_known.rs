@@ -112,8 +112,8 @@ pub(in crate::http) async fn protected_service(app: web::Data<App>) -> HttpRespo
 }
 
 /// `GET /.well-known/oauth-protected-resource/mcp`.
-pub(in crate::http) async fn protected_mcp(app: web::Data<App>) -> HttpResponse {
-    resource(&app, &app.mcp_url_of_all())
+pub(in crate::http) async fn protected_mcp(request: HttpRequest, app: web::Data<App>) -> HttpResponse {
+    resource(&app, &admission::with_query(app.mcp_url_of_all(), &request))
 }
 
 /// `GET /.well-known/oauth-protected-resource/mcp/workspaces/{workspace}`. Any name has a document.
@@ -123,7 +123,7 @@ pub(in crate::http) async fn protected_workspace(
     app: web::Data<App>,
 ) -> HttpResponse {
     match admission::workspace_endpoint(&app, &name) {
-        Some(endpoint) => resource(&app, &endpoint),
+        Some(endpoint) => resource(&app, &admission::with_query(endpoint, &request)),
         None => fallback::no_such_path(request).await,
     }
 }
@@ -136,7 +136,7 @@ pub(in crate::http) async fn protected_connection(
     app: web::Data<App>,
 ) -> HttpResponse {
     match admission::endpoint(&app, &id) {
-        Some(endpoint) => resource(&app, &endpoint),
+        Some(endpoint) => resource(&app, &admission::with_query(endpoint, &request)),
         None => fallback::no_such_path(request).await,
     }
 }
