@@ -9,6 +9,7 @@ mod client_documents;
 mod doors;
 mod endings;
 mod endpoints;
+mod front;
 mod issuers;
 mod people;
 mod registrations;
