@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstRootNode};
 use portico_actors::error::Error;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use toml_edit::DocumentMut;
 
@@ -68,8 +69,6 @@ fn json(
     server: &str,
 ) -> Result<String, Error> {
     let strict = ParseOptions {
-        allow_comments: has_comments,
-        allow_trailing_commas: has_comments,
         allow_loose_object_property_names: false,
         allow_missing_commas: false,
         allow_single_quoted_strings: false,
@@ -78,11 +77,16 @@ fn json(
         allow_bare_decimal_point_numbers: false,
         allow_non_finite_numbers: false,
         allow_extended_string_escapes: false,
+        ..ParseOptions::default()
     };
     let odd = |what: &str| {
         Error::invalid(format!("{}: {what}", path.display()))
             .hint("mend the file, or leave out --write and paste what is printed")
     };
+    // What the client cannot read is mended by somebody who knows what it should say.
+    if !has_comments && !text.trim().is_empty() {
+        serde_json::from_str::<IgnoredAny>(text).map_err(|error| odd(&error.to_string()))?;
+    }
     let root = CstRootNode::parse(text, &strict).map_err(|error| odd(&error.to_string()))?;
     if root.value().is_none() {
         root.set_value(CstInputValue::Object(Vec::new()));

@@ -217,7 +217,7 @@ async fn a_token_opens_the_place_that_it_was_made_for_and_no_other() {
     let (status, listed) = ask(address).await;
     let names: Vec<&str> =
         listed["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!((status, names), (200, vec!["execute_select", "get_columns", "get_instructions"]), "{listed}");
+    assert_eq!((status, names), (200, vec!["get_instructions", "get_columns", "execute_select"]), "{listed}");
     assert_eq!(ask(&format!("/mcp/connections/{CONNECTION}")).await.0, 200);
     assert_eq!(ask("/mcp/connections/archive").await.0, 400, "a name that it does not open is none");
 }

@@ -89,7 +89,7 @@ async fn whoever_is_signed_in_sees_what_they_may_use_and_how() {
     assert!(home.html.contains(&format!("{}/mcp/connections/shop", app.url)), "{}", home.html);
     let chosen = person.get("/account?workspace=store").await;
     assert!(chosen.html.contains("Connect a client to store"), "{}", chosen.html);
-    assert!(chosen.html.contains(&format!("http store {}/mcp/workspaces/store", app.url)), "{}", chosen.html);
+    assert!(chosen.html.contains(&format!("--scope user store {}/mcp/workspaces/store", app.url)), "{}", chosen.html);
     // What one does not reach is not there to choose.
     let unknown = person.get("/account?connection=nothing").await;
     assert!(unknown.html.contains("Connect a client</h2>"), "{}", unknown.html);
