@@ -17,6 +17,10 @@ echo "== over two connections, by a workspace's names"
 curl -s "$(get baseUrl)/api/query?workspace=store" -u "$(get user):$(get pat)" -H 'Content-Type: application/json' -d '{
   "query": "SELECT * FROM reports.tickets_by_country ORDER BY tickets DESC LIMIT 3"}' | jq -c .results[0].rows
 
+echo "== rows as objects, and long numbers as strings, for JavaScript"
+curl -s "$(get baseUrl)/api/query?rows=objects&numbers=text" -u "$(get user):$(get pat)" -H 'Content-Type: application/json' -d '{
+  "query": "SELECT sku, name, price FROM shop.main.products ORDER BY price DESC LIMIT 2"}' | jq -c .results[0].rows
+
 echo "== a procedure"
 curl -s "$(get baseUrl)/api/exec" -u "$(get user):$(get pat)" -H 'Content-Type: application/json' -d '{
   "procedure": "shop.main.top_products", "parameters": {"top": 3}}' | jq -c .results[0].rows

@@ -33,6 +33,7 @@ pub mod app;
 pub mod audit;
 pub mod cli;
 pub mod client_document;
+mod clients;
 pub mod condition;
 pub mod config;
 pub mod edge;

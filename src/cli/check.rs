@@ -14,6 +14,7 @@ use super::common::{Common, Failure, error_words};
 use super::exposure::{self, Entry};
 use super::output::{print_json, say};
 use super::reach;
+use super::sign_in;
 use crate::app::source_settings;
 use crate::config::{Config, Connection};
 
@@ -56,7 +57,8 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
                 Err(error) => json!({"name": connection.name, "status": "down", "error": error_words(error)}),
             })
             .collect();
-        let mut told = json!({"ok": ok, "problems": [], "connections": connections});
+        let sign_in = sign_in::look(&config);
+        let mut told = json!({"ok": ok, "problems": [], "connections": connections, "signIn": sign_in});
         if !refused.is_empty() {
             told["refused"] = json!(refused);
         }
@@ -65,6 +67,12 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
         say(format_args!("{} is valid", common.config.display()));
         for workspace in &refused {
             say(format_args!("workspace {workspace}: {}", assets::REFUSED));
+        }
+        for found in sign_in::look(&config) {
+            say(format_args!("sign-in: {}", found.message));
+            if let Some(remedy) = found.remedy {
+                say(format_args!("         -> {remedy}"));
+            }
         }
         for (connection, result) in &attempts {
             match result {

@@ -6,6 +6,7 @@ mod audit;
 mod check;
 mod client;
 mod common;
+mod connect;
 mod consent;
 mod control;
 mod demo;
@@ -24,6 +25,7 @@ mod recording;
 mod reload;
 mod serve;
 mod service_account;
+mod sign_in;
 mod user;
 
 use std::process::ExitCode;
@@ -56,6 +58,8 @@ enum Command {
     Serve,
     /// Have the running service read its configuration again.
     Reload,
+    /// Print what to paste so that a client uses this service, or merge it into the client's own file.
+    Connect(connect::Connect),
     /// Ask the running service whether all of it answers; for container runtimes.
     Health,
     /// Look at everything that keeps a service from running well, and say what to do.
@@ -121,6 +125,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Demo(demo) => demo::run(demo, &common),
         Command::Serve => serve::run(&common),
         Command::Reload => reload::run(&common),
+        Command::Connect(command) => changing(&common, connect::run(&command, &common)),
         Command::Health => health::run(&common),
         Command::Doctor => doctor::run(&common),
         Command::Check => check::run(&common),

@@ -240,10 +240,10 @@ impl Config {
         let workspaces = workspace::read_all(&root, &connections);
         let config = Self {
             issuers: issuer::read_all(&root, &server.public_url, &connections, &workspaces),
+            oauth: OAuth::read(&root.table("oauth")).usual_for(&server),
             server,
             store,
             tokens: Tokens::read(&root.table("tokens")),
-            oauth: OAuth::read(&root.table("oauth")),
             limits: Limits::read(&root.table("limits")),
             log: Log::read(&root.table("log")),
             telemetry: telemetry::read(&root),

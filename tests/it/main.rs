@@ -12,6 +12,7 @@ mod conformance_fixture;
 mod access;
 mod api;
 mod documents;
+mod connect;
 #[cfg(feature = "federation")]
 mod federation;
 mod house;

@@ -25,6 +25,9 @@ pub(super) struct Demo {
     /// Where the sample data, the store and the credentials are kept between runs.
     #[arg(long, value_name = "DIR", default_value = "portico-demo")]
     data_dir: PathBuf,
+    /// Open its page in a browser.
+    #[arg(long)]
+    open: bool,
 }
 
 pub(super) fn run(demo: Demo, common: &Common) -> Result<(), Failure> {
@@ -52,7 +55,16 @@ pub(super) fn run(demo: Demo, common: &Common) -> Result<(), Failure> {
     let log_level =
         if std::env::var_os("RUST_LOG").is_some() { log::LevelFilter::Trace } else { log::LevelFilter::Warn };
     log::set_max_level(log_level);
-    let announce = || common.tell(&credentials, welcome::page(&credentials));
+    let program = std::env::current_exe().map_err(|error| Failure::io("this program's own path", error))?;
+    let announce = || {
+        common.tell(&credentials, welcome::page(&credentials, &program, &demo.data_dir));
+        // Whoever has no browser has read the address.
+        if demo.open
+            && let Err(error) = open::that_detached(&credentials.base_url)
+        {
+            eprintln!("portico: no browser was opened: {error}");
+        }
+    };
     actix::System::new().block_on(serve::serve(config, listener.into(), None, announce))
 }
 

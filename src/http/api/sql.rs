@@ -139,7 +139,7 @@ pub(in crate::http) async fn admit(
     let Some(Reader(read)) = request.app_data::<Reader>().copied() else {
         return Err(Error::internal("a route without the reader of its body"));
     };
-    let (_, workspace) = parameters::read(request.query_string(), &[])?;
+    let (_, workspace) = parameters::read(request.query_string(), &parameters::SHAPE)?;
     let bytes = body::read(request, payload).await?;
     let (size, body) = (bytes.len(), bytes.clone());
     let understand = move || read(Fields::parse(body::text(&body)?, "the body")?);

@@ -289,3 +289,36 @@ fn a_reader_that_has_left_ends_no_command_in_an_alarm() {
         assert!(output.status.success() && !told.contains("panicked"), "{arguments:?}: {told}");
     }
 }
+
+/// What the demo prints for people: each of its lines works as it stands.
+#[actix_web::test]
+async fn the_demo_says_on_one_screen_how_to_use_it() {
+    let folder = TempDir::new().unwrap();
+    let mut command = program();
+    command.args(["demo", "--listen", "127.0.0.1:0", "--data-dir", "data"]).current_dir(folder.path());
+    let mut demo = Running::begin(command.stdout(Stdio::piped()).stderr(Stdio::null()));
+    demo.line("Ctrl-C stops it").await;
+    let page = demo.seen().join("\n");
+    assert!(demo.seen().len() <= 25, "{page}");
+    let find = |begin: &str| {
+        let line = demo.seen().iter().find(|line| line.trim_start().starts_with(begin));
+        line.unwrap_or_else(|| panic!("no {begin} in {page}")).trim_start().to_owned()
+    };
+    let credentials = std::fs::read(folder.path().join("data/credentials.json")).unwrap();
+    let credentials: Value = serde_json::from_slice(&credentials).unwrap();
+    let (base, token) = (credentials["baseUrl"].as_str().unwrap(), credentials["pat"].as_str().unwrap());
+    assert!(find("In a browser").ends_with(base));
+    let front = client().get(base).header("accept", "text/html").send().await.unwrap();
+    assert!(front.status() == 200 && front.text().await.unwrap().contains("Sign in"));
+    let claude = find("claude mcp add ");
+    assert!(claude.contains(&format!(" portico {base}/mcp --header \"Authorization: Bearer {token}\"")), "{claude}");
+    let launched = find("PORTICO_TOKEN=");
+    assert!(launched.starts_with(&format!("PORTICO_TOKEN={token} /")), "{launched}");
+    assert!(launched.ends_with(&format!("/portico stdio --server {base}")), "{launched}");
+    let mut shell = std::process::Command::new("sh");
+    let asked =
+        output(shell.args(["-c", &find("curl ")]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    let asked = json_of(&asked);
+    assert!(asked["results"][0]["rows"].as_array().unwrap().len() > 2, "{asked}");
+    interrupt(demo).await;
+}
