@@ -14,6 +14,7 @@ mod api;
 #[cfg(feature = "federation")]
 mod federation;
 mod house;
+mod launched;
 mod mcp;
 mod oauth;
 mod operations;
