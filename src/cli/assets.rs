@@ -77,8 +77,18 @@ pub(super) fn refused(config: &Config) -> Vec<&str> {
 impl Missing {
     /// For people.
     pub(super) fn say(&self) {
+        say(self.words());
+    }
+
+    /// What is said of it.
+    pub(super) fn words(&self) -> String {
         let Self { workspace, asset, hint } = self;
         let hint = hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-        say(format_args!("workspace {workspace}: there is no {asset}{hint}"));
+        format!("workspace {workspace}: there is no {asset}{hint}")
+    }
+
+    /// Whether it is one of the workspace `name`.
+    pub(super) fn is_of(&self, name: &str) -> bool {
+        self.workspace.as_ref() == name
     }
 }

@@ -98,7 +98,7 @@ pub(super) struct Up {
     /// What the entries of its lists match, where that was asked for.
     entries: Vec<Entry>,
     /// The assets of workspaces that are not there, where that was asked for.
-    missing: Vec<Missing>,
+    pub(super) missing: Vec<Missing>,
 }
 
 /// Tries `connection`. Where the whole configuration is given, looks also for what the entries of the connection's

@@ -16,6 +16,7 @@ mod connect;
 #[cfg(feature = "federation")]
 mod federation;
 mod house;
+mod launched;
 mod mcp;
 mod oauth;
 mod operations;
