@@ -187,9 +187,13 @@ impl Shared {
 
     /// The call of a routine; what is not known may have been made since we last asked.
     async fn invoke(&self, invocation: &Invocation, options: ExecOptions, by: &Assumed) -> Result<Execution> {
+        self.walls.admit_schema(invocation.default_schema.as_deref())?;
+        let hides = self.walls.hides();
         let execution = || match by {
-            None => procedure::execution(&self.cache.routines(), invocation, options),
-            Some(identity) => procedure::execution(&self.cache.routines().seen_by(&identity.role), invocation, options),
+            None => procedure::execution(&self.cache.routines(), invocation, options, hides),
+            Some(identity) => {
+                procedure::execution(&self.cache.routines().seen_by(&identity.role), invocation, options, hides)
+            }
         };
         match execution() {
             Err(_) => {

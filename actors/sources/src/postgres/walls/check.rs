@@ -92,6 +92,18 @@ impl Walls {
         !self.exposure.is_everything()
     }
 
+    /// Refuses a default schema that callers do not see: names without a schema would mean what is in it, also
+    /// within a routine.
+    pub(crate) fn admit_schema(&self, schema: Option<&str>) -> Result<()> {
+        match schema {
+            Some(schema) if self.hides() && (is_system(schema) || !self.exposure.shows_schema(schema)) => {
+                let missing = format!("schema \"{schema}\" does not exist");
+                Err(Error::not_found(missing).sqlstate("3F000").judged())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// A statement's definitions may have changed the catalogue.
     pub(crate) fn forget(&self) {
         self.memory.forget();
@@ -120,13 +132,7 @@ impl Walls {
         if !guard.stands() {
             return Ok((None, Admission::default()));
         }
-        if let Some(schema) = default_schema
-            && guard.hides
-            && (is_system(schema) || !self.exposure.shows_schema(schema))
-        {
-            let missing = format!("schema \"{schema}\" does not exist");
-            return Err(Error::not_found(missing).sqlstate("3F000").judged());
-        }
+        self.admit_schema(default_schema)?;
         let fingerprint = alone.then(|| fingerprint(&statement.text, (values, default_schema), (guard, false), by));
         if let Some(admission) = fingerprint.and_then(|fingerprint| self.memory.get(&fingerprint)) {
             return Ok((None, admission));
