@@ -113,7 +113,7 @@ async fn tables(context: &Context<'_>, it: &WorkspaceTarget, limits: Limits, sum
     let listed = routing::list_workspace(federation, directory, &it.reachable, facet, narrow, asking).await?;
     let caps = Caps { rows: u64::MAX, bytes: MOST_LISTED, rows_bound: u64::MAX, rest: Rest::Narrow };
     let table = encode::tabulate(listed, caps, Format::Json, |_, octets| context.request.prepare(octets)).await?;
-    let mut table: Value = serde_json::from_str(&table.json).map_err(Error::internal)?;
+    let mut table: Value = serde_json::from_str(&table.json.to_string()).map_err(Error::internal)?;
     Ok(match table["rows"].take() {
         Value::Array(rows) => rows,
         _ => Vec::new(),

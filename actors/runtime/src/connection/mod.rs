@@ -4,10 +4,13 @@
 
 mod actor;
 mod attended;
+mod columns;
 mod description;
+mod guards;
 mod instructions;
 mod misspelt;
 mod monitor;
+mod nearby;
 mod run;
 mod runner;
 mod script;
