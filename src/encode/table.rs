@@ -72,12 +72,17 @@ pub async fn tabulate(
     }
     // A CALL is somebody else's statements, also where it is sent as one.
     let is_call = results.class == Some(Class::Call.as_str());
+    let beside = results.hint.clone();
     drop(results);
     let caps = if is_call { Caps { rest: Rest::Parameters, ..caps } } else { caps };
     let affected = affected.unwrap_or(-1);
     let left_out = LeftOut { cut, further, shown: reading.count, affected, writes, missing };
-    let hint = left_out.hint(caps);
-    Ok(reading.finish(left_out, hint))
+    let is_cut = left_out.hint(caps);
+    let hint = match (&is_cut, beside.get()) {
+        (Some(cut), Some(beside)) => Some(format!("{cut}; {beside}")),
+        (cut, beside) => cut.clone().or_else(|| beside.map(str::to_owned)),
+    };
+    Ok(reading.finish(left_out, is_cut.is_some(), hint))
 }
 
 /// Octets from which on a result is a large one.
@@ -144,14 +149,14 @@ impl Reading {
         }
     }
 
-    fn finish(mut self, left_out: LeftOut, hint: Option<String>) -> Table {
+    fn finish(mut self, left_out: LeftOut, is_cut: bool, hint: Option<String>) -> Table {
         if self.head == 0 {
             self.begin(&[]);
         }
         let mut json = self.json;
         json.extend_from_slice(b"],\"rowCount\":");
         json.extend_from_slice(itoa::Buffer::new().format(self.count).as_bytes());
-        json.extend_from_slice(if hint.is_some() { b",\"truncated\":true" } else { b",\"truncated\":false" });
+        json.extend_from_slice(if is_cut { b",\"truncated\":true" } else { b",\"truncated\":false" });
         json.extend_from_slice(b",\"affectedRows\":");
         json.extend_from_slice(itoa::Buffer::new().format(left_out.affected).as_bytes());
         if let Some(hint) = &hint {

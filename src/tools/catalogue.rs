@@ -182,6 +182,8 @@ fn briefing(offers: &[Offer<'_>], of: usize, offer: &Offer<'_>) -> Briefing {
     Briefing {
         max_rows: offer.max_rows,
         max_bytes: offer.max_bytes,
+        tokens: offer.instructions_tokens,
+        lookup_rows: offer.lookup_rows,
         tools: fixed.map(Definition::name).collect(),
         own_tools: administrators(offers, of, offer),
     }

@@ -48,15 +48,15 @@ pub(super) const DEFINITIONS: [Definition; 12] = [
     Definition {
         operation: Operation::GetTables,
         title: "List tables",
-        description: "Lists tables and views with their type and comment (REMARKS). Narrow by name or LIKE pattern, for \
-                      example tableName \"%order%\".",
-        arguments: &[CATALOG, SCHEMA, "tableName", "tableType"],
+        description: "Lists tables and views with their type, comment (REMARKS) and estimated rows; search finds them by \
+                      words.",
+        arguments: &[CATALOG, SCHEMA, "tableName", "tableType", "search"],
     },
     Definition {
         operation: Operation::GetColumns,
         title: "List columns",
-        description: "Lists the columns of tables and views with type, size, nullability, key membership and comment. \
-                      Give tableName to see one table before you query it.",
+        description: "Lists the columns of tables and views with type, key, what they refer to, the values they may have, \
+                      and comment. Several tables at once: tableName \"orders,customers\".",
         arguments: &[CATALOG, SCHEMA, "tableName", "columnName"],
     },
     Definition {
@@ -205,7 +205,12 @@ fn argument(name: &str, offer: &Offer<'_>) -> Value {
         SCHEMA => {
             pattern("schemas", offer.profile.and_then(|profile| profile.default_schema.as_deref()).unwrap_or("main"))
         }
-        "tableName" => pattern("tables and views", "orders"),
+        "tableName" => text(
+            "Only these tables and views: a name, schema.name, a LIKE pattern (% any characters, _ one), or several of \
+             these with commas",
+            "orders,customers",
+        ),
+        "search" => text("Words to look for in names and comments; the best come first", "invoice tax"),
         "tableType" => pattern("tables of this type, such as TABLE or VIEW,", "VIEW"),
         "columnName" => pattern("columns", "%_id"),
         "procedureName" => pattern("procedures", "customer_orders"),

@@ -35,6 +35,10 @@ pub struct Offer<'a> {
     pub max_rows: u64,
     /// Bytes of a result at most.
     pub max_bytes: usize,
+    /// Tokens of the instructions at most.
+    pub instructions_tokens: usize,
+    /// Whether the rows of small lookup tables are told.
+    pub lookup_rows: bool,
 }
 
 /// A call of a tool, understood.

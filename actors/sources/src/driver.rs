@@ -44,9 +44,6 @@ pub struct Driver {
     pub locate: fn(Endpoint<'_>) -> Arc<dyn Location>,
     /// Whether a schema is the engine's own, which is in no listing where something is hidden.
     pub is_system_schema: fn(&str) -> bool,
-    /// A statement that tells of each table its schema, its name, how many rows the engine estimates it to have, and
-    /// its schema's comment; absent where the engine knows neither.
-    pub estimates: Option<&'static str>,
     /// What it does of a statement over several connections; absent where all of that is left to the engine.
     pub pushdown: Option<&'static Pushdown>,
 }

@@ -35,6 +35,8 @@ impl Seen {
             role: self.role.as_deref(),
             max_rows: settings.max_rows,
             max_bytes: settings.max_bytes,
+            instructions_tokens: settings.instructions_tokens,
+            lookup_rows: settings.lookup_rows,
             switches: &settings.switches,
             own: &settings.tools,
         }
@@ -52,6 +54,8 @@ fn of_workspace<'a>(context: &'a Context<'_>, it: &'a WorkspaceTarget) -> Offer<
         role: None,
         max_rows: workspace.max_rows,
         max_bytes: workspace.max_bytes,
+        instructions_tokens: workspace.instructions_tokens,
+        lookup_rows: workspace.lookup_rows,
         switches: &it.switches,
         own: &[],
     }

@@ -1,8 +1,9 @@
 //! The Model Context Protocol, in both eras.
 
 mod any_bytes;
+mod digest;
 mod envelope;
-mod instructions;
+pub(crate) mod instructions;
 pub(crate) mod listen;
 mod logging;
 mod own_tools;

@@ -11,4 +11,5 @@ mod hiding;
 mod identity;
 mod read_only;
 pub(crate) mod server;
+mod told;
 mod unasked;

@@ -4,13 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::texts::texts;
 use portico_core::call::{Facet, Limits, Narrow, Op};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::identity::Assumed;
 use portico_core::near;
 use portico_core::trace::TraceParent;
-use portico_sources::{Access, Plan, Source, Task};
+use portico_sources::{Access, Plan, Source, Task, texts};
 
 /// Names looked through for a near one.
 const NEAR_CANDIDATES: usize = 5_000;

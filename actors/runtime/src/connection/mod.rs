@@ -4,8 +4,10 @@
 
 mod actor;
 mod attended;
+mod briefed;
 mod description;
 mod instructions;
+mod listing;
 mod misspelt;
 mod monitor;
 mod run;
@@ -13,7 +15,6 @@ mod runner;
 mod script;
 mod settings;
 mod state;
-mod texts;
 
 pub(crate) use actor::LiveConnection;
 pub use attended::attended;

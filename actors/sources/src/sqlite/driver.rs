@@ -27,7 +27,6 @@ pub static DRIVER: Driver = Driver {
         Arc::new(DatabaseFile(directory.join(url.strip_prefix(SCHEME).unwrap_or_default())))
     },
     is_system_schema: |_| false,
-    estimates: None,
     pushdown: Some(&PUSHDOWN),
 };
 
