@@ -41,7 +41,7 @@ settings! {
                 "use letters, digits, _ and -, and begin with a letter",
             ),
         /// Where the database is, which must be said: `postgres://user:password@host:port/database` with libpq's
-        /// parameters behind a question mark, as in `?sslmode=verify-full&sslrootcert=ca.pem` (docs/operating.md lists
+        /// parameters behind a question mark, as in `?sslmode=verify-full&sslrootcert=ca.pem` (docs/postgresql.md lists
         /// them), or `sqlite:path`.
         url: Option<SecretString> = TEXT.shown("\"postgres://app:${SALES_PASSWORD}@localhost:5432/sales\""),
         /// Where the password of a PostgreSQL user is when it is not in the URL: a file. It is read again when the
@@ -51,7 +51,7 @@ settings! {
         password_command: Option<Vec<SecretString>> = TEXTS
             .example("[\"/usr/local/bin/vault\", \"read\", \"-field=password\", \"database/creds/sales\"]"),
         /// What stands in front of PostgreSQL: "session" (nothing, or a pooler in session mode, and so when it is left
-        /// out), or "transaction": PgBouncer and the like in transaction mode. docs/operating.md has the difference.
+        /// out), or "transaction": PgBouncer and the like in transaction mode. docs/postgresql.md has the difference.
         pooler: Option<Pooler> = word::<Pooler>().shown("\"session\""),
         /// "read-only" (the database itself refuses every write), or "read-write".
         access: Access = word::<Access>().or(Text("read-only")),

@@ -5,6 +5,7 @@ mod address;
 mod asking;
 mod found;
 mod merged;
+mod statement;
 mod workspace;
 
 pub(crate) use address::{Addressing, matching};

@@ -11,6 +11,7 @@ use crate::principal::Principal;
 use crate::reply::Reply;
 pub use crate::request::RequestId;
 use crate::trace::TraceParent;
+pub use crate::workspace::Within;
 
 /// One request to one connection, on its way through the mailbox.
 #[derive(Debug)]
@@ -140,6 +141,14 @@ impl Op {
         }
     }
 
+    /// The workspace that the names of its statements are of.
+    pub const fn within(&self) -> Option<&Within> {
+        match self {
+            Self::Execute(_, sql) | Self::Script(_, sql) => sql.within.as_ref(),
+            Self::Procedure(_) | Self::Describe(..) | Self::Instructions(_) => None,
+        }
+    }
+
     /// The statement's text or the procedure's name, and each set of values that it runs with.
     pub fn statement(&self) -> Option<(&str, Vec<&[Argument]>)> {
         match self {
@@ -261,6 +270,8 @@ pub struct Sql {
     pub dry_run: bool,
     /// Whether the answer has room for one result alone; more are refused before anything is run.
     pub one_result: bool,
+    /// The workspace that its names are of; else they are the connection's own.
+    pub within: Option<Within>,
     /// Names of the tools in front that run statements or procedures and are not switched off: a
     /// hint may send the caller to these alone.
     pub tools: Vec<&'static str>,

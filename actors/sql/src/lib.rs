@@ -25,6 +25,7 @@ mod placeholder;
 mod plain;
 mod procedure;
 mod redact;
+mod relations;
 mod rewrite;
 #[cfg(any(test, fuzzing))]
 mod shape;
@@ -32,6 +33,7 @@ mod split;
 mod statement;
 mod token;
 mod tree;
+mod within;
 
 #[cfg(test)]
 mod tests;
@@ -51,3 +53,4 @@ pub use self::rewrite::Edit;
 pub use self::statement::{Statement, catalogs, statements, statements_over_connections, statements_with};
 pub use self::statement::{is_open, with_values};
 pub use self::token::{Kind, Token};
+pub use self::within::{InWorkspace, Renamed, statements_within, written};

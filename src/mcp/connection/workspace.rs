@@ -8,7 +8,7 @@ use portico_actors::error::{Kind, Result};
 use portico_actors::principal::Scope;
 use portico_actors::reply::{Reply, Results};
 use portico_actors::source::digest::{self, Facts, Kept, MOST_LOOKUP_ROWS, MOST_TABLES, Place, Style, quoted};
-use portico_actors::source::{Profile, TextRow, texts};
+use portico_actors::source::{Access, Profile, TextRow, texts};
 use portico_actors::workspace::{MAIN, Workspace};
 use uuid::Uuid;
 
@@ -129,16 +129,30 @@ impl Reading<'_> {
         if let Some(description) = &workspace.description {
             let _ = writeln!(text, "{description}\n");
         }
+        let may_write = self.it.access() == Access::ReadWrite && self.it.reachable.scope >= Scope::Write;
+        let access = if may_write {
+            "which you may read, and write where a table's connection can be written to; views only read"
+        } else {
+            "which you may only read"
+        };
+        let dialect = match self.it.underneath.as_slice() {
+            [only] => format!("Write {} SQL", only.entry.driver.dialect.name),
+            _ if may_write => {
+                "Write SELECT in PostgreSQL's syntax with standard functions, and what writes in the SQL of \
+                               the table's own database, which it names alone"
+                    .to_owned()
+            }
+            _ => "Write SELECT in PostgreSQL's syntax with standard functions".to_owned(),
+        };
         let _ = writeln!(
             text,
-            "Tables of one or more databases under names of its own, which you may only read. Write SELECT in \
-             PostgreSQL's syntax with standard functions; name tables `table` (in `{MAIN}`), `folder.table` or \
-             `{name}.folder.table`. Give values as `@name` with `parameters`.\nA result has {} rows and {} bytes at \
-             most: filter and aggregate in SQL.",
-            workspace.max_rows, workspace.max_bytes,
+            "Tables of one or more databases under names of its own, {access}. {dialect}; name tables `table` (in \
+             `{MAIN}`), `folder.table` or `{name}.folder.table`. Give values as `@name` with `parameters`.\nA result has \
+             {} rows and {} bytes at most: filter and aggregate in SQL.",
+            briefing.max_rows, briefing.max_bytes,
         );
         let _ = write!(text, "\n## Tables\n\n{}", digest::LEGEND);
-        let style = Style { default_schema: Some(MAIN), ..Style::default() };
+        let style = Style { default_schema: Some(MAIN), may_write, without_remarks: false };
         let room = (briefing.tokens * TOKEN).saturating_sub(text.len()).max(LEAST_TABLES);
         text.push_str(&digest::write(
             &facts,

@@ -15,6 +15,7 @@ mod runner;
 mod script;
 mod settings;
 mod state;
+mod within;
 
 pub(crate) use actor::LiveConnection;
 pub use attended::attended;
