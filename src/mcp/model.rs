@@ -15,6 +15,7 @@ pub(super) const LONGEST_NAME: usize = 1_024;
 
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 /// The member of `_meta` that asks for log messages of one request.
 pub(super) const META_LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
@@ -129,6 +130,8 @@ pub(super) struct Meta {
     pub(super) version: Option<Result<String, Error>>,
     /// What the client declares it can do, as JSON text.
     pub(super) capabilities: Option<Box<RawValue>>,
+    /// The client's name.
+    pub(super) client: Option<String>,
     /// From which severity on the client wants log messages.
     pub(super) log_level: Option<Box<RawValue>>,
     /// Under which name it wants to hear of progress.
@@ -143,6 +146,9 @@ impl Meta {
         Self {
             version: fields.string(META_VERSION).transpose(),
             capabilities: fields.take(META_CAPABILITIES),
+            client: fields
+                .take(META_CLIENT)
+                .and_then(|client| Fields::parse(client.get(), META_CLIENT).ok()?.string("name").ok().flatten()),
             log_level: fields.take(META_LOG_LEVEL),
             progress_token: fields.take("progressToken"),
             traceparent: fields.string("traceparent").ok().flatten(),

@@ -257,6 +257,7 @@ pub enum Mode {
 
 /// A statement as the caller wrote it.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each true or not")]
 pub struct Sql {
     /// The text, with `@name` placeholders.
     pub text: String,
@@ -268,6 +269,10 @@ pub struct Sql {
     pub by_administrator: bool,
     /// Whether everything that it does is undone at its end.
     pub dry_run: bool,
+    /// Whether an UPDATE or DELETE without WHERE is refused, and told with the rows that it would touch.
+    pub guards_every_row: bool,
+    /// The cost of its plan beyond which a query is refused, as the source estimates it.
+    pub cost_limit: Option<u32>,
     /// Whether the answer has room for one result alone; more are refused before anything is run.
     pub one_result: bool,
     /// The workspace that its names are of; else they are the connection's own.

@@ -29,6 +29,10 @@ pub struct Workspace {
     pub max_rows: u64,
     /// Bytes of a tool's result at most.
     pub max_bytes: usize,
+    /// Rows of a tool's result where the call does not ask for more.
+    pub tool_rows: u64,
+    /// Bytes of a tool's result where the call does not ask for more rows.
+    pub tool_bytes: usize,
     /// Tables and procedures of connections.
     pub assets: Vec<Asset>,
     /// Views over them, and over one another, without a circle.

@@ -10,7 +10,7 @@ use super::names::{self, Mention, Named, Naming};
 use super::placeholder::{self, Given};
 use super::rewrite::{self, Edit};
 use super::token::{Kind, Token, words};
-use super::{bracket, effects, guard, lexer, memory, redact, split, tree};
+use super::{bracket, effects, every_row, guard, lexer, memory, redact, split, tree};
 use portico_core::error::{Error, Result};
 
 /// One statement, understood and put into the source's own names.
@@ -30,6 +30,8 @@ pub struct Statement {
     /// Whether the rows that the source counts are those that it changed: its verb is INSERT, UPDATE,
     /// DELETE or MERGE, also behind WITH.
     pub counts: bool,
+    /// The verb of an UPDATE or DELETE without WHERE, where it has one.
+    pub every_row: Option<&'static str>,
     /// Whether it calls a function that is not known to be harmless, so that even a SELECT may write.
     pub calls_functions: bool,
     /// The names of the placeholders, without `@`: the first is `$1`, and so on. A name that
@@ -54,6 +56,7 @@ impl Statement {
             understood: false,
             returns_rows: false,
             counts: false,
+            every_row: None,
             calls_functions: true,
             placeholders: Vec::new(),
             names: Vec::new(),
@@ -187,6 +190,7 @@ pub(super) fn assemble(
     let Reading { effects, mentions, sure, class, returns_rows } = reading;
     let verb = verb(text, &words);
     let counts = effects.counts && matches!(class, Class::Insert | Class::Update) && verb != "EXPLAIN";
+    let every_row = if class.reads_only() { None } else { every_row::every_row(text, &words) };
     let calls_functions = !sure || matches!(class, Class::Call | Class::Other) || names::calls(text, &words, &mentions);
     let named = names::named(text, &words, &mentions, sure, dialect, catalog);
     edits.sort_by_key(|edit| edit.range.start);
@@ -201,6 +205,7 @@ pub(super) fn assemble(
         understood: sure,
         returns_rows,
         counts,
+        every_row,
         calls_functions,
         placeholders: Vec::new(),
         names: named,

@@ -8,7 +8,7 @@ use portico_actors::source::Profile;
 
 use crate::mcp::context::Context;
 use crate::mcp::target::{Member, Target, WorkspaceTarget};
-use crate::tools::Offer;
+use crate::tools::{Bounds, Offer};
 
 /// What an offer borrows besides the connection.
 struct Seen {
@@ -33,10 +33,16 @@ impl Seen {
             profile: self.profile.as_ref(),
             by: &self.by,
             role: self.role.as_deref(),
-            max_rows: settings.max_rows,
-            max_bytes: settings.max_bytes,
             instructions_tokens: settings.instructions_tokens,
             lookup_rows: settings.lookup_rows,
+            bounds: Bounds {
+                max_rows: settings.max_rows,
+                max_bytes: settings.max_bytes,
+                tool_rows: settings.tool_rows,
+                tool_bytes: settings.tool_bytes,
+                max_source_tools: settings.max_source_tools,
+                explain_cost_limit: settings.explain_cost_limit,
+            },
             switches: &settings.switches,
             own: &settings.tools,
         }
@@ -59,10 +65,16 @@ fn of_workspace<'a>(by: &'a Principal, it: &'a WorkspaceTarget) -> Offer<'a> {
         profile: None,
         by,
         role: None,
-        max_rows: workspace.max_rows,
-        max_bytes: workspace.max_bytes,
         instructions_tokens: workspace.instructions_tokens,
         lookup_rows: workspace.lookup_rows,
+        bounds: Bounds {
+            max_rows: workspace.max_rows,
+            max_bytes: workspace.max_bytes,
+            tool_rows: workspace.tool_rows,
+            tool_bytes: workspace.tool_bytes,
+            max_source_tools: 0,
+            explain_cost_limit: None,
+        },
         switches: &it.switches,
         own: &[],
     }

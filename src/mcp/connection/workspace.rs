@@ -147,8 +147,8 @@ impl Reading<'_> {
         let _ = writeln!(
             text,
             "Tables of one or more databases under names of its own, {access}. {dialect}; name tables `table` (in \
-             `{MAIN}`), `folder.table` or `{name}.folder.table`. Give values as `@name` with `parameters`.\nA result has \
-             {} rows and {} bytes at most: filter and aggregate in SQL.",
+             `{MAIN}`), `folder.table` or `{name}.folder.table`. Give values as `@name` with `parameters`.\nA result is \
+             cut at {} rows and {} bytes unless `maxRows` asks for more: filter and aggregate in SQL.",
             briefing.max_rows, briefing.max_bytes,
         );
         let _ = write!(text, "\n## Tables\n\n{}", digest::LEGEND);

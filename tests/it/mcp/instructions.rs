@@ -29,7 +29,7 @@ async fn the_example_runs_and_everything_named_is_there() {
         "Connection shop",
         "SQLite 3",
         "you may read and write",
-        "50 rows and 1048576 bytes",
+        "50 rows and 24000 bytes",
         "Amounts are in euros.",
         "- orders_above: The orders above a total.",
         "- cities_of(): All cities.",

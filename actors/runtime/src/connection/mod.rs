@@ -5,11 +5,14 @@
 mod actor;
 mod attended;
 mod briefed;
+mod columns;
 mod description;
+mod guards;
 mod instructions;
 mod listing;
 mod misspelt;
 mod monitor;
+mod nearby;
 mod run;
 mod runner;
 mod script;

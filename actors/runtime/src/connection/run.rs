@@ -11,7 +11,8 @@ use futures_util::future::ready;
 use super::attended::attended;
 use super::briefed::Key;
 use super::description::Description;
-use super::misspelt::{Nearby, is_misspelt, names_nothing};
+use super::misspelt::{is_misspelt, names_nothing};
+use super::nearby::Nearby;
 use super::runner::Runner;
 use super::within::{self, Names};
 use super::{instructions, listing};
@@ -87,9 +88,16 @@ impl Runner {
             Task::Procedure(_) => Some(Class::Call.as_str()),
             Task::Describe(..) | Task::Columns(_) => None,
         };
-        let mut results = match self.plan_as(identity.clone(), task, access, call.limits, &call).await {
+        let outcome = match self.guard(&identity, &task, &call).await {
+            Ok(()) => self.plan_as(identity.clone(), task, access, call.limits, &call).await,
+            Err(refusal) => Err(refusal),
+        };
+        let mut results = match outcome {
             Err(error) if names.is_none() && is_misspelt(&error, &call.op) => {
                 return Err(self.nearby(identity, &call, profile).offer(error).await);
+            }
+            Err(error) if names.is_none() && error.kind == Kind::TimedOut => {
+                return Err(self.blame_plan(error, &identity, &call).await);
             }
             Err(error) => return Err(if let Some(names) = &names { names.failure(error) } else { error }),
             Ok(results) => results,
@@ -112,12 +120,18 @@ impl Runner {
 
     /// Where names like one that `call` has misspelt are looked for.
     fn nearby(&self, identity: Assumed, call: &Call, profile: &Profile) -> Nearby {
-        let given = match &call.op {
-            Op::Execute(_, sql) | Op::Script(_, sql) => sql.default_schema.clone(),
-            _ => None,
+        let (given, text) = match &call.op {
+            Op::Execute(_, sql) | Op::Script(_, sql) => (sql.default_schema.clone(), sql.text.clone()),
+            _ => (None, String::new()),
         };
-        let default_schema = given.or_else(|| profile.default_schema.clone());
-        Nearby { source: Arc::clone(&self.source), identity, trace: self.trace(call), default_schema }
+        Nearby {
+            source: Arc::clone(&self.source),
+            identity,
+            trace: self.trace(call),
+            default_schema: given.or_else(|| profile.default_schema.clone()),
+            text,
+            dialect: self.description.connection.driver.dialect,
+        }
     }
 
     async fn permit(&self, caller: &str, timeout: Duration) -> Result<Permit> {
@@ -251,7 +265,8 @@ impl Runner {
                 "connection {} is read-only, and {what} may change data",
                 self.description.connection.name
             ))
-            .sqlstate("25006"));
+            .sqlstate("25006")
+            .hint("an administrator can change that: access = \"read-write\" of the connection"));
         }
         if !by.may(Scope::Write) {
             return Err(Error::forbidden(format!("{what} may change data, which needs the scope write")).needs("write"));

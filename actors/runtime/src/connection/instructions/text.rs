@@ -78,7 +78,8 @@ fn write_head(
         text,
         "# Connection {name}\n\n{}, {access}. Write {dialect} SQL; name tables `table` (in `{default}`), `schema.table` \
          or `{name}.schema.table`, and quote names that are not plain lower case: \"Name\". Give values as `@name` with \
-         `parameters`, never in the text.\nA result has {} rows and {} bytes at most: filter and aggregate in SQL.",
+         `parameters`, never in the text.\nA result is cut at {} rows and {} bytes unless `maxRows` asks for more: \
+         filter and aggregate in SQL.",
         profile.product, briefing.max_rows, briefing.max_bytes,
     );
     let tool = ["execute_select", "execute_sql"].into_iter().find(|tool| briefing.tools.contains(tool));
