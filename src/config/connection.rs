@@ -87,6 +87,13 @@ settings! {
         /// What agents should know, in your own words; `get_instructions` shows it.
         instructions: Option<String> = TEXT
             .shown("\"Amounts are in euros. Table archive.orders holds everything before 2020.\""),
+        /// Tokens of `get_instructions` at most, counted as four bytes each; your own words come on top. What does
+        /// not fit is told by its name.
+        instructions_tokens: usize = number(500..=100_000).or(Number(2000)).live(),
+        /// Whether `get_instructions` tells the rows of small lookup tables: at most 20 rows of at most four short
+        /// columns, of tables that a foreign key refers to, whose rows no policy chooses, and that the caller may
+        /// read.
+        lookup_rows: bool = SWITCH.or(Switch(true)).live(),
     }
     tables {
         /// As in `[defaults]`, and before it.

@@ -122,24 +122,6 @@ impl Target {
         }
     }
 
-    /// What clients are told of it at their first request.
-    pub(super) fn instructions(&self) -> &'static str {
-        match self {
-            Self::Connection(_) => {
-                "SQL access to one database connection. Call get_instructions first: it tells the dialect, the tables \
-                 and what you may do."
-            }
-            Self::All(_) => {
-                "SQL access to every database connection that your credential opens. Call get_instructions first: it \
-                 tells the connections, their dialects and tables, and what you may do."
-            }
-            Self::Workspace(_) => {
-                "SQL access to a workspace: tables of one or more databases under names of its own. Call get_instructions \
-                 first: it tells the tables, and how they belong together."
-            }
-        }
-    }
-
     /// The connections that are named here; a workspace has names of its own.
     pub fn members(&self) -> &[Member] {
         match self {

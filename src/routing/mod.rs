@@ -3,6 +3,7 @@
 
 mod address;
 mod asking;
+mod found;
 mod merged;
 mod statement;
 mod workspace;

@@ -10,18 +10,22 @@ use portico_actors::directory::{Directory, Entry};
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::principal::{Principal, Rights, Scope};
 use portico_actors::reply::{Cell, Part, Reply, Results};
-use portico_actors::source::catalog::{assembled, labels};
+use portico_actors::source::catalog::{assembled, labels, place};
+use portico_actors::source::texts;
 use portico_actors::workspace::{Asset, MAIN, View, Workspace};
 use portico_actors::{near, pattern, sql};
 use uuid::Uuid;
 
 use super::asking::Asking;
-use super::statement;
+use super::{found, statement};
 use crate::federation::{Federation, OverConnections, SentStatements};
 use crate::workspace::Reachable;
 
 /// One row of a listing.
 type Row = Vec<Cell<'static>>;
+
+/// Columns whose names and comments are searched.
+const MOST_SEARCHED: usize = 100_000;
 
 impl Reachable {
     /// The connections underneath, as they are now.
@@ -211,7 +215,27 @@ pub(crate) async fn list_workspace(
             });
         }
     }
-    Ok(assembled(facet, rows))
+    if facet == Facet::Columns {
+        found::relate(workspace, &mut rows);
+    }
+    if !narrow.explains {
+        return Ok(assembled(facet, rows));
+    }
+    let searched = match &narrow.search {
+        Some(_) => {
+            let (facet, narrow) = (Facet::Columns, Narrow::default());
+            let asking = Asking { by: Arc::clone(&asking.by), notices: None, ..asking };
+            let listed = Box::pin(list_workspace(federation, directory, reachable, facet, narrow, asking));
+            texts(listed.await?, MOST_SEARCHED).await?
+        }
+        None => Vec::new(),
+    };
+    let (rows, hint) = found::explained(workspace, facet, &narrow, rows, &searched);
+    let results = assembled(facet, rows);
+    if let Some(hint) = hint {
+        results.hint.say(hint);
+    }
+    Ok(results)
 }
 
 /// The folders that there are.
@@ -272,7 +296,57 @@ impl Listing<'_> {
             };
             rows = rows.into_iter().flat_map(renamed).collect();
         }
+        for row in &mut rows {
+            self.rename_beside(row);
+        }
         rows
+    }
+
+    /// Puts the workspace's names in where a row tells of other tables than its own; those that it does not have are
+    /// left out.
+    fn rename_beside(&self, row: &mut Row) {
+        let text = |row: &Row, at: usize| match row.get(at) {
+            Some(Cell::Text(text)) => Some(text.clone().into_owned()),
+            _ => None,
+        };
+        let cell = |name: Option<String>| name.map_or(Cell::Null, |name| Cell::Text(name.into()));
+        match self.facet {
+            Facet::Columns => {
+                let at = place(self.facet, "REFERENCES");
+                let referred = text(row, at).and_then(|column| self.column(&column));
+                if let Some(it) = row.get_mut(at) {
+                    *it = cell(referred);
+                }
+            }
+            Facet::TableDetails => {
+                let [schema, name] = ["PARENT_SCHEMA", "PARENT_NAME"].map(|label| place(self.facet, label));
+                let of = text(row, schema).zip(text(row, name));
+                let parent = of.and_then(|(schema, name)| self.names(&schema, &name).into_iter().next());
+                let (folder, alias) = parent.unzip();
+                // A schema's comment is none of the folder's.
+                let of_schema = (place(self.facet, "SCHEMA_REMARKS"), None);
+                for (at, name) in [(schema, folder), (name, alias), of_schema] {
+                    if let Some(it) = row.get_mut(at) {
+                        *it = cell(name);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A column of the connection, `schema.table.column`, as the workspace has it. Names may have dots in them.
+    fn column(&self, column: &str) -> Option<String> {
+        let dots: Vec<usize> = column.match_indices('.').map(|(at, _)| at).collect();
+        let mut ways = dots.iter().enumerate().flat_map(|(first, at)| {
+            let rest = dots.iter().skip(first + 1);
+            rest.map(move |other| (column.get(..*at), column.get(at + 1..*other), column.get(other + 1..)))
+        });
+        ways.find_map(|way| {
+            let (Some(schema), Some(table), Some(name)) = way else { return None };
+            let (folder, alias) = self.names(schema, table).into_iter().next()?;
+            Some(format!("{folder}.{alias}.{name}"))
+        })
     }
 
     /// Folder and name of each asset that a table or procedure of the connection is.

@@ -183,6 +183,8 @@ pub enum Facet {
     ExportedKeys,
     /// One row per column of an index.
     Indexes,
+    /// One row per table or view: what a digest of the schema needs beside the listings. No endpoint lists it.
+    TableDetails,
 }
 
 /// Narrows a facet. Each member is an exact name or a SQL LIKE pattern; absent means all.
@@ -202,6 +204,14 @@ pub struct Narrow {
     pub procedure: Option<String>,
     /// `paramName`.
     pub param: Option<String>,
+    /// Tables as an agent writes them: names, patterns and comma lists of these, with or without their schema. Empty
+    /// means all; only the facets of tables and columns know it.
+    pub tables: Vec<String>,
+    /// Words that are looked for in names and comments; the rows come with the best first. Only the facet of tables
+    /// knows it.
+    pub search: Option<String>,
+    /// Whether an empty answer says why, and what is near. What stands in `tables` and `search` counts only then.
+    pub explains: bool,
 }
 
 /// What instructions say of the tools in front, as this caller is offered them.
@@ -215,6 +225,10 @@ pub struct Briefing {
     pub tools: Vec<&'static str>,
     /// The administrator's own tools: name and description.
     pub own_tools: Vec<(String, String)>,
+    /// Tokens of the instructions at most, counted as four bytes each.
+    pub tokens: usize,
+    /// Whether the rows of small lookup tables are told.
+    pub lookup_rows: bool,
 }
 
 /// Which classes of statement a tool takes.

@@ -21,6 +21,10 @@ pub struct Workspace {
     pub description: Option<Arc<str>>,
     /// What agents should know.
     pub instructions: Option<Arc<str>>,
+    /// Tokens of these and of what is told of the tables, at most.
+    pub instructions_tokens: usize,
+    /// Whether the rows of small lookup tables are told.
+    pub lookup_rows: bool,
     /// Rows of a tool's result at most.
     pub max_rows: u64,
     /// Bytes of a tool's result at most.

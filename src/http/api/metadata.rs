@@ -48,7 +48,9 @@ pub(in crate::http) fn filters_of(facet: Facet) -> Vec<(&'static str, &'static s
         Facet::Schemas => vec![catalog, schema],
         Facet::Tables => vec![catalog, schema, table, ("tableType", "type, such as TABLE or VIEW")],
         Facet::Columns => vec![catalog, schema, table, ("columnName", "column")],
-        Facet::PrimaryKeys | Facet::ImportedKeys | Facet::ExportedKeys | Facet::Indexes => vec![catalog, schema, table],
+        Facet::PrimaryKeys | Facet::ImportedKeys | Facet::ExportedKeys | Facet::Indexes | Facet::TableDetails => {
+            vec![catalog, schema, table]
+        }
         Facet::Procedures => vec![catalog, schema, procedure],
         Facet::ProcedureParameters => vec![catalog, schema, procedure, ("paramName", "parameter")],
     }

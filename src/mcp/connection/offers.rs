@@ -33,6 +33,8 @@ impl Seen {
             profile: self.profile.as_ref(),
             by: &self.by,
             role: self.role.as_deref(),
+            instructions_tokens: settings.instructions_tokens,
+            lookup_rows: settings.lookup_rows,
             bounds: Bounds {
                 max_rows: settings.max_rows,
                 max_bytes: settings.max_bytes,
@@ -63,6 +65,8 @@ fn of_workspace<'a>(by: &'a Principal, it: &'a WorkspaceTarget) -> Offer<'a> {
         profile: None,
         by,
         role: None,
+        instructions_tokens: workspace.instructions_tokens,
+        lookup_rows: workspace.lookup_rows,
         bounds: Bounds {
             max_rows: workspace.max_rows,
             max_bytes: workspace.max_bytes,

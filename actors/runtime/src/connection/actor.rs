@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use actix::prelude::*;
@@ -65,6 +66,11 @@ impl LiveConnection {
 
     fn gone(&self) -> Error {
         unavailable(&self.runner.description.connection.name, Instant::now(), None)
+    }
+
+    /// How often the source was read.
+    pub(crate) fn refreshes(&self) -> u64 {
+        self.runner.refreshes.load(Ordering::Acquire)
     }
 
     fn place(self: &Arc<Self>) -> usize {

@@ -2,6 +2,7 @@
 //! are let through by an actor on each thread (`actor.rs`), which read here how it fares.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use actix::prelude::*;
@@ -162,6 +163,8 @@ impl ConnectionMonitor {
                 true
             }
         });
+        // What was written of the source before is read anew.
+        self.runner.refreshes.fetch_add(1, Ordering::Release);
         // Who is told of it finds it so.
         if !was_up {
             (self.observer)(&Event::ConnectionUp { name: Arc::clone(self.name()), product });

@@ -2,18 +2,20 @@
 //! lazy; whoever polls it does the work of decoding.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::ready;
 
 use super::attended::attended;
+use super::briefed::Key;
 use super::description::Description;
-use super::instructions;
 use super::misspelt::{is_misspelt, names_nothing};
 use super::nearby::Nearby;
 use super::runner::Runner;
 use super::within::{self, Names};
+use super::{instructions, listing};
 use crate::queue::{Permit, Why};
 use portico_core::call::{Argument, Call, Mode, Op, ProcedureCall, Sql, Verb};
 use portico_core::error::{Error, Kind, Result};
@@ -28,7 +30,7 @@ const LARGE_STATEMENT: usize = 8 * 1024;
 
 impl Runner {
     /// Carries out `call`.
-    pub(crate) async fn run(&self, call: Call, profile: &Profile) -> Result<Reply> {
+    pub(crate) async fn run(&self, call: Call, profile: &Arc<Profile>) -> Result<Reply> {
         let (abandoned, validity) = (call.abandoned.clone(), call.by.validity.clone());
         let reply = tokio::select! {
             biased;
@@ -38,15 +40,44 @@ impl Runner {
         reply.map_err(|failure| validity.explain(failure))
     }
 
-    async fn admit(&self, call: Call, profile: &Profile) -> Result<Reply> {
+    async fn admit(&self, call: Call, known: &Arc<Profile>) -> Result<Reply> {
         let identity = self.identity(&call)?;
-        let seen = identity.as_ref().map(|identity| profile.seen_by(&identity.role));
-        let profile = seen.as_ref().unwrap_or(profile);
+        let role = identity.as_ref().map(|identity| identity.role.as_str());
+        let key = match &call.op {
+            Op::Instructions(briefing) => {
+                let key =
+                    Key::new(self.refreshes.load(Ordering::Acquire), known, role, self.may_write(&call), briefing);
+                if let Some(kept) = self.instructions.get(|it| *it == key) {
+                    return Ok(Reply::Text(kept.to_string()));
+                }
+                Some(key)
+            }
+            _ => None,
+        };
+        let seen = role.map(|role| known.seen_by(role));
+        let profile = seen.as_ref().unwrap_or(known);
         let arrived = Instant::now();
         let permit = self.permit(&call.by.subject, call.limits.timeout).await?;
         let queued = arrived.elapsed();
-        if let Op::Instructions(briefing) = &call.op {
-            return instructions::write(self, profile, briefing, &call).await.map(Reply::Text);
+        if let Some(key) = key {
+            let (text, is_whole) = instructions::write(self, profile, key.briefing(), &call).await?;
+            if is_whole {
+                let text = Arc::from(text.as_str());
+                self.instructions.put(key.clone(), text, |it| it.is_replaced_by(&key));
+            }
+            return Ok(Reply::Text(text));
+        }
+        if let Op::Describe(facet, narrow) = &call.op
+            && narrow.explains
+        {
+            let mut results = listing::explained(self, *facet, narrow, &call).await?;
+            results.queued = queued;
+            let validity = call.by.validity.clone();
+            return Ok(Reply::Results(attended(
+                results.keep(permit),
+                self.description.connection.reader_timeout,
+                validity,
+            )));
         }
         let (task, access, renamed) = self.prepare(&call, profile).await?;
         let names = call.op.within().map(|within| Names::new(within, renamed));
@@ -213,7 +244,7 @@ impl Runner {
             _ => {}
         }
         // What was not understood is for the source to judge, and until then nothing is written.
-        if class == Class::Other && (verb != Verb::Any || self.may_write(by, "").is_err()) {
+        if class == Class::Other && (verb != Verb::Any || self.check_writing(by, "").is_err()) {
             return Ok(Access::ReadOnly);
         }
         check_verb(verb, class, tools)?;
@@ -224,11 +255,11 @@ impl Runner {
                 && self.description.connection.access == Access::ReadWrite;
             return Ok(if may_write { Access::ReadWrite } else { Access::ReadOnly });
         }
-        self.may_write(by, "this statement")?;
+        self.check_writing(by, "this statement")?;
         Ok(Access::ReadWrite)
     }
 
-    fn may_write(&self, by: &Principal, what: &str) -> Result<()> {
+    fn check_writing(&self, by: &Principal, what: &str) -> Result<()> {
         if self.description.connection.access == Access::ReadOnly {
             return Err(Error::forbidden(format!(
                 "connection {} is read-only, and {what} may change data",
@@ -264,7 +295,7 @@ impl Runner {
         let access = match reads_only {
             Some(true) => Access::ReadOnly,
             Some(false) => {
-                self.may_write(by, &format!("procedure {name}"))?;
+                self.check_writing(by, &format!("procedure {name}"))?;
                 Access::ReadWrite
             }
             None if by.may(Scope::Write) => self.description.connection.access,

@@ -77,9 +77,10 @@ async fn the_operations_answer_under_the_workspaces_names_in_both_eras() {
             "# Workspace store",
             "Orders with their customers",
             "Amounts are in euros.",
-            "- orders.customer_id = crm.people.id",
-            "- crm.people (table)",
-            "- reports.turnover (view): Turnover by customer",
+            "customer_id int NOT NULL → crm.people.id",
+            "crm.people(id int PK",
+            "VIEW reports.turnover(name",
+            "/*Turnover by customer*/",
         ] {
             assert!(told.contains(words), "no {words:?} in {told}");
         }
