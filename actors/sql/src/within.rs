@@ -194,6 +194,10 @@ impl Rewriter<'_> {
         {
             return Ok(());
         }
+        if named.iter().any(|word| matches!(word.text(text).as_bytes(), [b'u' | b'U', b'&', ..])) {
+            let error = Error::invalid("query: a name with U& escapes in a workspace");
+            return Err(position(error.hint("write the name itself, in quotes where it needs them")));
+        }
         let workspace = self.within.workspace;
         let (folder, name) = match parts.as_slice() {
             [name] => (None, name),

@@ -201,6 +201,7 @@ fn what_is_not_of_the_workspace_is_refused_with_its_place() {
         ("SELECT 1; SELECT * FROM crm.orders", Failure::NotFound, Some(25)),
         ("INSERT INTO orders SELECT * FROM crm.cities", Failure::Invalid, Some(34)),
         ("SELECT * FROM crm.cities", Failure::Invalid, Some(15)),
+        ("SELECT * FROM U&\"ord\\0065rs\"", Failure::Invalid, Some(15)),
         ("DROP TABLE orders", Failure::Invalid, None),
         ("SELECT * INTO x FROM orders", Failure::Invalid, None),
         ("CREATE TABLE x AS SELECT * FROM orders", Failure::Invalid, None),

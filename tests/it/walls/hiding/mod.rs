@@ -40,7 +40,7 @@ name = "open"
 assets = [
     { table = "shop.public.%" },
     { table = "shop.public.%", folder = "public" },
-    { table = "shop.vault_zq7.%", folder = "vault_zq7" },
+    { table = "shop.vault_zq7.%", folder = "vault" },
 ]
 "#;
 /// What is sent before the canaries are looked at again.
