@@ -26,6 +26,8 @@ use crate::config::{Config, Database, Listen, Log, lookup};
 pub(super) const ADMINISTRATOR: &str = "admin@localhost";
 /// How long the first token is good for.
 pub(super) const TOKEN_LIFETIME: Duration = Duration::from_secs(90 * 86_400);
+/// Client connections on each thread.
+const CONNECTIONS: usize = 1_000;
 /// Where it listens unless it is told otherwise.
 const USUAL_ADDRESS: &str = "127.0.0.1:8787";
 
@@ -73,6 +75,8 @@ impl Serve {
         let place = listener.local_addr().map_err(|error| Failure::io("the listener failed", error))?;
         config.server.listen = vec![Listen::Tcp(place)];
         config.server.public_url = public_url(place);
+        // More than anybody has who needs no configuration, and no more than every system has descriptors for.
+        config.server.bounds.max_connections = CONNECTIONS;
         folders::make(&folder)?;
         let token = first_token(&config, ADMINISTRATOR, self.new_token)?;
         start_log_of_service(&Log { level: "warn".to_owned(), ..Log::default() });

@@ -121,7 +121,9 @@ impl Call {
     /// A refusal by HTTP alone has no id, or names none where the body was not read: here it answers a request.
     async fn pass_on_refusal(&self, out: &Outbox, status: u16, body: &[u8]) {
         let words = String::from_utf8_lossy(body);
-        log::warn!("{} was answered with the status {status}: {words}", self.method);
+        // What a message lacks its sender is told; what is wrong with the place or the token people should read.
+        let level = if status == 400 || status == 404 { log::Level::Info } else { log::Level::Warn };
+        log::log!(level, "{} was answered with the status {status}: {words}", self.method);
         let Some(id) = &self.id else { return };
         match serde_json::from_slice::<Refusal>(body) {
             Ok(Refusal { error }) => {

@@ -172,12 +172,11 @@ impl Server {
                 return sent;
             }
             if !std::mem::replace(&mut is_told, true) {
-                match &sent {
-                    Err(Failure::Unreached(words)) => {
-                        log::warn!("{} cannot be reached, trying again: {words}", self.url)
-                    }
-                    _ => log::warn!("{} takes no calls just now, trying again", self.url),
-                }
+                let why = match &sent {
+                    Err(Failure::Unreached(words)) => format!("cannot be reached: {words}"),
+                    _ => "takes no calls just now".to_owned(),
+                };
+                log::warn!("{} {why}; trying again", self.url);
             }
             drop(sent);
             sleep(wait).await;

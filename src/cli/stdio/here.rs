@@ -11,6 +11,7 @@ use portico_actors::error::Error;
 use portico_actors::principal::{Rights, Scope};
 use portico_actors::source::Access;
 use secrecy::SecretString;
+use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -24,11 +25,14 @@ use crate::stdio::{self, Bearer, Server};
 
 /// Who the client is.
 const USER: &str = "stdio@localhost";
+/// Connections of HTTP that it may have on each thread.
+const CONNECTIONS: usize = 256;
 /// How long the service may take to end: whatever runs in it has been cancelled.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// Serves `database` until the client or a signal ends it. `query` narrows what is offered.
-pub(super) async fn serve(database: &Database<'_>, query: &str) -> Result<(), Failure> {
+/// Serves `database` until the client or a signal ends it. `query` narrows what is offered. The folder that is given back
+/// is to be kept until nothing runs here any more.
+pub(super) async fn serve(database: &Database<'_>, query: &str) -> Result<TempDir, Failure> {
     // For this user alone, and gone with the process.
     let folder = tempfile::Builder::new()
         .prefix("portico-")
@@ -39,7 +43,9 @@ pub(super) async fn serve(database: &Database<'_>, query: &str) -> Result<(), Fa
     let socket = folder.path().join("portico.sock");
     config.server.listen = vec![Listen::Unix(socket.clone())];
     "http://localhost".clone_into(&mut config.server.public_url);
-    config.server.shutdown_timeout = Duration::ZERO;
+    config.server.shutdown_timeout = Duration::from_secs(1);
+    // There is one client.
+    config.server.bounds.max_connections = CONNECTIONS;
     let path = config.connections.first().map(|connection| format!("/mcp/connections/{}{}", connection.id, query));
     let path = path.ok_or_else(|| Error::internal("a configuration without its connection"))?;
     let token = token(&config, database.access)?;
@@ -57,7 +63,7 @@ pub(super) async fn serve(database: &Database<'_>, query: &str) -> Result<(), Fa
         Ok(_) => {}
         Err(_) => log::warn!("the database did not let go in time"),
     }
-    Ok(())
+    Ok(folder)
 }
 
 /// The token of the one who calls here.

@@ -71,22 +71,22 @@ pub(super) struct Stdio {
 }
 
 pub(super) fn run(command: &Stdio) -> Result<(), Failure> {
-    actix::System::new().block_on(async {
-        match &command.url {
-            Some(url) => {
-                let access = if command.read_write { Access::ReadWrite } else { Access::ReadOnly };
-                let database = Database { url, name: command.name.as_deref(), access };
-                here::serve(&database, command.query()).await
-            }
-            None => carry(command.elsewhere()?).await,
-        }
-    })
+    let ended = actix::System::new().block_on(async {
+        let Some(url) = &command.url else {
+            carry(command.elsewhere()?).await;
+            return Ok(None);
+        };
+        let access = if command.read_write { Access::ReadWrite } else { Access::ReadOnly };
+        let database = Database { url, name: command.name.as_deref(), access };
+        here::serve(&database, command.query()).await.map(Some)
+    });
+    // With the system everything has ended that could still look into the folder.
+    ended.map(drop)
 }
 
 /// Carries messages until the client or a signal ends it.
-async fn carry(server: Server) -> Result<(), Failure> {
+async fn carry(server: Server) {
     stdio::run(server, std::io::stdin(), std::io::stdout(), stop_signal()).await;
-    Ok(())
 }
 
 impl Stdio {

@@ -68,7 +68,7 @@ async fn all_that_a_token_opens_is_served_where_nothing_is_named() {
 
 #[actix_web::test]
 async fn several_calls_run_at_once_and_each_can_be_called_off() {
-    let app = fixture::with_sqlite("pool = 2").await;
+    let app = fixture::on_sqlite().await;
     for is_session in [true, false] {
         let mut client = Launched::at(&app, &app.writer);
         if is_session {
@@ -80,7 +80,7 @@ async fn several_calls_run_at_once_and_each_can_be_called_off() {
         assert_eq!(rows(&quick), &json!([[2]]), "{quick}");
         client.notify("notifications/cancelled", json!({"requestId": "slow", "reason": "enough"}));
         eventually("the statement to be cancelled", async || {
-            app.endings("execute_select").iter().any(|ending| *ending == Some(Kind::Abandoned))
+            app.endings("execute_select").contains(&Some(Kind::Abandoned))
         })
         .await;
         let after = client.ask(json!(3), "tools/call", params(query("SELECT 3 AS n"))).await;

@@ -287,7 +287,7 @@ fn a_database_on_the_command_line_is_judged_as_in_a_file() {
     assert!(keys.contains(&"--name") && keys.contains(&"--url"), "{problems:?}");
     let config = |name| {
         let database = Database { url, name, access };
-        Config::of_database(&database, folder, folder, &|_| Some("x".to_owned())).unwrap()
+        Config::of_database(&database, folder, folder, &|name| (name == "PW").then(|| "x".to_owned())).unwrap()
     };
     let (made, named) = (config(None), config(Some("Sales")));
     assert_eq!((made.connections[0].name.as_ref(), made.connections[0].access), ("sales", access));

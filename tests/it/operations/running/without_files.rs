@@ -186,24 +186,24 @@ async fn connections_are_added_and_removed_in_place_and_taken_over() {
         (&["connection", "add", "--url", "sqlite:none.db", "--name", "none"], "nothing was written"),
         (&["connection", "add", "--url", "oracle:x", "--name", "none"], "no source that Portico knows"),
         (&["connection", "remove", "crn"], "did you mean crm?"),
-        (&["workspace", "add", "both", "--table", "crm.main.customer"], "there is no crm.main.customer"),
-        (&["workspace", "add", "both", "--table", "crn.main.customers"], "there is no connection"),
+        (&["workspace", "add", "joined", "--table", "crm.main.customer"], "there is no crm.main.customer"),
+        (&["workspace", "add", "joined", "--table", "crn.main.customers"], "there is no connection"),
         (&["workspace", "add", "crm", "--table", "crm.main.customers"], "a connection has this name"),
-        (&["workspace", "remove", "both"], "there is no workspace"),
+        (&["workspace", "remove", "joined"], "there is no workspace"),
     ] {
         let refused = portico(folder, arguments);
         assert!(!refused.status.success() && told(&refused).contains(part), "{arguments:?}: {}", told(&refused));
         assert_eq!(text(folder), kept, "{arguments:?}");
     }
     let tables = ["--table", "shop.main.orders", "--table", "crm.main.customers=people.clients"];
-    let made = run(&[&["workspace", "add", "both", "--description", "Both"][..], &tables].concat(), folder);
+    let made = run(&[&["workspace", "add", "joined", "--description", "Both"][..], &tables].concat(), folder);
     assert_eq!((&made["assets"], &made["taken"]), (&json!(2), &json!(true)), "{made}");
     let spaces = read(service.get("/api/workspaces").send().await.unwrap()).await.1;
-    assert_eq!(spaces["workspaces"][0]["name"], "both", "{spaces}");
-    assert_eq!(names(run(&["workspace", "list"], folder)), ["both"]);
+    assert_eq!(spaces["workspaces"][0]["name"], "joined", "{spaces}");
+    assert_eq!(names(run(&["workspace", "list"], folder)), ["joined"]);
     let refused = portico(folder, &["connection", "remove", "crm"]);
     assert!(told(&refused).contains("there is no connection \"crm\""), "a workspace needs it: {}", told(&refused));
-    run(&["workspace", "remove", "both"], folder);
+    run(&["workspace", "remove", "joined"], folder);
     let removed = run(&["connection", "remove", "CRM"], folder);
     assert_eq!(removed["taken"], true);
     assert_eq!(text(folder), before, "as if nothing had been");
