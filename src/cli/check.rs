@@ -34,7 +34,9 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
         }
         attempts
     });
-    let ok = attempts.iter().all(|(_, result)| result.as_ref().is_ok_and(|up| up.missing.is_empty()));
+    let refused = assets::refused(&config);
+    let ok =
+        refused.is_empty() && attempts.iter().all(|(_, result)| result.as_ref().is_ok_and(|up| up.missing.is_empty()));
     if common.json {
         let connections: Vec<Value> = attempts
             .iter()
@@ -56,9 +58,16 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
             })
             .collect();
         let sign_in = sign_in::look(&config);
-        print_json(&json!({"ok": ok, "problems": [], "connections": connections, "signIn": sign_in}));
+        let mut told = json!({"ok": ok, "problems": [], "connections": connections, "signIn": sign_in});
+        if !refused.is_empty() {
+            told["refused"] = json!(refused);
+        }
+        print_json(&told);
     } else {
         say(format_args!("{} is valid", common.config.display()));
+        for workspace in &refused {
+            say(format_args!("workspace {workspace}: {}", assets::REFUSED));
+        }
         for found in sign_in::look(&config) {
             say(format_args!("sign-in: {}", found.message));
             if let Some(remedy) = found.remedy {
@@ -89,7 +98,7 @@ pub(super) struct Up {
     /// What the entries of its lists match, where that was asked for.
     entries: Vec<Entry>,
     /// The assets of workspaces that are not there, where that was asked for.
-    missing: Vec<Missing>,
+    pub(super) missing: Vec<Missing>,
 }
 
 /// Tries `connection`. Where the whole configuration is given, looks also for what the entries of the connection's

@@ -6,10 +6,10 @@
 //! with an error.
 
 use portico_actors::error::Result;
-use portico_actors::reply::{Batch, Cell, Column, Part};
+use portico_actors::reply::{Cell, Column, Part};
 use serde_json::json;
 
-use super::cell::{Nesting, write_cell, write_string};
+use super::cell::{Cells, Nesting, write_cell, write_string};
 use super::failure::{ErrorBody, surplus};
 use super::labels;
 use super::shape::{NumberShape, write_text};
@@ -133,11 +133,11 @@ impl LineWriter {
     }
 
     /// Writes one row, or nothing of it.
-    pub(super) fn write(&self, batch: &dyn Batch, row: usize, out: &mut Vec<u8>) -> Result<()> {
+    pub(super) fn write(&self, cells: &(impl Cells + ?Sized), row: usize, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         for (column, key) in self.keys.iter().enumerate() {
             out.extend_from_slice(key);
-            match batch.cell(row, column) {
+            match cells.value(row, column) {
                 Ok(cell) if self.form == LineForm::Csv => write_plain(out, &cell, self.keys.len() == 1),
                 Ok(cell) if self.texts.get(column) == Some(&true) => write_text(out, &cell),
                 Ok(cell) => write_cell(out, &cell, Nesting::Quoted),

@@ -66,6 +66,13 @@ done
 for mode in legacy auto; do
   try "node client 2.4.0, $mode" node "$tools/client_v2.mjs" "$url" "$token" "$mode"
 done
+# Launched, as clients do that know no addresses.
+for mode in auto legacy 2026-07-28; do
+  try "python mcp 2.3.0, launched, $mode" "$tools/python/bin/python" tests/clients/client.py "$url" "$token" "$mode" "$program"
+done
+for mode in legacy auto; do
+  try "node client 2.4.0, launched, $mode" node "$tools/client_v2.mjs" "$url" "$token" "$mode" "$program"
+done
 try "node sdk 1.32.2" node "$tools/client_v1.mjs" "$url" "$token"
 
 # What `portico connect` prints for programs and shells, as it stands but for the token.

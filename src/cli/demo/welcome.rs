@@ -11,7 +11,7 @@ use crate::clients::place::{Part, Place};
 
 /// The whole page: at most 25 lines. `program` is this one, and `data_dir` the folder of what it keeps.
 pub(super) fn page(credentials: &Credentials, program: &Path, data_dir: &Path) -> String {
-    let Credentials { base_url, user, pat, .. } = credentials;
+    let Credentials { base_url, connection_name, user, pat, .. } = credentials;
     let place = Place { server: base_url.clone(), part: Part::All, lean: false };
     let token = Credential::Token(pat.as_str().into());
     let claude = forms::form(Client::ClaudeCode, &place, &token, program).paste;
@@ -19,7 +19,8 @@ pub(super) fn page(credentials: &Credentials, program: &Path, data_dir: &Path) -
     let launched = place.stdio().join(" ");
     format!(
         r#"
-  Portico runs on sample data: a shop with its customers and orders.
+  Portico runs on sample data: a shop (connection "{connection_name}"), its customers' support ("crm"), and the workspace
+  "store" over both.
 
     In a browser    {base_url}
     Sign in as      {user}
@@ -35,7 +36,7 @@ PORTICO_TOKEN={pat} {program} {launched}
 
   A program, by SQL over HTTP:
 
-curl -s {base_url}/api/query -u {user}:{pat} -H "Content-Type: application/json" -d '{{"query":"SELECT status, count(*) AS orders FROM shop.main.orders GROUP BY status"}}'
+curl -s "{base_url}/api/query?workspace=store" -u {user}:{pat} -H "Content-Type: application/json" -d '{{"query":"SELECT c.country, count(*) AS tickets FROM support.tickets t JOIN customers c ON c.id = t.customer_id GROUP BY c.country ORDER BY tickets DESC"}}'
 
   For other clients: {program} connect --help
   Data and credentials stay in {data_dir}. Ctrl-C stops it."#

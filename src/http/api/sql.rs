@@ -150,6 +150,7 @@ pub(in crate::http) async fn admit(
     };
     if let Some(name) = workspace {
         let workspace = app.workspace(by, &name)?;
+        asked.addressing.stay_within(&workspace.workspace.name)?;
         let entries = workspace.entries(&app.directory);
         return Ok((Admitted { asked, workspace: Some(workspace), entries }, bytes));
     }

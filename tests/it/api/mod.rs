@@ -15,4 +15,5 @@ mod query;
 mod repeats;
 mod row_shapes;
 mod whose_failure;
+mod workspace_statements;
 mod workspaces;

@@ -137,21 +137,24 @@ impl Stream for Attended {
         let waker = Waker::from(Arc::clone(&this.shared));
         let next = Pin::new(results).poll_next(&mut Context::from_waker(&waker));
         let next = next.map_err(|failure| this.shared.validity.explain(failure));
+        let mut must_watch = false;
         match &next {
             Poll::Ready(Some(Ok(part))) => {
                 let octets = if let Part::Rows(batch) = part { batch.octets() } else { 0 };
                 let longer = Duration::from_secs((octets / SLOWEST) as u64);
                 held.due = Some(Instant::now() + this.shared.patience + longer);
-                if this.watch.is_none() && matches!(part, Part::Rows(_)) {
-                    this.watch = Some(tokio::spawn(watch(Arc::clone(&this.shared))).abort_handle());
-                }
+                must_watch = matches!(part, Part::Rows(_));
             }
             Poll::Ready(_) => {
                 let over = held.results.take();
                 drop(held);
                 drop(over);
             }
-            Poll::Pending => {}
+            // What is silent for long may lose its validity meanwhile.
+            Poll::Pending => must_watch = true,
+        }
+        if must_watch && this.watch.is_none() {
+            this.watch = Some(tokio::spawn(watch(Arc::clone(&this.shared))).abort_handle());
         }
         next
     }

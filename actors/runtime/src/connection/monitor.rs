@@ -137,7 +137,7 @@ impl ConnectionMonitor {
     fn failed(&mut self, error: &Error, ctx: &mut Context<Self>) {
         let delay = self.backoff.delay();
         let name = Arc::clone(self.name());
-        let cause = error.cause().unwrap_or(&error.message).to_owned();
+        let cause = reason(error);
         if error.kind != Kind::Unavailable && matches!(*self.state.borrow(), State::Up(_)) {
             (self.observer)(&Event::CatalogueUnread { name, cause, retry_in: delay });
             let next = ctx.run_later(delay, |actor, ctx| actor.look(Why::Own, ctx));
@@ -145,7 +145,7 @@ impl ConnectionMonitor {
                 ctx.cancel_future(before);
             }
         } else {
-            self.state.send_replace(State::Down { until: Instant::now() + delay });
+            self.state.send_replace(State::Down { until: Instant::now() + delay, why: Arc::new(error.again()) });
             (self.observer)(&Event::ConnectionDown { name, cause, retry_in: delay });
             ctx.run_later(delay, Self::attempt);
         }
@@ -217,6 +217,12 @@ impl Actor for ConnectionMonitor {
             }
         });
     }
+}
+
+/// Why an attempt failed, and what to do about it: for the log.
+fn reason(error: &Error) -> String {
+    let cause = error.cause().unwrap_or(&error.message);
+    error.get_hint().map_or_else(|| cause.to_owned(), |remedy| format!("{cause}; {remedy}"))
 }
 
 /// The source may have gone, or something changed there: look at once.
