@@ -78,11 +78,6 @@ impl Client {
         }
     }
 
-    /// Whether it is given an address, and not a program to launch.
-    pub(crate) const fn takes_an_address(self) -> bool {
-        !matches!(self, Self::ClaudeDesktop)
-    }
-
     /// Whether it has whoever uses it sign in with a browser, by itself or, where it launches `portico stdio`, by that.
     pub(crate) const fn signs_in(self) -> bool {
         !matches!(self, Self::Python | Self::Typescript | Self::Curl)

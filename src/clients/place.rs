@@ -61,6 +61,9 @@ impl Place {
             Part::Connection(name) => arguments.extend(["--connection".to_owned(), name.clone()]),
             Part::Workspace(name) => arguments.extend(["--workspace".to_owned(), name.clone()]),
         }
+        if self.lean {
+            arguments.push("--lean".to_owned());
+        }
         arguments
     }
 }

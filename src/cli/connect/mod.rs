@@ -82,11 +82,6 @@ struct Told<'a> {
 
 pub(super) fn run(connect: &Connect, common: &Common) -> Result<(), Failure> {
     let client = connect.client;
-    if connect.lean && !client.takes_an_address() {
-        return Err(Error::invalid(format!("--lean: {} launches a program, which offers every tool", client.title()))
-            .hint("leave it out")
-            .into());
-    }
     let on_server = connect.server.is_none() || connect.user.is_some();
     let config = if on_server { Some(read(connect, common)?) } else { None };
     let named = Named {

@@ -106,8 +106,7 @@ fn claude_desktop_launches_this_program() {
     assert!(entry["env"]["PORTICO_TOKEN"].as_str().unwrap().starts_with("ptc_pat_"));
     // It signs in by itself.
     assert!(of(&[]).get("env").is_none());
-    let words = refused(folder.path(), &["claude-desktop", "--lean"]);
-    assert!(words.starts_with("--lean: Claude Desktop launches a program"), "{words}");
+    assert_eq!(of(&["--lean"])["args"], json!([expected.as_slice(), &["--lean"]].concat()));
 }
 
 #[test]

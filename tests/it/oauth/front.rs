@@ -118,7 +118,7 @@ async fn a_browser_that_is_signed_in_is_led_on_without_its_secret() {
 
 #[actix_web::test]
 async fn the_page_is_good_in_a_browser_and_on_a_phone() {
-    let Some(browser) = Browser::start(false).await else { return };
+    let Some(browser) = Browser::start(true).await else { return };
     let workspace = "[[workspaces]]\nname = \"store\"\nassets = [{ table = \"shop.main.orders\" }]";
     let app = Configuration::new().sqlite("shop", "").with(workspace).start().await;
     let windows = [("wide", 1100), ("phone", 390)];

@@ -160,15 +160,9 @@ impl Browser {
 
     /// Whether the page is no wider than the window, so that nobody has to scroll sideways.
     pub(crate) async fn fits(&self, what: &str) {
-        let page = self.of_element("body", "GET", "rect", json!({})).await;
-        let window = self.of("GET", "window/rect", json!({})).await;
-        let (page, window) = (page["width"].as_f64().unwrap(), window["width"].as_f64().unwrap());
-        assert!(page <= window, "{what}: the page is {page} wide in a window of {window}");
-        for part in ["main", "header"] {
-            let part_ = self.of_element(part, "GET", "rect", json!({})).await;
-            let end = part_["x"].as_f64().unwrap() + part_["width"].as_f64().unwrap();
-            assert!(end <= window, "{what}: {part} ends at {end} in a window of {window}");
-        }
+        let script = "const page = document.documentElement; return [page.scrollWidth, page.clientWidth];";
+        let widths = self.of("POST", "execute/sync", json!({"script": script, "args": []})).await;
+        assert_eq!(widths[0], widths[1], "{what}: the page is wider than the window");
     }
 
     /// Keeps a picture of the page in the folder that `PORTICO_SCREENSHOTS` names, if it names one.
