@@ -69,7 +69,7 @@ pub mod sql {
 
     pub use portico_sql::{
         Class, Dialect, Naming, Redact, Statement, catalogs, is_plain_name, procedure_name, redacted, statements,
-        statements_with,
+        statements_with, written,
     };
 }
 
@@ -121,7 +121,7 @@ pub mod auth {
 pub mod federation {
     //! Statements over several connections.
 
-    pub use portico_federation::{Connections, Engine, Member, Settings, Statement};
+    pub use portico_federation::{Bound, Connections, Engine, Fragment, Member, Settings, Statement};
 }
 
 pub mod connection {

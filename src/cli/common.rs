@@ -32,6 +32,12 @@ pub(super) struct Common {
 pub(super) enum Failure {
     /// The configuration has problems.
     Config(Problems),
+    /// What was given as options would be no configuration.
+    Options(Problems),
+    /// What was to be written would not be valid, and was not written.
+    Refused(Problems),
+    /// What was written the running service does not take over.
+    NotTakenOver(Problems),
     /// Something else went wrong.
     Error(Error),
     /// All has been said already.

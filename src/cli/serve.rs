@@ -250,7 +250,7 @@ fn health(app: &App) -> Answer {
 }
 
 /// Completes on SIGINT and on SIGTERM. From then on a second one ends the process at once.
-async fn stop_signal() {
+pub(super) async fn stop_signal() {
     let (terminate, interrupt) =
         (signals(SignalKind::terminate(), "SIGTERM"), signals(SignalKind::interrupt(), "SIGINT"));
     let mut either = stream::select(terminate, interrupt).boxed_local();

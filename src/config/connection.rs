@@ -64,10 +64,20 @@ settings! {
         queue_timeout: Duration = number(1..=300).or(Number(10)),
         /// Seconds for an attempt to connect to one host; `connect_timeout` in the URL goes before it.
         connect_timeout: Duration = number(1..=300).or(Number(5)),
-        /// Rows of a tool's result at most. The SQL API streams without a cap.
+        /// Rows of a tool's result at most, as far as a call asks for them by `maxRows`. The SQL API streams without a cap.
         max_rows: u64 = number(1..=1_000_000).or(Number(1000)).live(),
         /// Bytes of a tool's result at most. The SQL API streams without a cap.
         max_bytes: usize = number(1024..=1 << 30).or(Number(1024 * 1024)).live(),
+        /// Rows of a tool's result where the call does not say `maxRows`: what an agent reads with all that follows.
+        tool_rows: u64 = number(1..=1_000_000).or(Number(200)).live(),
+        /// Bytes of a tool's result where the call does not ask for more than `tool_rows`; about four are a token.
+        tool_bytes: usize = number(1024..=1 << 30).or(Number(24_000)).live(),
+        /// Tools made from procedures that `tools/list` tells of, the first by name; 0 is all. The others can be called
+        /// all the same, and `?tools=source` lists all of them.
+        max_source_tools: usize = number(0..=1_000_000).or(Number(20)).live(),
+        /// The cost of its plan, in the database's own units, beyond which a tool's query is refused and told why. Off where
+        /// it is left out. It is for PostgreSQL.
+        explain_cost_limit: Option<u32> = number(1..=4_294_967_295).example("1000000").live(),
         /// Seconds between two looks at the source: a procedure that is new there becomes a tool by then, and
         /// what a statement of our own changes is seen at once.
         refresh_interval: Duration = number(1..=86_400).or(Number(30)),

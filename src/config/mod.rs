@@ -10,6 +10,7 @@ mod address;
 mod audit;
 mod clients;
 mod connection;
+mod database;
 mod defaults;
 mod environment;
 mod federation;
@@ -42,6 +43,7 @@ pub use address::administrator;
 pub use audit::{AuditSettings, OnFailure};
 pub use clients::{Limits, OAuth, Tokens};
 pub use connection::{Connection, ConnectionSettings};
+pub use database::Database;
 use defaults::Defaults;
 pub use environment::{Environment, lookup};
 pub use federation::Federation;
@@ -240,10 +242,10 @@ impl Config {
         let workspaces = workspace::read_all(&root, &connections);
         let config = Self {
             issuers: issuer::read_all(&root, &server.public_url, &connections, &workspaces),
+            oauth: OAuth::read(&root.table("oauth")).usual_for(&server),
             server,
             store,
             tokens: Tokens::read(&root.table("tokens")),
-            oauth: OAuth::read(&root.table("oauth")),
             limits: Limits::read(&root.table("limits")),
             log: Log::read(&root.table("log")),
             telemetry: telemetry::read(&root),
@@ -255,6 +257,25 @@ impl Config {
         };
         let problems = file.problems();
         if problems.is_empty() { Ok(config) } else { Err(Problems(problems)) }
+    }
+
+    /// The configuration of one database. Relative paths in its address start at `base`; what the service writes is
+    /// in `folder`.
+    ///
+    /// # Errors
+    /// Every problem with the address or the name, each as an option of the command line.
+    pub fn of_database(
+        database: &Database<'_>,
+        base: &Path,
+        folder: &Path,
+        environment: Environment<'_>,
+    ) -> Result<Self, Problems> {
+        let mut config = Self::parse(&database.text(), base, environment)
+            .map_err(|Problems(problems)| Problems(problems.into_iter().map(Database::option).collect()))?;
+        let Store { place, control, .. } = Store::of_file(folder.join("portico.db"));
+        (config.store.place, config.store.control) = (place, control);
+        config.federation.spill_dir = folder.join("portico.spill");
+        Ok(config)
     }
 
     /// The connection named `name`, as the command line addresses it.

@@ -167,6 +167,9 @@ impl<'a> Section<'a> {
         let name = setting.name;
         let expected = match setting.kind {
             Kind::Switch => (!value.is_boolean()).then_some("true or false"),
+            Kind::SwitchOrWord(_) => {
+                (!value.is_boolean() && !value.is_string()).then_some("true, false or a text in quotes")
+            }
             Kind::Text | Kind::Word(_) => (!value.is_string()).then_some("a text in quotes"),
             Kind::TextOrTexts if value.is_string() => None,
             Kind::Texts | Kind::TextOrTexts | Kind::Words(_) => (!value.is_array()).then_some("a list of texts"),
@@ -218,6 +221,10 @@ impl<'a> Section<'a> {
             Kind::Word(words) if !words().contains(&text) => {
                 let allowed: Vec<String> = words().iter().map(|word| format!("\"{word}\"")).collect();
                 unknown(&format!("write {}", allowed.join(" or ")))
+            }
+            Kind::SwitchOrWord(words) if !words().contains(&text) => {
+                let allowed: Vec<String> = words().iter().map(|word| format!(" or \"{word}\"")).collect();
+                unknown(&format!("write true, false{}", allowed.concat()))
             }
             Kind::Words(words) if !words().contains(&text) => {
                 let offered = near::did_you_mean(&near::nearest(text, words()));

@@ -24,10 +24,14 @@ settings! {
         name: Arc<str> = plain(TEXT).example("\"revenue\"").required("add the name that it is asked by"),
         /// What it is for.
         description: Option<Arc<str>> = TEXT.example("\"Orders with their customers' regions\""),
-        /// Rows of a tool's result at most. The SQL API streams without a cap.
+        /// Rows of a tool's result at most, as far as a call asks for them by `maxRows`. The SQL API streams without a cap.
         max_rows: u64 = number(1..=1_000_000).or(Number(1000)),
         /// Bytes of a tool's result at most. The SQL API streams without a cap.
         max_bytes: usize = number(1024..=1 << 30).or(Number(1024 * 1024)),
+        /// Rows of a tool's result where the call does not say `maxRows`: what an agent reads with all that follows.
+        tool_rows: u64 = number(1..=1_000_000).or(Number(200)),
+        /// Bytes of a tool's result where the call does not ask for more than `tool_rows`; about four are a token.
+        tool_bytes: usize = number(1024..=1 << 30).or(Number(24_000)),
         /// What agents should know, in your own words; `get_instructions` shows it.
         instructions: Option<Arc<str>> = TEXT.example("\"Turnover is without tax.\""),
     }
@@ -127,6 +131,8 @@ fn read(section: &Section<'_>, connections: &[Arc<Connection>]) -> Workspace {
         instructions: settings.instructions,
         max_rows: settings.max_rows,
         max_bytes: settings.max_bytes,
+        tool_rows: settings.tool_rows,
+        tool_bytes: settings.tool_bytes,
         assets,
         views: Vec::new(),
         relations: Vec::new(),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use portico_actors::directory::{Directory, Entry, InUse};
 use portico_actors::principal::Principal;
+use portico_actors::source::Access;
 use uuid::Uuid;
 
 use crate::config::Connection;
@@ -102,6 +103,12 @@ impl WorkspaceTarget {
             switches.tools.extend_from_slice(&settings.switches.tools);
         }
         Self { reachable, underneath, switches }
+    }
+
+    /// Whether a connection underneath can be written to at all.
+    pub(super) fn access(&self) -> Access {
+        let writable = self.underneath.iter().any(|member| member.entry.access == Access::ReadWrite);
+        if writable { Access::ReadWrite } else { Access::ReadOnly }
     }
 }
 

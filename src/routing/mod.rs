@@ -4,6 +4,7 @@
 mod address;
 mod asking;
 mod merged;
+mod statement;
 mod workspace;
 
 pub(crate) use address::{Addressing, matching};

@@ -12,9 +12,11 @@ mod conformance_fixture;
 mod access;
 mod api;
 mod documents;
+mod connect;
 #[cfg(feature = "federation")]
 mod federation;
 mod house;
+mod launched;
 mod mcp;
 mod oauth;
 mod operations;

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, ready};
-use futures_util::{FutureExt, Stream, StreamExt, stream};
+use futures_util::{FutureExt, Stream, StreamExt, TryStreamExt, stream};
 
 use crate::error::Error;
 
@@ -92,6 +92,12 @@ impl Results {
             Err(error) => mend(error).map(Err).right_future(),
         });
         Self { parts: Box::pin(parts), ..self }
+    }
+
+    /// The same results, and what `change` makes of each of their parts.
+    #[must_use]
+    pub fn each(self, change: impl FnMut(Part) -> Part + Send + 'static) -> Self {
+        Self { parts: Box::pin(self.parts.map_ok(change)), ..self }
     }
 
     /// The same results with so many rows of each at most. What writes, or has several results, is read

@@ -5,8 +5,10 @@ pub mod catalog;
 mod driver;
 pub mod drivers;
 mod endpoint;
+mod explain;
 mod exposed_source;
 mod exposure;
+mod foreign;
 pub mod given;
 mod grants;
 mod lazy;
@@ -18,6 +20,7 @@ pub mod sqlite;
 
 pub use self::driver::{Capabilities, Driver, Location, Pool, Settings, Source};
 pub use self::endpoint::{Endpoint, Login, Password, Pooler, ROLE, check_login_role, of_role};
+pub use self::explain::{Estimate, Explain};
 pub use self::exposed_source::narrow;
 pub use self::exposure::{Exposure, Names, speaks_of};
 pub use self::grants::{GrantRequest, GrantScript};

@@ -32,6 +32,7 @@ pub(crate) static DRIVER: Driver = Driver {
     locate: |Endpoint { url, .. }| Arc::new(System(url.trim_start_matches("planets:").to_owned())),
     is_system_schema: |_| false,
     estimates: None,
+    explain: None,
     pushdown: None,
 };
 

@@ -17,6 +17,7 @@ use self::finding::{Finding, Grade};
 use super::check;
 use super::common::{Common, Failure};
 use super::output::{print_json, say};
+use super::sign_in;
 use crate::config::{Config, Connection};
 
 /// Sources that are attempted at the same time.
@@ -56,6 +57,10 @@ fn look(common: &Common, config: &Config) -> Vec<Finding> {
     findings.extend(files::permissions(&common.config, config));
     findings.extend(store::look(config));
     findings.extend(place::look(config));
+    findings.extend(sign_in::look(config).into_iter().map(|found| match found.remedy {
+        Some(remedy) if found.is_mistake => Finding::warning("sign-in", found.message, remedy),
+        remedy => Finding { remedy: remedy.unwrap_or_default().to_owned(), ..Finding::ok("sign-in", found.message) },
+    }));
     findings.push(place::clock(config, &common.config));
     findings.push(place::descriptors(config));
     findings.extend(sources(config));

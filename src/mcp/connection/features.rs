@@ -20,7 +20,7 @@ use crate::mcp::context::{Context, Summary};
 use crate::mcp::envelope::{self, RpcError, params_error};
 use crate::mcp::features::{
     Answer, CompletionRequest, Digests, FeatureRequest, Features, RequestError, ToolList, ToolListCache, ToolListKey,
-    ToolOutcome, UNKNOWN, digest, tool_result,
+    ToolOutcome, UNKNOWN, digest, structured, tool_result,
 };
 use crate::mcp::logging::Level;
 use crate::mcp::model::present;
@@ -46,13 +46,15 @@ impl Features for ConnectionFeatures {
     }
 
     fn tools(&self, context: &Context<'_>) -> Arc<ToolList> {
+        let with_schemas = structured::is_declared(context);
         offers::with(context, |offers| {
+            let list = || tools::list(offers, context.filter, with_schemas).into_iter().collect();
             if let Target::Workspace(_) = context.target {
-                return Arc::new(tools::list(offers, context.filter).into_iter().collect());
+                return Arc::new(list());
             }
             let settings = context.target.members().iter().map(|member| &member.settings);
-            let key = ToolListKey::new(settings.zip(offers), context.filter);
-            self.listings.get(key, || tools::list(offers, context.filter).into_iter().collect())
+            let key = ToolListKey::new(settings.zip(offers), context.filter, with_schemas);
+            self.listings.get(key, list)
         })
     }
 
@@ -153,14 +155,15 @@ async fn carry_out(
         Plan::Ask(resolved, whom) => (resolved, whom),
         Plan::Instructions(each) => {
             summary.operation = Some(Operation::GetInstructions.as_str());
-            return Ok(tool_result::instructions(&instructions::write(context, each, summary).await));
+            let text = instructions::write(context, each, summary).await;
+            return Ok(tool_result::instructions(&text, structured::is_sent(context)));
         }
     };
     let Resolved { operation, op, limits, caps, format } = resolved;
     summary.operation = Some(operation.as_str());
     let (reply, logger) = ask(context, whom, op, limits, summary).await;
     let table = match reply {
-        Ok(Reply::Text(text)) => return Ok(tool_result::instructions(&text)),
+        Ok(Reply::Text(text)) => return Ok(tool_result::instructions(&text, structured::is_sent(context))),
         Ok(Reply::Results(results)) => {
             summary.class = results.class;
             let queued = results.queued;
@@ -181,7 +184,7 @@ async fn carry_out(
     if let Some(missing) = &table.missing {
         summary.note_failure(missing);
     }
-    Ok(tool_result::table(&table))
+    Ok(tool_result::table(&table, structured::is_sent(context)))
 }
 
 /// Tells a client that wants log messages how the call has ended. Words of the source are left to

@@ -87,6 +87,8 @@ mod tests {
             instructions: None,
             max_rows: 1,
             max_bytes: 1,
+            tool_rows: 1,
+            tool_bytes: 1,
             assets: vec![
                 table("sales", "orders", None, None),
                 table("crm", "people", Some("customers"), Some("people")),

@@ -136,7 +136,7 @@ pub(in crate::mcp) async fn rows(
         Ok(results) => encode::tabulate(results, caps, Format::Json, |_, octets| context.request.prepare(octets)).await,
         Err(error) => Err(error),
     };
-    let table = table.and_then(|table| serde_json::from_str::<Value>(&table.json).map_err(Error::internal));
+    let table = table.and_then(|table| serde_json::from_str::<Value>(&table.json.to_string()).map_err(Error::internal));
     match table {
         Ok(mut table) => Ok(match table["rows"].take() {
             Value::Array(rows) => rows,

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use portico_actors::call::{Facet, Limits, Narrow, Op};
 use portico_actors::error::{Error, Result};
+use portico_actors::principal::Scope;
 use portico_actors::reply::Reply;
+use portico_actors::source::Access;
 use serde_json::Value;
 
 use crate::encode::{self, Caps, Format, Rest};
@@ -58,12 +60,24 @@ async fn instructions(
     if let Some(description) = &workspace.description {
         let _ = writeln!(text, "{description}\n");
     }
+    let may_write = it.access() == Access::ReadWrite && it.reachable.scope >= Scope::Write;
+    let access = if may_write {
+        "You may read, and write to tables of connections that can be written to; views only read."
+    } else {
+        "You may only read."
+    };
+    let dialect = match it.underneath.as_slice() {
+        [only] => format!("Write the SQL of {}, whose tables these are.", only.entry.driver.product),
+        _ => "Write SELECT statements in PostgreSQL's syntax with standard functions: what the databases have of their \
+              own is not there. What writes is written in the SQL of the table's own database, and names tables of that \
+              one alone."
+            .to_owned(),
+    };
     let _ = writeln!(
         text,
-        "You may only read. Each call answers at most {} rows and {} bytes, and is cancelled after `timeout` seconds.\n\n\
+        "{access} Each call answers at most {} rows and {} bytes, and is cancelled after `timeout` seconds.\n\n\
          ## Names\n\nIt has tables of one or more databases under names of its own: `table`, `folder.table` or \
-         `{name}.folder.table`; what lies in no folder is in `main`. Write SELECT statements in PostgreSQL's syntax with \
-         standard functions: what the databases have of their own is not there.",
+         `{name}.folder.table`; what lies in no folder is in `main`. {dialect}",
         workspace.max_rows, workspace.max_bytes,
     );
     if let Some(words) = &workspace.instructions {
@@ -99,7 +113,7 @@ async fn tables(context: &Context<'_>, it: &WorkspaceTarget, limits: Limits, sum
     let listed = routing::list_workspace(federation, directory, &it.reachable, facet, narrow, asking).await?;
     let caps = Caps { rows: u64::MAX, bytes: MOST_LISTED, rows_bound: u64::MAX, rest: Rest::Narrow };
     let table = encode::tabulate(listed, caps, Format::Json, |_, octets| context.request.prepare(octets)).await?;
-    let mut table: Value = serde_json::from_str(&table.json).map_err(Error::internal)?;
+    let mut table: Value = serde_json::from_str(&table.json.to_string()).map_err(Error::internal)?;
     Ok(match table["rows"].take() {
         Value::Array(rows) => rows,
         _ => Vec::new(),

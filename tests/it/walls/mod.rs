@@ -10,5 +10,7 @@ mod found;
 mod hiding;
 mod identity;
 mod read_only;
+mod routines;
 pub(crate) mod server;
 mod unasked;
+mod workspaces;

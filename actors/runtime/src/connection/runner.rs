@@ -8,7 +8,7 @@ use portico_core::error::Result;
 use portico_core::identity::Assumed;
 use portico_core::reply::Results;
 use portico_core::trace::TraceParent;
-use portico_sources::{Access, Plan, Source, Task};
+use portico_sources::{Access, Exposure, Plan, Source, Task};
 
 /// Everything a call needs of its connection; shared by all calls that run at once.
 pub(crate) struct Runner {
@@ -45,11 +45,16 @@ impl Runner {
         limits: Limits,
         call: &Call,
     ) -> Result<Results> {
-        let (abandoned, notices) = (call.abandoned.clone(), call.notices.clone());
+        let exposure =
+            call.op.within().map(|within| Exposure::of_workspace(&within.workspace, &self.description.connection.name));
+        // What a source says beside its results is in its own names.
+        let notices = call.notices.clone().filter(|_| exposure.is_none());
+        let abandoned = call.abandoned.clone();
         let (dry_run, trace) = (call.op.is_dry_run(), self.trace(call));
         // A tool's result has labels and types alone.
         let describes = !matches!(call.op, Op::Execute(..));
-        self.source.run(Plan { task, access, limits, abandoned, dry_run, notices, identity, trace, describes }).await
+        let plan = Plan { task, access, limits, abandoned, dry_run, notices, identity, trace, describes, exposure };
+        self.source.run(plan).await
     }
 
     /// Who the caller is to the source, where callers have identities there.

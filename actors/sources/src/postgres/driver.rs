@@ -12,6 +12,7 @@ use crate::endpoint::Login;
 use crate::grants::{GrantRequest, GrantScript};
 use crate::postgres::address::Address;
 use crate::postgres::connect::connector::Connector;
+use crate::postgres::explain::EXPLAIN;
 use crate::postgres::grants::apply;
 use crate::postgres::pushdown::PUSHDOWN;
 use crate::postgres::source::Postgres;
@@ -26,7 +27,7 @@ pub static DRIVER: Driver = Driver {
     system_name: "postgresql",
     example: "postgres://user:password@host:5432/database",
     dialect: Dialect::POSTGRESQL,
-    keys: &["password_file", "password_command", "pooler"],
+    keys: &["password_file", "password_command", "pooler", "explain_cost_limit"],
     capabilities: Capabilities { roles: true, procedures: true, statement_comments: true, judges_schemas: true },
     recognizes: |url| url.starts_with("postgres://") || url.starts_with("postgresql://"),
     locate: |endpoint| Arc::new(Address::from(endpoint)),
@@ -40,6 +41,7 @@ pub static DRIVER: Driver = Driver {
          WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
          LIMIT 5000",
     ),
+    explain: Some(&EXPLAIN),
     pushdown: Some(&PUSHDOWN),
 };
 

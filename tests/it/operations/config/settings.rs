@@ -177,6 +177,7 @@ fn form(kind: Kind) -> String {
     let words = |words: fn() -> Vec<&'static str>| format!("`{}`", words().join("`, `"));
     match kind {
         Kind::Switch => "`true`, `false`".to_owned(),
+        Kind::SwitchOrWord(known) => format!("`true`, `false`, {}", words(known)),
         Kind::Number(least, most) => format!("{least} to {most}"),
         Kind::Text => "text".to_owned(),
         Kind::Word(known) => words(known),

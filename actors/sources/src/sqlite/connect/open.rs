@@ -37,7 +37,8 @@ pub(crate) struct OpenDatabase {
     pub(crate) role: Role,
     file: Option<Identity>,
     exposure: Arc<Exposure>,
-    visible_schema: RefCell<Option<Rc<VisibleSchema>>>,
+    /// Those of lately, the latest first.
+    visible_schemas: RefCell<Vec<Rc<VisibleSchema>>>,
     /// What the functions of this session look at.
     pub(crate) switch: StopSwitch,
     functions: Replaced,
@@ -49,6 +50,9 @@ pub(crate) struct OpenDatabase {
 
 /// Which file a path named when it was opened: another one may stand there later.
 type Identity = (u64, u64);
+
+/// Visible schemas that a session keeps at most: its connection's own, and those of workspaces.
+const MOST_SCHEMAS: usize = 4;
 
 /// The name of the file's own schema.
 const MAIN: &str = "main";
@@ -83,7 +87,7 @@ pub(crate) fn open(path: &Path, role: Role, exposure: &Arc<Exposure>) -> Result<
         role,
         file,
         exposure: Arc::clone(exposure),
-        visible_schema: RefCell::default(),
+        visible_schemas: RefCell::default(),
         switch,
         functions,
         likes_as_engine: Cell::new(false),
@@ -119,18 +123,25 @@ impl OpenDatabase {
         self.file == identity(path)
     }
 
-    /// What callers may name of the file as it is now; `None` where nothing is hidden.
+    /// What callers may name of the file as it is now, within what `narrower` shows; `None` where nothing is hidden.
     ///
     /// # Errors
     /// [`Kind::Unavailable`] when the schema cannot be read.
-    pub(crate) fn visible_schema(&self) -> Result<Option<Rc<VisibleSchema>>> {
-        if self.exposure.is_everything() {
+    pub(crate) fn visible_schema(&self, narrower: Option<&Exposure>) -> Result<Option<Rc<VisibleSchema>>> {
+        let exposure = match narrower {
+            Some(narrower) => Arc::new(self.exposure.and(narrower)),
+            None => Arc::clone(&self.exposure),
+        };
+        if exposure.is_everything() {
             return Ok(None);
         }
         let current = self.authorizer.trusting(|| {
             let version = visible_schema::version(&self.connection)?;
-            let known = self.visible_schema.borrow().clone().filter(|known| known.version == version);
-            known.map_or_else(|| VisibleSchema::build(&self.connection, &self.exposure).map(Rc::new), Ok)
+            let mut known = self.visible_schemas.borrow_mut();
+            known.retain(|known| known.version == version);
+            let found = known.iter().position(|known| *known.exposure == *exposure);
+            let found = found.map(|at| known.remove(at));
+            found.map_or_else(|| VisibleSchema::build(&self.connection, &exposure).map(Rc::new), Ok)
         });
         let current = current.map_err(|error| match error.sqlite_error_code() {
             Some(rusqlite::ErrorCode::OperationInterrupted) => {
@@ -138,7 +149,9 @@ impl OpenDatabase {
             }
             _ => Error::new(Kind::Unavailable, "the database's schema cannot be read").because(error),
         })?;
-        self.visible_schema.replace(Some(Rc::clone(&current)));
+        let mut known = self.visible_schemas.borrow_mut();
+        known.insert(0, Rc::clone(&current));
+        known.truncate(MOST_SCHEMAS);
         Ok(Some(current))
     }
 
@@ -194,12 +207,12 @@ impl OpenDatabase {
 
     /// The version that [`OpenDatabase::visible_schema`] last saw.
     pub(crate) fn mirrored(&self) -> Option<i64> {
-        self.visible_schema.borrow().as_ref().map(|visible_schema| visible_schema.version)
+        self.visible_schemas.borrow().first().map(|visible_schema| visible_schema.version)
     }
 
     /// Forgets what [`OpenDatabase::visible_schema`] saw in a transaction that was undone.
     pub(crate) fn forget_mirror(&self) {
-        self.visible_schema.replace(None);
+        self.visible_schemas.borrow_mut().clear();
     }
 }
 
