@@ -185,7 +185,7 @@ async fn check_tells_every_problem_and_tries_each_connection() {
     let text = portico(folder.path(), &["serve"]);
     assert!(
         String::from_utf8_lossy(&text.stderr)
-            .contains("config.toml:3:1: stor: there is no such key; did you mean store?"),
+            .contains("config.toml:3:2: stor: there is no such key; did you mean store"),
         "serve says the same"
     );
 }
