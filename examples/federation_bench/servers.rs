@@ -19,6 +19,7 @@ pub(crate) struct Server {
 
 impl Server {
     /// Makes a cluster in a folder of its own, and starts it.
+    #[expect(clippy::disallowed_methods, reason = "nothing else runs before there are servers")]
     pub(crate) fn start(name: &str) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let (home, programs) = (tempfile::Builder::new().prefix(name).tempdir().unwrap(), programs());

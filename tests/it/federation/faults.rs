@@ -326,7 +326,9 @@ async fn a_hundred_statements_leave_room_for_others() {
     };
     assert!(healthy > 0, "nothing else was answered");
     for (status, answer) in answers {
-        assert!(status == 200 || error(&answer)["sqlState"] == "57014", "{status}: {answer}");
+        // Who cannot be served in time is told so at once.
+        let is_clear = status == 200 || status == 429 || error(&answer)["sqlState"] == "57014";
+        assert!(is_clear, "{status}: {answer}");
     }
     pair.until_idle().await;
 }

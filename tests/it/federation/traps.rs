@@ -155,6 +155,7 @@ async fn what_has_no_value_is_refused_by_its_column() {
             "22003",
         ),
         ("a negation beyond its type", format!("SELECT -(-t.l - 1) FROM {BOTH} WHERE t.id = 1"), "", "22003"),
+        ("an absolute value beyond its type", format!("SELECT abs(-t.l - 1) FROM {BOTH} WHERE t.id = 1"), "", ""),
         (
             "text among numbers",
             "SELECT t.id FROM crm.main.odd x JOIN shop.public.t t ON t.id = x.n".to_owned(),
