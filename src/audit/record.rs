@@ -164,6 +164,7 @@ impl Record {
 
     /// A change of who may do what, asked for by that door.
     pub fn from_change(change: &Change, door: &Door) -> Self {
+        debug_assert!(Change::ACTIONS.contains(&change.action), "list the action {:?} among them all", change.action);
         Self {
             request_id: door.request.as_ref().map(ToString::to_string),
             principal: door.principal.clone().unwrap_or_default(),
@@ -225,6 +226,63 @@ mod tests {
     #[test]
     fn a_moment_has_milliseconds() {
         assert_eq!(moment(UNIX_EPOCH + Duration::from_millis(1_007)), "1970-01-01T00:00:01.007Z");
+    }
+
+    #[test]
+    fn every_member_is_documented() {
+        let some = || Some(String::new());
+        let value = || Some(Value::Null);
+        let statement = StatementRecord {
+            statement: some(),
+            digest: some(),
+            parameters: value(),
+            sent: Some(crate::federation::SentStatements::default()),
+        };
+        // Each is named, so that one more does not compile without being named here.
+        let record = Record {
+            time: String::new(),
+            event: AuditEvent::Call,
+            request_id: some(),
+            principal: "p".to_owned(),
+            claimed: some(),
+            credential: some(),
+            client: some(),
+            account: some(),
+            address: Some(IpAddr::from([127, 0, 0, 1])),
+            host: some(),
+            agent: some(),
+            connection: some(),
+            connection_id: Some(Uuid::nil()),
+            workspace: some(),
+            role: some(),
+            path: "/".to_owned(),
+            tool: some(),
+            statement: Some(statement),
+            class: Some("select"),
+            calls: vec![Value::Null],
+            action: some(),
+            object: value(),
+            before: value(),
+            after: value(),
+            rows: Some(0),
+            bytes: Some(0),
+            ms: Some(0),
+            count: Some(0),
+            outcome: String::new(),
+            code: some(),
+            reason: some(),
+        };
+        let text = include_str!("../../docs/audit.md");
+        let table = text.split_once("| Member | Meaning |").unwrap().1;
+        let cells =
+            table.lines().skip(1).take_while(|line| line.starts_with('|')).filter_map(|row| row.split('|').nth(1));
+        let documented: Vec<&str> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+        let written: Value = serde_json::from_str(&record.line()).unwrap();
+        let members: Vec<&String> = written.as_object().unwrap().keys().collect();
+        assert!(members.len() >= 33, "{members:?}");
+        for member in members {
+            assert!(documented.contains(&member.as_str()), "docs/audit.md lacks {member}");
+        }
     }
 
     #[test]

@@ -41,7 +41,7 @@ settings! {
                 "use letters, digits, _ and -, and begin with a letter",
             ),
         /// Where the database is, which must be said: `postgres://user:password@host:port/database` with libpq's
-        /// parameters behind a question mark, as in `?sslmode=verify-full&sslrootcert=ca.pem` (docs/operating.md lists
+        /// parameters behind a question mark, as in `?sslmode=verify-full&sslrootcert=ca.pem` (docs/postgresql.md lists
         /// them), or `sqlite:path`.
         url: Option<SecretString> = TEXT.shown("\"postgres://app:${SALES_PASSWORD}@localhost:5432/sales\""),
         /// Where the password of a PostgreSQL user is when it is not in the URL: a file. It is read again when the
@@ -51,7 +51,7 @@ settings! {
         password_command: Option<Vec<SecretString>> = TEXTS
             .example("[\"/usr/local/bin/vault\", \"read\", \"-field=password\", \"database/creds/sales\"]"),
         /// What stands in front of PostgreSQL: "session" (nothing, or a pooler in session mode, and so when it is left
-        /// out), or "transaction": PgBouncer and the like in transaction mode. docs/operating.md has the difference.
+        /// out), or "transaction": PgBouncer and the like in transaction mode. docs/postgresql.md has the difference.
         pooler: Option<Pooler> = word::<Pooler>().shown("\"session\""),
         /// "read-only" (the database itself refuses every write), or "read-write".
         access: Access = word::<Access>().or(Text("read-only")),
@@ -87,6 +87,13 @@ settings! {
         /// What agents should know, in your own words; `get_instructions` shows it.
         instructions: Option<String> = TEXT
             .shown("\"Amounts are in euros. Table archive.orders holds everything before 2020.\""),
+        /// Tokens of `get_instructions` at most, counted as four bytes each; your own words come on top. What does
+        /// not fit is told by its name.
+        instructions_tokens: usize = number(500..=100_000).or(Number(2000)).live(),
+        /// Whether `get_instructions` tells the rows of small lookup tables: at most 20 rows of at most four short
+        /// columns, of tables that a foreign key refers to, whose rows no policy chooses, and that the caller may
+        /// read.
+        lookup_rows: bool = SWITCH.or(Switch(true)).live(),
     }
     tables {
         /// As in `[defaults]`, and before it.

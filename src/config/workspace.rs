@@ -10,8 +10,8 @@ use portico_actors::workspace::{Asset, MAIN, Relation, View, Workspace};
 
 use super::connection::Connection;
 use super::section::Section;
-use super::setting::Literal::Number;
-use super::setting::{Setting, TEXT, number, tables};
+use super::setting::Literal::{Number, Switch};
+use super::setting::{SWITCH, Setting, TEXT, number, tables};
 use super::table::{Table, settings};
 
 settings! {
@@ -34,6 +34,10 @@ settings! {
         tool_bytes: usize = number(1024..=1 << 30).or(Number(24_000)),
         /// What agents should know, in your own words; `get_instructions` shows it.
         instructions: Option<Arc<str>> = TEXT.example("\"Turnover is without tax.\""),
+        /// Tokens of `get_instructions` at most, counted as four bytes each; your own words come on top.
+        instructions_tokens: usize = number(500..=100_000).or(Number(2000)),
+        /// Whether `get_instructions` tells the rows of small lookup tables, on the terms of a connection's.
+        lookup_rows: bool = SWITCH.or(Switch(true)),
     }
     tables {
         assets = tables::<AssetSettings>(),
@@ -129,6 +133,8 @@ fn read(section: &Section<'_>, connections: &[Arc<Connection>]) -> Workspace {
         name: settings.name,
         description: settings.description,
         instructions: settings.instructions,
+        instructions_tokens: settings.instructions_tokens,
+        lookup_rows: settings.lookup_rows,
         max_rows: settings.max_rows,
         max_bytes: settings.max_bytes,
         tool_rows: settings.tool_rows,

@@ -100,6 +100,7 @@ pub async fn tabulate(
     }
     // A CALL is somebody else's statements, also where it is sent as one.
     let is_call = results.class == Some(Class::Call.as_str());
+    let beside = results.hint.clone();
     let dry_run = results.dry_run;
     drop(results);
     reading.write_alone()?;
@@ -107,7 +108,8 @@ pub async fn tabulate(
     let affected = affected.unwrap_or(-1);
     let (shown, shortened) = (reading.count, reading.shortened);
     let left_out = LeftOut { cut, further, shortened, shown, affected, writes, missing, dry_run };
-    let hint = left_out.hint(caps);
+    let hints: Vec<String> = [left_out.hint(caps), beside.get().map(str::to_owned)].into_iter().flatten().collect();
+    let hint = (!hints.is_empty()).then(|| hints.join("; "));
     Ok(reading.finish(left_out, hint.as_deref()))
 }
 

@@ -38,7 +38,7 @@ impl Id {
     }
 
     /// An id is a string or an integer (MCP, base protocol §Requests).
-    pub(super) fn read(raw: &RawValue) -> Option<Self> {
+    pub(crate) fn read(raw: &RawValue) -> Option<Self> {
         let text = raw.get();
         let digits = text.strip_prefix('-').unwrap_or(text);
         let integer = !digits.is_empty() && digits.len() <= 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -100,6 +100,26 @@ impl Params {
         let mut fields = raw.map_or_else(|| Ok(Fields::default()), |raw| Fields::parse(raw.get(), "params"));
         let meta = fields.as_mut().ok().and_then(|fields| fields.take("_meta"));
         Self { fields, meta: meta.map(|meta| Meta::read(&meta)).unwrap_or_default() }
+    }
+
+    /// Whether the message says of which revision it is.
+    pub fn names_version(&self) -> bool {
+        self.meta.version.is_some()
+    }
+
+    /// The revision that the message says it is of.
+    pub fn version(&self) -> Option<&str> {
+        self.meta.version.as_ref()?.as_deref().ok()
+    }
+
+    /// A parameter that is a string.
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.fields.as_ref().ok()?.peek(name).ok()?
+    }
+
+    /// Takes a parameter out.
+    pub fn take(&mut self, name: &'static str) -> Option<Box<RawValue>> {
+        self.fields.as_mut().ok()?.take(name)
     }
 }
 

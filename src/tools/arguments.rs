@@ -16,8 +16,12 @@ pub(super) fn resolve(
     offer: &Offer<'_>,
     briefing: impl FnOnce() -> Briefing,
 ) -> Result<Resolved> {
-    let listing =
-        |facet, fields: &mut Fields| Ok::<_, Error>((Op::Describe(facet, narrow(facet, fields)?), Rest::Narrow));
+    let listing = |facet, fields: &mut Fields| {
+        let (tables, search) = sought(facet, fields)?;
+        let explains = matches!(facet, Facet::Tables | Facet::Columns);
+        let narrow = Narrow { tables, search, explains, ..narrow(facet, fields)? };
+        Ok::<_, Error>((Op::Describe(facet, narrow), Rest::Narrow))
+    };
     let is_listing = !operation.as_str().starts_with("execute_");
     if !is_listing {
         check_catalog(&mut fields, offer)?;
@@ -51,6 +55,26 @@ pub(super) fn resolve(
     Ok(Resolved { operation, op, limits, caps, format })
 }
 
+/// The tables that an agent asks for, as it writes them, and the words that it looks for.
+fn sought(facet: Facet, fields: &mut Fields) -> Result<(Vec<String>, Option<String>)> {
+    if !matches!(facet, Facet::Tables | Facet::Columns) {
+        return Ok((Vec::new(), None));
+    }
+    let tables = fields.take("tableName").map_or_else(
+        || Ok(Vec::new()),
+        |value| {
+            let text = serde_json::from_str::<String>(value.get()).map(|name| vec![name]);
+            let tables = text.or_else(|_| serde_json::from_str::<Vec<String>>(value.get())).map_err(|_| {
+                Error::invalid("tableName: give a string: a name, a pattern, or several of these with commas")
+            })?;
+            // A client sends what was left empty as an empty text.
+            Ok(tables.into_iter().filter(|name| !name.trim().is_empty()).collect())
+        },
+    )?;
+    let search = if facet == Facet::Tables { fields.string("search")? } else { None };
+    Ok((tables, search.filter(|words| !words.trim().is_empty())))
+}
+
 /// Each facet takes the filters that its columns have.
 pub(crate) fn narrow(facet: Facet, fields: &mut Fields) -> Result<Narrow> {
     let of_procedures = matches!(facet, Facet::Procedures | Facet::ProcedureParameters);
@@ -64,6 +88,7 @@ pub(crate) fn narrow(facet: Facet, fields: &mut Fields) -> Result<Narrow> {
         column: filter("columnName", facet == Facet::Columns)?,
         procedure: filter("procedureName", of_procedures)?,
         param: filter("paramName", facet == Facet::ProcedureParameters)?,
+        ..Narrow::default()
     })
 }
 

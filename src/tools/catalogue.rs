@@ -215,8 +215,10 @@ fn told_apart(mut tool: Value, name: &str, connection: &str) -> Value {
 fn briefing(offers: &[Offer<'_>], of: usize, offer: &Offer<'_>) -> Briefing {
     let fixed = DEFINITIONS.iter().filter(|tool| tool.is_there(offer) && (offer.may_write() || !tool.writes()));
     Briefing {
-        max_rows: offer.bounds.max_rows,
-        max_bytes: offer.bounds.max_bytes,
+        max_rows: offer.bounds.rows(),
+        max_bytes: offer.bounds.bytes(),
+        tokens: offer.instructions_tokens,
+        lookup_rows: offer.lookup_rows,
         tools: fixed.map(Definition::name).collect(),
         own_tools: administrators(offers, of, offer),
     }

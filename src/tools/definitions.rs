@@ -53,13 +53,14 @@ pub(super) const DEFINITIONS: [Definition; 12] = [
     Definition {
         operation: Operation::GetTables,
         title: "List tables",
-        description: "Lists tables and views with comments. Names here and below: exact, or LIKE patterns.",
-        arguments: &[SCHEMA, "tableName", "tableType", "maxRows"],
+        description: "Lists tables and views with comments; search finds them by words. Names here and below: exact, LIKE \
+                      patterns, or several with commas.",
+        arguments: &[SCHEMA, "tableName", "tableType", "search", "maxRows"],
     },
     Definition {
         operation: Operation::GetColumns,
         title: "List columns",
-        description: "Lists columns with types, keys and comments.",
+        description: "Lists columns with types, keys, references, values and comments.",
         arguments: &[SCHEMA, "tableName", "columnName", "maxRows"],
     },
     Definition {

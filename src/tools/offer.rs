@@ -31,6 +31,10 @@ pub struct Offer<'a> {
     pub switches: &'a Switches,
     /// The administrator's own tools.
     pub own: &'a [OwnTool],
+    /// Tokens of the instructions at most.
+    pub instructions_tokens: usize,
+    /// Whether the rows of small lookup tables are told.
+    pub lookup_rows: bool,
     /// How much of a result, and how many tools, a caller is shown.
     pub bounds: Bounds,
 }

@@ -17,6 +17,7 @@ mod guard;
 #[cfg(any(test, fuzzing))]
 pub mod invariants;
 mod lexer;
+mod listed;
 mod mask;
 mod memory;
 mod names;
@@ -34,6 +35,7 @@ mod split;
 mod statement;
 mod token;
 mod tree;
+mod within;
 
 #[cfg(test)]
 mod tests;
@@ -43,14 +45,15 @@ pub use self::class::reads_only_pragma;
 pub use self::dialect::Dialect;
 pub use self::frame::{parameters_apart, query_behind_with};
 pub use self::lexer::tokens_at_source as tokens;
+pub use self::listed::{ListedRelation, listed_relations};
 pub use self::names::{Named, Naming};
 pub use self::outline::{Outline, outline};
 pub use self::placeholder::Given;
 pub use self::plain::is_plain_name;
 pub use self::procedure::procedure_name;
 pub use self::redact::{Redact, redacted};
-pub use self::relations::{Relation, relations};
 pub use self::rewrite::Edit;
 pub use self::statement::{Statement, catalogs, statements, statements_over_connections, statements_with};
 pub use self::statement::{is_open, with_values};
 pub use self::token::{Kind, Token};
+pub use self::within::{InWorkspace, Renamed, statements_within, written};

@@ -162,29 +162,43 @@ fn understand(
     if naming.is_none() && !guard::parses(text, &words)? {
         return Err(guard::too_long());
     }
-    let Reading { effects, mentions, sure, class, returns_rows } = reading(text, tokens, &words, dialect)?;
-    let verb = verb(text, &words);
-    let counts = effects.counts && matches!(class, Class::Insert | Class::Update) && verb != "EXPLAIN";
-    let every_row = if class.reads_only() { None } else { every_row::every_row(text, &words) };
-    let calls_functions = !sure || matches!(class, Class::Call | Class::Other) || names::calls(text, &words, &mentions);
-
+    let reading = reading(text, tokens, &words, dialect)?;
     let connection = naming.map_or("", |naming| naming.connection);
-    let named = names::named(text, &words, &mentions, sure, dialect, connection);
     let mut edits = Vec::new();
     if let Some(naming) = naming {
-        names::strip(text, &words, &mentions, sure, naming, &mut edits)?;
+        names::strip(text, &words, &reading.mentions, reading.sure, naming, &mut edits)?;
     }
     let placeholders = placeholder::number(text, &words, dialect, &mut edits)?;
     if !dialect.bracket_names {
         bracket::requote(text, &words, &mut edits);
     }
+    let statement = assemble(text, tokens, dialect, reading, edits, (before, connection));
+    Ok(Statement { placeholders, ..statement })
+}
+
+/// The statement of `tokens` with `edits`, which may come in any order; `before` is the number of characters in front of
+/// it. Names lose a first part that is `catalog`.
+pub(super) fn assemble(
+    text: &str,
+    tokens: &[Token],
+    dialect: Dialect,
+    reading: Reading,
+    mut edits: Vec<Edit>,
+    (before, catalog): (usize, &str),
+) -> Statement {
+    let words = words(tokens);
+    let Reading { effects, mentions, sure, class, returns_rows } = reading;
+    let verb = verb(text, &words);
+    let counts = effects.counts && matches!(class, Class::Insert | Class::Update) && verb != "EXPLAIN";
+    let every_row = if class.reads_only() { None } else { every_row::every_row(text, &words) };
+    let calls_functions = !sure || matches!(class, Class::Call | Class::Other) || names::calls(text, &words, &mentions);
+    let named = names::named(text, &words, &mentions, sure, dialect, catalog);
     edits.sort_by_key(|edit| edit.range.start);
     // A part that was removed needs no other quotes.
     edits.dedup_by(|later, earlier| later.range == earlier.range);
-
     let range = tokens.first().map_or(0, |first| first.start)..tokens.last().map_or(0, |last| last.end);
     let (text, anchors) = rewrite::apply(text, range, before, &edits);
-    Ok(Statement {
+    Statement {
         text,
         verb,
         class,
@@ -193,14 +207,14 @@ fn understand(
         counts,
         every_row,
         calls_functions,
-        placeholders,
+        placeholders: Vec::new(),
         names: named,
         edits,
         anchors,
-    })
+    }
 }
 
-fn verb(text: &str, tokens: &[Token]) -> String {
+pub(super) fn verb(text: &str, tokens: &[Token]) -> String {
     let first = tokens.iter().find(|token| !matches!(token.kind, Kind::Blank | Kind::Semicolon));
     first.map(|first| first.text(text).to_uppercase()).unwrap_or_default()
 }
@@ -213,6 +227,17 @@ pub(super) struct Reading {
     sure: bool,
     pub(super) class: Class,
     pub(super) returns_rows: bool,
+}
+
+impl Reading {
+    /// Whether the parser understood all of it.
+    pub(super) const fn is_sure(&self) -> bool {
+        self.sure
+    }
+
+    pub(super) fn mentions(&self) -> &[Mention] {
+        &self.mentions
+    }
 }
 
 /// Reads one statement; `words` are its `tokens` without blanks.

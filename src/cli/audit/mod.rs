@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use portico_actors::auth::store::Change;
 use portico_actors::error::{Error, Kind};
 use serde_json::Value;
 
@@ -63,8 +64,8 @@ pub(super) struct Filter {
     /// Who somebody claimed to be who was not let in.
     #[arg(long)]
     claimed: Option<String>,
-    /// What was changed, as "user add".
-    #[arg(long)]
+    /// What was changed.
+    #[arg(long, ignore_case = true, value_parser = PossibleValuesParser::new(Change::ACTIONS))]
     action: Option<String>,
     /// Where it came from: an address, or the host of a command.
     #[arg(long)]

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use portico_actors::error::{Error, Kind};
 use portico_actors::reply::Reply;
+use portico_actors::source::digest::Kept;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::ask::ask;
 use super::plan::Plan;
-use super::{completion, instructions, offers, plan, prompts, resources};
+use super::{completion, greeting, instructions, offers, plan, prompts, resources, workspace};
 use crate::encode::{self, Table};
 use crate::fields::Fields;
 use crate::mcp::context::{Context, Summary};
@@ -31,6 +32,8 @@ use crate::tools::{self, Operation, Resolved};
 #[derive(Debug, Default)]
 pub struct ConnectionFeatures {
     listings: ToolListCache,
+    /// Instructions of workspaces.
+    workspaces: Kept<workspace::Key>,
 }
 
 #[async_trait(?Send)]
@@ -43,6 +46,10 @@ impl Features for ConnectionFeatures {
             "completions": {},
             "logging": {},
         })
+    }
+
+    fn instructions(&self, context: &Context<'_>) -> String {
+        greeting::write(context)
     }
 
     fn tools(&self, context: &Context<'_>) -> Arc<ToolList> {
@@ -59,7 +66,7 @@ impl Features for ConnectionFeatures {
     }
 
     async fn call(&self, context: &Context<'_>, asked: FeatureRequest, summary: &mut Summary) -> Answer<ToolOutcome> {
-        call(context, &asked, summary).await.map(ToolOutcome::Complete)
+        call(context, &self.workspaces, &asked, summary).await.map(ToolOutcome::Complete)
     }
 
     async fn resources(&self, context: &Context<'_>, summary: &mut Summary) -> Answer<Vec<Value>> {
@@ -112,7 +119,12 @@ impl Features for ConnectionFeatures {
     }
 }
 
-async fn call(context: &Context<'_>, asked: &FeatureRequest, summary: &mut Summary) -> Answer<String> {
+async fn call(
+    context: &Context<'_>,
+    kept: &Kept<workspace::Key>,
+    asked: &FeatureRequest,
+    summary: &mut Summary,
+) -> Answer<String> {
     let arguments = asked.arguments.as_deref();
     let mut fields = arguments.map_or_else(|| Ok(Fields::default()), |text| Fields::parse(text, "arguments"));
     if let (Target::All(all), Ok(fields)) = (context.target, &mut fields)
@@ -121,13 +133,14 @@ async fn call(context: &Context<'_>, asked: &FeatureRequest, summary: &mut Summa
         // What names it stands to it as what has its address.
         let target = Target::Workspace(Box::new(it.clone()));
         let fields = Ok(std::mem::take(fields));
-        return carry_out(&Context { target: &target, ..context.clone() }, asked, fields, summary).await;
+        return carry_out(&Context { target: &target, ..context.clone() }, kept, asked, fields, summary).await;
     }
-    carry_out(context, asked, fields, summary).await
+    carry_out(context, kept, asked, fields, summary).await
 }
 
 async fn carry_out(
     context: &Context<'_>,
+    kept: &Kept<workspace::Key>,
     asked: &FeatureRequest,
     mut fields: Result<Fields, Error>,
     summary: &mut Summary,
@@ -161,7 +174,7 @@ async fn carry_out(
     };
     let Resolved { operation, op, limits, caps, format } = resolved;
     summary.operation = Some(operation.as_str());
-    let (reply, logger) = ask(context, whom, op, limits, summary).await;
+    let (reply, logger) = ask(context, kept, whom, op, limits, summary).await;
     let table = match reply {
         Ok(Reply::Text(text)) => return Ok(tool_result::instructions(&text, structured::is_sent(context))),
         Ok(Reply::Results(results)) => {

@@ -110,7 +110,8 @@ impl ToolListKey {
 impl OfferKey {
     fn new(settings: &Arc<Connection>, offer: &Offer<'_>) -> Self {
         // Named one by one, so that what an offer gains is thought of here.
-        let Offer { connection, access, profile, by: _, role, switches: _, own: _, bounds: _ } = *offer;
+        let Offer { connection, access, profile, by: _, role, switches: _, own: _, bounds: _, .. } = *offer;
+        let Offer { instructions_tokens: _, lookup_rows: _, .. } = *offer;
         Self {
             settings: Same(Arc::downgrade(settings)),
             profile: profile.map(|profile| Same(Arc::downgrade(profile))),

@@ -26,7 +26,7 @@ pub(in crate::mcp) fn initialize(call: &MethodCall<'_>, params: Params) -> Answe
         "protocolVersion": version,
         "capabilities": call.features.capabilities(),
         "serverInfo": server_info(),
-        "instructions": call.context.target.instructions(),
+        "instructions": call.features.instructions(call.context),
     });
     let declared = fields.take("capabilities");
     if declared.as_ref().is_some_and(|declared| declared.get().len() > LONGEST_CAPABILITIES) {

@@ -1,7 +1,10 @@
 //! What the documents name is there: each file, and each function that stands behind a file's name.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use portico_actors::auth::store::Change;
 
 const DOCUMENTS: [&str; 3] = ["docs/architecture.md", "docs/extending.md", "CONTRIBUTING.md"];
 
@@ -12,6 +15,22 @@ fn find(name: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let floor = name.split_once('/').map(|(floor, rest)| root.join("actors").join(floor).join("src").join(rest));
     ROOTS.into_iter().map(|start| root.join(start).join(name)).chain(floor).find(|path| path.exists())
+}
+
+/// What stands between backticks in the first cell of each row of the table in `text` that begins with `head`.
+fn first_cells<'a>(text: &'a str, head: &str) -> Vec<&'a str> {
+    let rows = text.split_once(head).expect("the table").1.lines().skip(1).take_while(|line| line.starts_with('|'));
+    let cells = rows.filter_map(|row| row.split('|').nth(1));
+    cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect()
+}
+
+#[test]
+fn every_action_of_a_change_is_documented() {
+    let text = fs::read_to_string(find("docs/audit.md").unwrap()).unwrap();
+    let documented = first_cells(&text, "| Action | By |\n");
+    let actions: BTreeSet<&str> = Change::ACTIONS.into_iter().collect();
+    assert_eq!(documented.iter().copied().collect::<BTreeSet<&str>>(), actions);
+    assert_eq!((documented.len(), actions.len()), (Change::ACTIONS.len(), Change::ACTIONS.len()), "each once");
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 mod agents;
 mod any_bytes;
+mod digest;
 mod envelope;
-mod instructions;
+pub(crate) mod instructions;
 pub(crate) mod listen;
 mod logging;
 mod own_tools;

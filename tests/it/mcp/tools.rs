@@ -86,7 +86,7 @@ async fn all_twelve_operations_answer() {
     assert_eq!(rows("get_catalogs", json!({})).await, json!([["shop"]]));
     assert_eq!(rows("get_schemas", json!({"catalogName": "shop"})).await, json!([["shop", "main"]]));
     let tables = rows("get_tables", json!({"tableType": "VIEW"})).await;
-    assert_eq!(tables, json!([["shop", "main", "cities", "VIEW", null]]));
+    assert_eq!(tables, json!([["shop", "main", "cities", "VIEW", null, null]]));
     let columns = rows("get_columns", json!({"tableName": "orders", "columnName": "tot%"})).await;
     assert_eq!((&columns[0][3], &columns[0][4], &columns[0][11]), (&json!("total"), &json!(13), &json!(false)));
     assert_eq!(rows("get_procedures", json!({"procedureName": "ren%"})).await[0][2], "rename");
@@ -108,7 +108,7 @@ async fn all_twelve_operations_answer() {
     assert_eq!(updated["structuredContent"]["affectedRows"], 2);
     let instructions = app.tool("get_instructions", json!({})).await;
     let text = instructions["content"][0]["text"].as_str().unwrap();
-    for word in ["Connection shop", "SQLite", "orders", "cities (view)", "execute_select"] {
+    for word in ["Connection shop", "SQLite", "orders(", "VIEW cities(", "execute_select"] {
         assert!(text.contains(word), "{word} is not in {text}");
     }
 }

@@ -36,9 +36,14 @@ fn store(url: &str) -> Store {
 
 /// One more service on the store at `url`, with those who call it.
 pub(crate) async fn replica(url: &str, callers: &(Caller, Caller, Caller)) -> TestApp {
+    limited_replica(url, callers, "").await
+}
+
+/// The same with `more` behind its configuration.
+async fn limited_replica(url: &str, callers: &(Caller, Caller, Caller), more: &str) -> TestApp {
     let service = Configuration::new().on(Shared { url: url.to_owned(), callers: Some(callers.clone()) });
     let service = service.server(&format!("public_url = \"{PUBLIC}\""));
-    TestApp::begin(service.sqlite("shop", "access = \"read-write\"")).await
+    TestApp::begin(service.sqlite("shop", "access = \"read-write\"").with(more)).await
 }
 
 impl TestApp {
@@ -108,6 +113,44 @@ async fn what_one_replica_is_told_holds_for_the_other() {
     one.until(&known.0, 200).await;
     store(&url).disable_user(&known.1.name).unwrap();
     two.until(&known.1, 401).await;
+}
+
+#[actix_web::test]
+async fn each_replica_counts_for_itself_what_is_wrong_and_lets_in_what_is_right() {
+    let url = database().await;
+    let known = callers(Address::from(url.as_str()));
+    let limit = "[limits]\nfailures_per_address = 3";
+    let one = limited_replica(&url, &known, limit).await;
+    let two = limited_replica(&url, &known, limit).await;
+    one.ready().await;
+    two.ready().await;
+    let (first, second) = (one.token().await, two.token().await);
+    assert_eq!((one.opens(&second).await, two.opens(&first).await), (200, 200));
+    let wrong = |number: usize| Caller { name: format!("nobody{number}@example.com"), secret: "wrong".to_owned() };
+    for app in [&one, &two] {
+        for attempt in 0..3 {
+            assert_eq!(
+                app.listing(&wrong(attempt)).await.status(),
+                401,
+                "attempt {attempt}: the other's are not counted"
+            );
+        }
+        let refused = app.listing(&wrong(3)).await;
+        assert_eq!((refused.status().as_u16(), refused.headers().contains_key("retry-after")), (429, true));
+        // What is right is let in by both, whoever has made it.
+        for caller in [&known.0, &known.1] {
+            assert_eq!(app.listing(caller).await.status(), 200);
+        }
+        assert_eq!((app.opens(&first).await, app.opens(&second).await), (200, 200));
+        assert_eq!(app.exchange(&known.2.name, &known.2.secret).await.status(), 200);
+    }
+    // What ends meanwhile is refused by both.
+    let form = [("token", first.as_str()), ("client_id", &known.2.name), ("client_secret", &known.2.secret)];
+    assert_eq!(one.http.post(format!("{}/oauth/revoke", one.url)).form(&form).send().await.unwrap().status(), 200);
+    for app in [&one, &two] {
+        eventually("the token's end", async || app.opens(&first).await != 200).await;
+        assert_eq!(app.opens(&second).await, 200);
+    }
 }
 
 #[actix_web::test]

@@ -4,8 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::support::app::{TestApp, eventually, read};
+use crate::support::cluster::Cluster;
 use crate::support::fixture;
-use crate::support::postgres::connect;
+use crate::support::postgres::{connect, newer_programs};
 
 /// For each column whether it may be NULL, and which column of which table it is.
 async fn told(app: &TestApp, query: &str) -> Vec<(bool, Value)> {
@@ -37,6 +38,8 @@ CREATE VIEW outer_view AS SELECT t.id, d.n FROM t LEFT JOIN d ON d.n = t.n;
 CREATE VIEW union_view AS SELECT id FROM t UNION ALL SELECT id FROM d;
 CREATE VIEW plain_view AS SELECT id, n FROM t;";
 
+const WINDOW: &str = "sum(max(n)) OVER (ORDER BY max(n) ROWS UNBOUNDED PRECEDING EXCLUDE GROUP)";
+
 #[actix_web::test]
 async fn sqlite_tells_what_is_proven() {
     let app = fixture::on_sqlite().await;
@@ -66,6 +69,17 @@ async fn sqlite_tells_what_is_proven() {
         ("SELECT id, n FROM outer_view", vec![(true, json!(["t", "id"])), (true, json!(["d", "n"]))]),
         ("SELECT id FROM union_view", vec![(true, none("id"))]),
         ("WITH c AS (SELECT d.n FROM t LEFT JOIN d ON d.n = t.n) SELECT n FROM c", vec![(true, json!(["d", "n"]))]),
+        ("SELECT id FROM 'union_view'", vec![(true, none("id"))]),
+        ("VALUES ((SELECT id FROM t WHERE 0))", vec![(true, none("column1"))]),
+        ("VALUES ((SELECT id FROM t)), (NULL), (5)", vec![(true, none("column1"))]),
+        ("WITH c (x) AS (VALUES ((SELECT id FROM t)), (NULL)) SELECT x FROM c", vec![(true, none("x"))]),
+        ("INSERT INTO t (n) VALUES (3) RETURNING (SELECT id FROM t WHERE 0) AS it", vec![(true, none("it"))]),
+        ("UPDATE t SET n = n RETURNING (SELECT id FROM k WHERE 0) AS it", vec![(true, json!(["k", "id"]))]),
+        (
+            "SELECT id, max(n), sum(max(n)) OVER (ORDER BY max(n) ROWS UNBOUNDED PRECEDING EXCLUDE GROUP) FROM t WHERE 0",
+            vec![(true, json!(["t", "id"])), (true, none("max(n)")), (true, none(WINDOW))],
+        ),
+        ("SELECT id, [max](n) FROM t WHERE 0", vec![(true, json!(["t", "id"])), (true, none("[max](n)"))]),
     ] {
         assert_eq!(told(&app, query).await, expected, "{query}");
     }
@@ -80,7 +94,16 @@ INSERT INTO t VALUES (1, 10);
 INSERT INTO child VALUES (2, NULL);
 CREATE TABLE part (id int4 NOT NULL, n int4) PARTITION BY RANGE (id);
 CREATE TABLE part_1 PARTITION OF part FOR VALUES FROM (0) TO (10);
-CREATE VIEW v AS SELECT id FROM t;";
+CREATE VIEW v AS SELECT id FROM t;
+CREATE TABLE far_1 (id int4, n int4); INSERT INTO far_1 VALUES (11, NULL);
+CREATE TABLE far (id int4 NOT NULL, n int4 NOT NULL) PARTITION BY RANGE (id);
+CREATE TABLE far_0 PARTITION OF far FOR VALUES FROM (0) TO (100) PARTITION BY RANGE (id);
+CREATE EXTENSION postgres_fdw;
+DO $$ BEGIN EXECUTE format('CREATE SERVER here FOREIGN DATA WRAPPER postgres_fdw
+    OPTIONS (host ''127.0.0.1'', port %L, dbname %L)', current_setting('port'), current_database()); END $$;
+CREATE USER MAPPING FOR CURRENT_USER SERVER here OPTIONS (user 'postgres');
+CREATE FOREIGN TABLE far_foreign PARTITION OF far_0 FOR VALUES FROM (10) TO (20)
+    SERVER here OPTIONS (schema_name 'public', table_name 'far_1');";
 
 #[actix_web::test]
 async fn postgresql_tells_what_is_proven() {
@@ -95,7 +118,8 @@ async fn postgresql_tells_what_is_proven() {
         ("SELECT id, name FROM customers UNION ALL SELECT 1, NULL", [true, true]),
         ("SELECT (SELECT id FROM customers WHERE false), count(*) FROM customers", [true, true]),
         ("SELECT id, name FROM customers GROUP BY GROUPING SETS ((id), (name))", [true, true]),
-        ("INSERT INTO customers VALUES (9, 'new') RETURNING id, name", [false, false]),
+        ("INSERT INTO customers VALUES (9, 'fresh') RETURNING id, name", [false, false]),
+        ("SELECT id, n FROM far", [true, true]),
         ("SELECT id, NULL FROM v", [true, true]),
     ] {
         let nullable: Vec<bool> = told(&app, query).await.into_iter().map(|(nullable, _)| nullable).collect();
@@ -197,4 +221,34 @@ async fn what_changes_while_a_statement_waits_for_its_table_is_told() {
     };
     let (told, ()) = futures_util::future::join(told(&app, "SELECT n FROM t"), changed).await;
     assert_eq!(told, [(true, json!(["t", "n"]))]);
+}
+
+/// Where a newer server is at hand: one side of a change may not be there.
+#[actix_web::test]
+async fn the_sides_of_a_change_are_told_as_they_may_be() {
+    let Some(programs) = newer_programs() else { return };
+    let server = Cluster::of(&programs);
+    server.obey("start");
+    let url = server.url("postgres", "postgres");
+    connect(&url).await.batch_execute("CREATE TABLE t (id int4 PRIMARY KEY, n int4 NOT NULL)").await.unwrap();
+    let app = fixture::with_postgres(&url, "access = \"read-write\"").await;
+    for (number, returning) in [
+        "old . id",
+        "\"old\".id",
+        "OLD/**/.id",
+        "WITH (OLD  AS o) o.id",
+        "WITH (old as o, new AS n) o.id",
+        "U&\"\\006fld\".id",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let query = format!("INSERT INTO t VALUES ({number}, 1) RETURNING {returning}");
+        let (status, document) = app.query(json!({"query": query})).await;
+        // Older ones know none of it.
+        if status == 200 {
+            let again = query.replace(&format!("({number}"), &format!("({}", number + 100));
+            assert!(told(&app, &again).await[0].0, "{query}: {document}");
+        }
+    }
 }

@@ -153,6 +153,24 @@ impl Browser {
         (role.as_str().unwrap().to_owned(), name.as_str().unwrap().to_owned())
     }
 
+    /// Makes the window so large; a page in it has a little less height.
+    pub(crate) async fn resize(&self, width: u32, height: u32) {
+        self.of("POST", "window/rect", json!({"width": width, "height": height})).await;
+    }
+
+    /// Whether the page is no wider than the window, so that nobody has to scroll sideways.
+    pub(crate) async fn fits(&self, what: &str) {
+        let page = self.of_element("body", "GET", "rect", json!({})).await;
+        let window = self.of("GET", "window/rect", json!({})).await;
+        let (page, window) = (page["width"].as_f64().unwrap(), window["width"].as_f64().unwrap());
+        assert!(page <= window, "{what}: the page is {page} wide in a window of {window}");
+        for part in ["main", "header"] {
+            let part_ = self.of_element(part, "GET", "rect", json!({})).await;
+            let end = part_["x"].as_f64().unwrap() + part_["width"].as_f64().unwrap();
+            assert!(end <= window, "{what}: {part} ends at {end} in a window of {window}");
+        }
+    }
+
     /// Keeps a picture of the page in the folder that `PORTICO_SCREENSHOTS` names, if it names one.
     pub(crate) async fn picture(&self, name: &str) {
         let Some(folder) = std::env::var_os("PORTICO_SCREENSHOTS") else { return };

@@ -10,5 +10,8 @@ mod found;
 mod hiding;
 mod identity;
 mod read_only;
+mod routines;
 pub(crate) mod server;
+mod told;
 mod unasked;
+mod workspaces;

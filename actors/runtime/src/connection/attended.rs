@@ -23,9 +23,9 @@ const AGAIN: Duration = Duration::from_millis(10);
 /// they are let go of with all that they keep, and the reader is told so; the same when the credential that
 /// they were asked for with has lost its `validity`.
 pub fn attended(results: Results, patience: Duration, validity: Validity) -> Results {
-    let (class, dry_run, queued) = (results.class, results.dry_run, results.queued);
+    let (class, dry_run, queued, hint) = (results.class, results.dry_run, results.queued, results.hint.clone());
     let mut attended = Results::new(results.writes, Attended::new(results, patience, validity));
-    (attended.class, attended.dry_run, attended.queued) = (class, dry_run, queued);
+    (attended.class, attended.dry_run, attended.queued, attended.hint) = (class, dry_run, queued, hint);
     attended
 }
 

@@ -6,7 +6,7 @@ use portico_core::call::{Facet, Narrow};
 use portico_core::error::{Error, Missing, Result};
 use portico_core::near;
 use portico_sources::catalog;
-use portico_sql::{Relation, relations};
+use portico_sql::{ListedRelation, listed_relations};
 
 /// Tables of a statement whose columns are looked at.
 const MOST_RELATIONS: usize = 8;
@@ -25,7 +25,7 @@ struct Column {
 
 /// A column of a relation that the statement names.
 struct Candidate<'r> {
-    relation: &'r Relation,
+    relation: &'r ListedRelation,
     column: String,
 }
 
@@ -45,7 +45,7 @@ impl Nearby {
     }
 
     async fn near_columns(&self, of: Option<&str>, name: &str) -> Result<Option<String>> {
-        let relations = relations(&self.text, self.dialect);
+        let relations = listed_relations(&self.text, self.dialect);
         let candidates = self.candidates(&relations).await?;
         let is_alone = relations.len() < 2;
         let write = |candidate: &Candidate<'_>| {
@@ -94,7 +94,7 @@ impl Nearby {
 
     /// The columns that a name may mean which several tables have.
     async fn which(&self, name: &str) -> Result<Option<String>> {
-        let relations = relations(&self.text, self.dialect);
+        let relations = listed_relations(&self.text, self.dialect);
         let candidates = self.candidates(&relations).await?;
         let meant = candidates.iter().filter(|known| known.column.eq_ignore_ascii_case(name));
         let meant: Vec<String> =
@@ -120,7 +120,7 @@ impl Nearby {
     }
 
     /// The columns of the relations that the statement names.
-    async fn candidates<'r>(&self, relations: &'r [Relation]) -> Result<Vec<Candidate<'r>>> {
+    async fn candidates<'r>(&self, relations: &'r [ListedRelation]) -> Result<Vec<Candidate<'r>>> {
         let mut found = Vec::new();
         for relation in relations.iter().take(MOST_RELATIONS) {
             let narrow =
@@ -162,7 +162,7 @@ impl Nearby {
 }
 
 /// Whether columns of `relation` stand behind `name`.
-fn is_called(relation: &Relation, name: &str) -> bool {
+fn is_called(relation: &ListedRelation, name: &str) -> bool {
     relation.written.trim_matches('"').eq_ignore_ascii_case(name) || relation.name.eq_ignore_ascii_case(name)
 }
 

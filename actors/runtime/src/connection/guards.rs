@@ -6,11 +6,11 @@ use std::time::Duration;
 use futures_util::StreamExt;
 
 use super::runner::Runner;
-use super::texts::texts;
 use portico_core::call::{Call, Limits, Op, Sql};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::identity::Assumed;
 use portico_core::reply::Part;
+use portico_sources::texts;
 use portico_sources::{Access, Estimate, Plan, Prepared, Task};
 use portico_sql::Naming;
 

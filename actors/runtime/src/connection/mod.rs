@@ -4,10 +4,12 @@
 
 mod actor;
 mod attended;
+mod briefed;
 mod columns;
 mod description;
 mod guards;
 mod instructions;
+mod listing;
 mod misspelt;
 mod monitor;
 mod nearby;
@@ -16,7 +18,7 @@ mod runner;
 mod script;
 mod settings;
 mod state;
-mod texts;
+mod within;
 
 pub(crate) use actor::LiveConnection;
 pub use attended::attended;

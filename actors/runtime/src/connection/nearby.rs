@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::texts::texts;
 use portico_core::call::{Facet, Limits, Narrow};
 use portico_core::error::Result;
 use portico_core::identity::Assumed;
 use portico_core::near;
 use portico_core::trace::TraceParent;
+use portico_sources::texts;
 use portico_sources::{Access, Plan, Source, Task};
 use portico_sql::{Dialect, is_plain_name};
 

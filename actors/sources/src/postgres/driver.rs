@@ -34,13 +34,6 @@ pub static DRIVER: Driver = Driver {
     is_system_schema: |schema| {
         schema.eq_ignore_ascii_case("information_schema") || schema.to_ascii_lowercase().starts_with("pg_")
     },
-    estimates: Some(
-        "SELECT n.nspname::text, c.relname::text, c.reltuples::bigint, \
-         pg_catalog.obj_description(n.oid, 'pg_namespace') \
-         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-         WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
-         LIMIT 5000",
-    ),
     explain: Some(&EXPLAIN),
     pushdown: Some(&PUSHDOWN),
 };

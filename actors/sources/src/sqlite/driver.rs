@@ -28,7 +28,6 @@ pub static DRIVER: Driver = Driver {
         Arc::new(DatabaseFile(directory.join(url.strip_prefix(SCHEME).unwrap_or_default())))
     },
     is_system_schema: |_| false,
-    estimates: None,
     explain: Some(&EXPLAIN),
     pushdown: Some(&PUSHDOWN),
 };

@@ -360,6 +360,8 @@ async fn changes_on_the_command_line_are_recorded_and_found() {
         ("--outcome", "denied", "forbidden"),
         ("--outcome", "", "failed"),
         ("--who", "ann", "--"),
+        ("--action", "pat creat", "pat create"),
+        ("--action", "nothing", "grants apply"),
     ] {
         let wrong = portico(folder, &["audit", "search", filter, word]);
         let said = String::from_utf8_lossy(&wrong.stderr).into_owned();

@@ -17,8 +17,39 @@ pub struct Change {
 }
 
 impl Change {
+    /// Every action, as commands, filters and records write it; `docs/audit.md` tells who makes which.
+    pub const ACTIONS: [&str; 26] = [
+        "user add",
+        "user change",
+        "user password",
+        "user sign-out",
+        "user disable",
+        "user enable",
+        "user remove",
+        "pat create",
+        "pat revoke",
+        "service-account create",
+        "service-account change",
+        "service-account rotate",
+        "service-account disable",
+        "service-account enable",
+        "service-account remove",
+        "client add",
+        "client remove",
+        "client register",
+        "grant create",
+        "grant revoke",
+        "access-token revoke",
+        "key rotate",
+        "key end",
+        "grants apply",
+        "grants revoke",
+        "reload",
+    ];
+
     /// Of something that was `before` and is `after`; one is absent where it was made or removed.
     pub(crate) fn of<T: Serialize>(action: &'static str, before: Option<&T>, after: Option<&T>) -> Self {
+        debug_assert!(Self::ACTIONS.contains(&action), "list the action {action:?} among them all");
         let value = |of: Option<&T>| of.and_then(|of| serde_json::to_value(of).ok());
         let (before, after) = (value(before), value(after));
         let (differs_before, differs_after) = match (&before, &after) {

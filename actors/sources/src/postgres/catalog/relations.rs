@@ -19,15 +19,20 @@ use crate::postgres::session::own::{ask, get};
 use crate::{MOST_TABLES, Table};
 use portico_core::error::Result;
 
-/// What a foreign table says of NULL nobody enforces; a table that inherits may take NULL where its parent
+/// What a foreign table says of NULL nobody enforces, also where it is a partition; a table that inherits may take NULL where its parent
 /// does not; and a constraint may have been added without a look at the rows that there are.
 const RELATIONS: &str = "\
 SELECT c.oid, n.nspname::text, c.relname::text, a.attnum, a.attname::text,
-    a.attnotnull AND (c.relkind = 'p' OR c.relkind = 'r' AND NOT c.relhassubclass) AND a.attnum <> ALL (x.unproven)
+    a.attnotnull AND (c.relkind = 'p' OR c.relkind = 'r' AND NOT c.relhassubclass) AND NOT x.is_foreign
+        AND a.attnum <> ALL (x.unproven)
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 CROSS JOIN LATERAL (SELECT ARRAY(SELECT pg_catalog.unnest(k.conkey) FROM pg_catalog.pg_constraint k
-    WHERE k.conrelid = c.oid AND k.contype = 'n' AND NOT k.convalidated) AS unproven OFFSET 0) x
+    WHERE k.conrelid = c.oid AND k.contype = 'n' AND NOT k.convalidated) AS unproven,
+    c.relkind = 'p' AND EXISTS (
+        WITH RECURSIVE parts (oid) AS (SELECT c.oid
+            UNION ALL SELECT i.inhrelid FROM parts p JOIN pg_catalog.pg_inherits i ON i.inhparent = p.oid)
+        SELECT FROM parts p JOIN pg_catalog.pg_class f ON f.oid = p.oid WHERE f.relkind = 'f') AS is_foreign OFFSET 0) x
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND NOT a.attisdropped
 WHERE c.oid = ANY ($1)";
 

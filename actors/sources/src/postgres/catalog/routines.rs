@@ -1,12 +1,13 @@
 //! The functions and procedures that a connection exposes, as read from the catalogue. How one is
 //! chosen and called is in `execute/procedure.rs`.
 
-use tokio_postgres::types::Oid;
+use tokio_postgres::types::{Oid, Type};
 use tokio_postgres::{Client, Row};
 
 use crate::postgres::catalog::fragments::{CALLABLE, base_type, may_execute};
 use crate::postgres::decode::types;
 use crate::postgres::session::own::{ask, get};
+use crate::postgres::walls::objects::{NAMING_TYPES, held};
 use crate::{Direction, Parameter, Procedure};
 use portico_core::error::Result;
 
@@ -31,6 +32,8 @@ pub(crate) struct Slot {
     pub(crate) cast: String,
     pub(crate) optional: bool,
     pub(crate) variadic: bool,
+    /// Whether a value of its type may name an object of the catalogue.
+    pub(crate) names_objects: bool,
 }
 
 /// The routines, and the schemas in which an unqualified name is looked for.
@@ -51,7 +54,8 @@ impl KnownRoutines {
 /// Reads all of them, ordered by schema and name; at most 2,000.
 /// Where callers have `roles`, these are the routines that any of them may run.
 pub(crate) async fn read(client: &Client, roles: Option<&str>) -> Result<Vec<Routine>> {
-    let rows = ask(client, &statement(roles), &[]).await?;
+    let naming = NAMING_TYPES.to_vec();
+    let rows = ask(client, &statement(roles), &[(&naming, Type::OID_ARRAY)]).await?;
     let mut routines = rows.iter().map(routine).collect::<Result<Vec<_>>>()?;
     routines.retain(|routine| routine.procedure.roles.as_ref().is_none_or(|roles| !roles.is_empty()));
     Ok(routines)
@@ -66,12 +70,20 @@ fn statement(roles: Option<&str>) -> String {
     };
     let element = base_type("t");
     let result = base_type("rt");
+    let arguments = "pg_catalog.unnest(COALESCE(p.proallargtypes, p.proargtypes::oid[]))";
+    let held = held(&format!(
+        "SELECT a.type, a.type FROM pg_catalog.pg_proc p, {arguments} AS a (type)
+    WHERE p.pronamespace <> ALL (ARRAY(SELECT oid FROM pg_catalog.pg_namespace
+        WHERE nspname ~ '^pg_' OR nspname = 'information_schema'))"
+    ));
     format!(
-        "SELECT n.nspname::text, p.proname::text, pg_catalog.obj_description(p.oid, 'pg_proc'),
+        "WITH RECURSIVE {held}
+SELECT n.nspname::text, p.proname::text, pg_catalog.obj_description(p.oid, 'pg_proc'),
     p.prokind = 'p', p.prokind = 'f' AND p.provolatile IN ('i', 's'), p.pronargdefaults::int4,
     COALESCE(a.names, '{{}}'), COALESCE(a.modes, '{{}}'), COALESCE(a.shown, '{{}}'),
     COALESCE(a.casts, '{{}}'), COALESCE(a.oids, '{{}}'),
-    pg_catalog.format_type(p.prorettype, NULL), {result}, rt.typname = 'void', {roles}
+    pg_catalog.format_type(p.prorettype, NULL), {result}, rt.typname = 'void', {roles},
+    COALESCE(a.naming, '{{}}')
 FROM pg_catalog.pg_proc p
 JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
 JOIN pg_catalog.pg_type rt ON rt.oid = p.prorettype
@@ -81,8 +93,10 @@ CROSS JOIN LATERAL (
         array_agg(pg_catalog.format_type(u.type, NULL) ORDER BY u.i) AS shown,
         array_agg(CASE t.typtype WHEN 'p' THEN '' ELSE pg_catalog.format('%I.%I', tn.nspname, t.typname) END
             ORDER BY u.i) AS casts,
-        array_agg({element} ORDER BY u.i) AS oids
-    FROM unnest(COALESCE(p.proallargtypes, p.proargtypes::oid[])) WITH ORDINALITY AS u(type, i)
+        array_agg({element} ORDER BY u.i) AS oids,
+        array_agg(EXISTS (SELECT FROM held h WHERE h.asked = u.type AND h.oid = ANY ($1::pg_catalog.oid[]))
+            ORDER BY u.i) AS naming
+    FROM {arguments} WITH ORDINALITY AS u(type, i)
     JOIN pg_catalog.pg_type t ON t.oid = u.type
     JOIN pg_catalog.pg_namespace tn ON tn.oid = t.typnamespace
 ) a
@@ -101,6 +115,7 @@ fn routine(row: &Row) -> Result<Routine> {
     let shown: Vec<String> = get(row, 8)?;
     let casts: Vec<String> = get(row, 9)?;
     let oids: Vec<Oid> = get(row, 10)?;
+    let naming: Vec<bool> = get(row, 15)?;
 
     let parameter = |name, direction, oid, type_name, optional| {
         let data_type = types::traits_of(oid, -1).data_type;
@@ -110,7 +125,8 @@ fn routine(row: &Row) -> Result<Routine> {
     let mut inputs_seen = 0;
     let mut parameters = Vec::with_capacity(names.len() + 1);
     let mut slots = Vec::with_capacity(names.len());
-    for ((((name, mode), shown), cast), oid) in names.into_iter().zip(modes).zip(shown).zip(casts).zip(oids) {
+    let arguments = names.into_iter().zip(modes).zip(shown).zip(casts).zip(oids).zip(naming);
+    for (((((name, mode), shown), cast), oid), names_objects) in arguments {
         let direction = match mode.as_str() {
             "b" => Direction::InOut,
             "o" => Direction::Out,
@@ -125,7 +141,8 @@ fn routine(row: &Row) -> Result<Routine> {
         }
         // A function's OUT parameters are its result; a procedure's stand in its CALL.
         if matches!(direction, Direction::In | Direction::InOut) || (is_procedure && direction == Direction::Out) {
-            slots.push(Slot { name: name.clone(), direction, cast, optional, variadic: mode == "v" });
+            let variadic = mode == "v";
+            slots.push(Slot { name: name.clone(), direction, cast, optional, variadic, names_objects });
         }
         parameters.push(parameter(name, direction, oid, shown, optional));
     }

@@ -11,6 +11,7 @@ use crate::postgres::execute::execution::{Execution, Values};
 use crate::postgres::execute::options::{ExecOptions, TransactionPosition};
 use crate::postgres::quote::quoted;
 use crate::postgres::walls::memory::Admission;
+use crate::postgres::walls::refusal::refused;
 use crate::{Direction, Invocation, Parameter};
 use portico_core::call::Argument;
 use portico_core::error::{Error, Kind, Result};
@@ -20,12 +21,18 @@ use portico_sql::Class;
 /// Names in a message at most.
 const MOST_NAMES: usize = 10;
 
-/// The statement for `invocation`.
+/// The statement for `invocation`. Where something is hidden, by `hides`, no argument may name what is.
 ///
 /// # Errors
 /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when nothing has that name,
-/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when no overload, or more than one, takes the arguments.
-pub(crate) fn execution(known: &KnownRoutines, invocation: &Invocation, options: ExecOptions) -> Result<Execution> {
+/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when no overload, or more than one, takes the arguments,
+/// [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) when one of them may name what is hidden.
+pub(crate) fn execution(
+    known: &KnownRoutines,
+    invocation: &Invocation,
+    options: ExecOptions,
+    hides: bool,
+) -> Result<Execution> {
     let overloads = named(known, invocation);
     if overloads.is_empty() {
         return Err(not_found(known, invocation));
@@ -47,7 +54,12 @@ pub(crate) fn execution(known: &KnownRoutines, invocation: &Invocation, options:
     let least = fitting.iter().map(|(_, places)| left_out(places)).min();
     let mut best = fitting.iter().filter(|(_, places)| Some(left_out(places)) == least);
     match (best.next(), best.next()) {
-        (Some((routine, places)), None) => Ok(call(routine, places, invocation, options)),
+        (Some((routine, places)), None) => {
+            if hides {
+                hand_no_names(routine, places, &invocation.arguments)?;
+            }
+            Ok(call(routine, places, invocation, options))
+        }
         (None, _) => Err(mismatch(&meant, "no overload takes these arguments")),
         (Some(_), Some(_)) => Err(mismatch(&meant, "more than one overload takes these arguments")),
     }
@@ -103,6 +115,30 @@ fn fit(routine: &Routine, arguments: &[Argument]) -> Option<Vec<Option<usize>>> 
         .zip(&places)
         .all(|(slot, place)| place.is_some() || slot.optional || slot.direction == Direction::Out);
     complete.then_some(places)
+}
+
+/// Refuses values that the source would take for the names of objects: the routine is the owner's, and what it is
+/// handed is the caller's. Nothing is said of the value, so that what is hidden and what is not there are told alike.
+fn hand_no_names(routine: &Routine, places: &[Option<usize>], arguments: &[Argument]) -> Result<()> {
+    for (slot, place) in routine.slots.iter().zip(places) {
+        let argument = place.and_then(|index| arguments.get(index));
+        if slot.names_objects && argument.is_some_and(|argument| argument.value.get() != "null") {
+            let name = routine.procedure.name.as_str();
+            let error =
+                refused(&format!("an argument of {name} that names an object of the database, {},", shown(slot)));
+            return Err(if routine.is_procedure {
+                error
+            } else {
+                error.hint("call the function in a statement, with the name as a literal")
+            });
+        }
+    }
+    Ok(())
+}
+
+/// An argument's name, or its type where it has none.
+fn shown(slot: &Slot) -> &str {
+    if slot.name.is_empty() { &slot.cast } else { &slot.name }
 }
 
 /// Clients may also list what comes out, without a value.

@@ -262,9 +262,28 @@ fn describe(seen: &ColumnDescription, relations: &Relations, connection: &str, m
 }
 
 /// Whether NULL may stand where the underlying column never has one: the source does not tell
-/// outer joins, grouping sets and the two sides of a change apart from the column itself.
+/// outer joins, grouping sets and the two sides of a change apart from the column itself. Keywords cannot be
+/// written otherwise than by their letters, and names only with `U&`: what does not stand in a text, wherever, the
+/// statement does not have.
 fn widens(text: &str) -> bool {
-    const WORDS: [&str; 9] = ["join", "rollup", "cube", "grouping", "merge", "old.", "new.", "old as", "new as"];
+    const WORDS: [&str; 5] = ["join", "rollup", "cube", "grouping", "merge"];
+    const SIDES: [&str; 3] = ["old", "new", "u&"];
     let text = text.to_ascii_lowercase();
-    WORDS.iter().any(|word| text.contains(word))
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    has(&WORDS) || (text.contains("returning") && has(&SIDES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_put_null_in_a_column_is_found_in_any_spelling() {
+        let sides = ["old . id", "\"old\".id", "OLD/**/.id", "WITH (OLD  AS o) o.id", "U&\"\\006fld\".id", "new.id"];
+        for side in sides {
+            assert!(widens(&format!("UPDATE t SET n = 1 RETURNING {side}")), "{side}");
+        }
+        assert!(widens("SELECT a FROM t lefT/**/joIn u ON true") && widens("SELECT a FROM t GROUP BY ROLLUP (a)"));
+        assert!(!widens("INSERT INTO t VALUES (1) RETURNING id") && !widens("SELECT old.id FROM t AS old"));
+    }
 }

@@ -3,6 +3,7 @@
 //! against the list of functions.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::LazyLock;
 
 use futures_util::future::join4;
 use tokio_postgres::types::{Oid, ToSql, Type};
@@ -12,7 +13,7 @@ use crate::Exposure;
 use crate::postgres::session::own::{ask, get};
 use crate::postgres::walls::called::{Function, functions_query};
 use crate::postgres::walls::functions::{self, Effect};
-use crate::postgres::walls::objects::{Belonging, NAMING_TYPES, REGCLASS, REGTYPE, belongings, is_system};
+use crate::postgres::walls::objects::{self, Belonging, NAMING_TYPES, REGCLASS, REGTYPE, belongings, is_system};
 use crate::postgres::walls::policy::Policy;
 use crate::postgres::walls::refusal::{by_number, refused};
 use crate::postgres::walls::tree::Uses;
@@ -20,22 +21,16 @@ use portico_core::error::{Error, Result};
 use portico_core::identity::SETTINGS;
 
 /// The relations whose row types these types hold, and whether a value of the type may name an object.
-const TYPES: &str = "\
-WITH RECURSIVE held (asked, oid, step) AS (
-    SELECT o, o, 0 FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS o
-    UNION
-    SELECT h.asked, u.oid, h.step + 1 FROM held h JOIN pg_catalog.pg_type t ON t.oid = h.oid CROSS JOIN LATERAL (
-        SELECT t.typelem WHERE t.typelem <> 0
-        UNION ALL SELECT t.typbasetype WHERE t.typbasetype <> 0
-        UNION ALL SELECT r.rngsubtype FROM pg_catalog.pg_range r WHERE t.oid IN (r.rngtypid, r.rngmultitypid)
-        UNION ALL SELECT a.atttypid FROM pg_catalog.pg_attribute a
-            WHERE t.typrelid <> 0 AND a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped
-    ) AS u (oid) WHERE h.step < 16
-)
+static TYPES: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "WITH RECURSIVE {}
 SELECT h.asked, t.typrelid, t.oid = ANY ($2::pg_catalog.oid[]), pg_catalog.format_type(h.asked, NULL), n.nspname::text,
     EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass
         AND d.objid = t.oid AND d.deptype = 'e')
-FROM held h JOIN pg_catalog.pg_type t ON t.oid = h.oid JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace";
+FROM held h JOIN pg_catalog.pg_type t ON t.oid = h.oid JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace",
+        objects::held("SELECT o, o FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS o")
+    )
+});
 
 /// What a caller with a role may not name, or not write, among these relations: the view of what was
 /// prepared on a session, for whichever caller had it before; and `pg_settings`, itself or behind views, to
@@ -160,7 +155,7 @@ async fn held(client: &Client, uses: &Uses, guard: Policy) -> Result<Vec<Row>> {
     let read = uses.columns.iter().filter(|type_| !NAMING_TYPES.contains(type_)).copied();
     let asked: Vec<Oid> = written(uses).into_iter().chain(read).collect();
     let naming = NAMING_TYPES.to_vec();
-    ask(client, TYPES, &[(&asked, Type::OID_ARRAY), (&naming, Type::OID_ARRAY)]).await
+    ask(client, &TYPES, &[(&asked, Type::OID_ARRAY), (&naming, Type::OID_ARRAY)]).await
 }
 
 /// The types that the statement itself names, also as constants.

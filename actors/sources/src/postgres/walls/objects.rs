@@ -24,6 +24,24 @@ pub(crate) fn is_naming_type(name: &str) -> bool {
     NAMING_TYPES.iter().any(|oid| Type::from_oid(*oid).is_some_and(|type_| type_.name() == name))
 }
 
+/// A part of a query: `held (asked, oid)`, the types that values of the types `asked` hold, themselves among them:
+/// elements, what domains and ranges are made of, and columns. `begin` selects each type that is asked for twice.
+pub(crate) fn held(begin: &str) -> String {
+    format!(
+        "held (asked, oid) AS (
+    {begin}
+    UNION
+    SELECT h.asked, u.oid FROM held h JOIN pg_catalog.pg_type t ON t.oid = h.oid CROSS JOIN LATERAL (
+        SELECT t.typelem WHERE t.typelem <> 0
+        UNION ALL SELECT t.typbasetype WHERE t.typbasetype <> 0
+        UNION ALL SELECT r.rngsubtype FROM pg_catalog.pg_range r WHERE t.oid IN (r.rngtypid, r.rngmultitypid)
+        UNION ALL SELECT a.atttypid FROM pg_catalog.pg_attribute a
+            WHERE t.typrelid <> 0 AND a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped
+    ) AS u (oid)
+)"
+    )
+}
+
 /// A relation and what it belongs to: its parents, the table of an index, of a TOAST table and of a
 /// sequence that a column owns.
 const RELATIONS: &str = "\

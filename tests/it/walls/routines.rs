@@ -1,0 +1,165 @@
+//! A routine is handed no name of what is hidden: an argument whose type names objects is refused where
+//! something is, through every door, in the same words for what is there and for what is not.
+
+use serde_json::{Value, json};
+
+use crate::support::app::TestApp;
+use crate::support::configuration::Configuration;
+use crate::support::postgres::{TestPostgres, connect};
+
+const SETUP: &str = "
+CREATE TABLE secret (id int PRIMARY KEY, v text); INSERT INTO secret VALUES (1, 'CANARY');
+CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (1);
+CREATE DOMAIN relation AS regclass; CREATE DOMAIN relations AS relation[];
+CREATE TYPE pair AS (word text, which regclass); CREATE TYPE deep AS (all_of pair[]);
+CREATE TYPE span AS RANGE (SUBTYPE = oid);
+CREATE FUNCTION size_of(t regclass) RETURNS text LANGUAGE sql AS $$ SELECT 'CANARY ' || t::text $$;
+CREATE FUNCTION size_of_all(t regclass[]) RETURNS text LANGUAGE sql AS $$ SELECT 'CANARY ' || t[1]::text $$;
+CREATE FUNCTION size_of_domain(t relation) RETURNS text LANGUAGE sql AS $$ SELECT 'CANARY ' || t::text $$;
+CREATE FUNCTION size_of_domains(t relations) RETURNS text LANGUAGE sql AS $$ SELECT 'CANARY ' || t::text $$;
+CREATE FUNCTION size_of_pair(t pair) RETURNS text LANGUAGE sql AS $$ SELECT 'CANARY ' || t::text $$;
+CREATE FUNCTION size_of_deep(t deep) RETURNS text LANGUAGE sql AS $$ SELECT 'CANARY ' || t::text $$;
+CREATE FUNCTION size_of_many(VARIADIC t regclass[]) RETURNS text LANGUAGE sql AS $$ SELECT 'CANARY ' || t[1]::text $$;
+CREATE FUNCTION of_role(t regrole) RETURNS text LANGUAGE sql AS $$ SELECT 'CANARY ' || t::text $$;
+CREATE FUNCTION of_type(t regtype) RETURNS text LANGUAGE sql AS $$ SELECT 'CANARY ' || t::text $$;
+CREATE FUNCTION of_routine(t regprocedure) RETURNS text LANGUAGE sql AS $$ SELECT 'CANARY ' || t::text $$;
+CREATE FUNCTION size_or_default(t regclass DEFAULT 'orders') RETURNS text LANGUAGE sql AS $$ SELECT t::text $$;
+CREATE PROCEDURE touch(INOUT t regclass) LANGUAGE plpgsql AS $$ BEGIN t := t; END $$;
+CREATE PROCEDURE touch_all(t regclass[]) LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'CANARY %', t; END $$;
+CREATE PROCEDURE touch_domain(t relation) LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'CANARY %', t; END $$;
+CREATE SCHEMA vault; CREATE TABLE vault.orders (id text); INSERT INTO vault.orders VALUES ('CANARY');
+CREATE FUNCTION in_path() RETURNS SETOF text LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY EXECUTE 'SELECT id::text FROM orders'; END $$;
+CREATE FUNCTION plain(t text, n int DEFAULT 1) RETURNS text LANGUAGE sql AS $$ SELECT t || n $$;
+";
+const HIDDEN: &str = "access = \"read-write\"\n[connections.hidden]\nschemas = [\"vault\"]\ntables = [\"secret\"]\n";
+
+/// Each routine with a value that names what is hidden.
+fn handed(name: &str) -> [(&'static str, Value); 14] {
+    [
+        ("size_of", json!(name)),
+        ("size_of_all", json!([name])),
+        ("size_of_all", json!(format!("{{{name}}}"))),
+        ("size_of_domain", json!(name)),
+        ("size_of_domains", json!([name])),
+        ("size_of_pair", json!(format!("(a,{name})"))),
+        ("size_of_deep", json!(format!("(\"{{\"\"(a,{name})\"\"}}\")"))),
+        ("size_of_many", json!([name])),
+        ("of_role", json!("postgres")),
+        ("of_type", json!(name)),
+        ("of_routine", json!("touch(regclass)")),
+        ("touch", json!(name)),
+        ("touch_all", json!([name])),
+        ("touch_domain", json!(name)),
+    ]
+}
+
+async fn service(name: &str, more: &str) -> (TestApp, tokio_postgres::Client) {
+    let url = TestPostgres::shared().database(name).await;
+    let admin = connect(&url).await;
+    admin.batch_execute(SETUP).await.unwrap();
+    (Configuration::new().connection("shop", &url, more).start().await, admin)
+}
+
+#[actix_web::test]
+async fn a_routine_is_handed_no_name_of_what_is_hidden() {
+    let (app, admin) = service("handed", HIDDEN).await;
+    let number: u32 = admin.query_one("SELECT 'secret'::regclass::oid", &[]).await.unwrap().get(0);
+    let mut words = Vec::new();
+    for name in ["secret", "public.\"secret\"", &number.to_string(), "absent"] {
+        let mut told = Vec::new();
+        for (routine, value) in handed(name) {
+            for parameters in [json!({"t": value}), json!({"@T": {"value": value}}), json!({"1": value})] {
+                let (status, answer) = app.exec(json!({"procedure": routine, "parameters": parameters})).await;
+                let error = &answer["error"];
+                let seen = (status, &error["code"], &error["sqlState"]);
+                assert_eq!(seen, (403, &json!(1200), &json!("42501")), "{routine} {parameters}: {answer}");
+                assert!(!answer.to_string().contains("CANARY"), "{routine} {parameters}: {answer}");
+                told.push(error["message"].clone());
+            }
+            let by_tool = json!({"procedure": routine, "parameters": {"t": value}});
+            let words = app.tool_error("execute_procedure", by_tool).await;
+            assert!(words.contains("is not available on this connection"), "{routine} {value}: {words}");
+            // A tool of its own takes an array as one alone.
+            let own = app.tool_error(routine, json!({"t": value})).await;
+            let is_refused = own.contains("is not available on this connection") || own.contains("give array");
+            assert!(is_refused && !own.contains("CANARY") && !words.contains("CANARY"), "{routine} {value}: {own}");
+        }
+        words.push(told);
+    }
+    // In the same words, whether it is there or not.
+    assert!(words.iter().all(|told| *told == words[0]), "{words:?}");
+    for (routine, parameters) in
+        [("plain", json!({"t": "secret"})), ("size_or_default", json!({})), ("size_of", json!({"t": null}))]
+    {
+        let (status, answer) = app.exec(json!({"procedure": routine, "parameters": parameters})).await;
+        assert_eq!((status, answer.get("error")), (200, None), "{routine}: {answer}");
+    }
+    // A literal is looked at.
+    let (status, answer) = app.query(json!({"query": "SELECT size_of('orders')"})).await;
+    assert_eq!((status, answer.get("error")), (200, None), "{answer}");
+}
+
+/// The same by a statement's own words, which are put together so that no name stands in them.
+const PUT_TOGETHER: [&str; 8] = [
+    "CALL touch('sec' || 'ret')",
+    "CALL touch_all(ARRAY['sec' || 'ret'])",
+    "CALL touch_all(('{sec' || 'ret}')::_text)",
+    "CALL touch_domain('sec' || 'ret')",
+    "SELECT size_of('sec' || 'ret')",
+    "SELECT size_of_all(ARRAY['sec' || 'ret'])",
+    "SELECT size_of_domain('sec' || 'ret')",
+    "SELECT size_of_pair(ROW('a', 'sec' || 'ret'))",
+];
+
+#[actix_web::test]
+async fn a_name_that_is_put_together_is_none_that_is_handed_on() {
+    let (app, admin) = service("put_together", HIDDEN).await;
+    for query in PUT_TOGETHER {
+        let (status, answer) = app.query(json!({"query": query})).await;
+        assert!(status >= 400 && !answer.to_string().contains("CANARY"), "{query}: {answer}");
+    }
+    // The same where names stand in.
+    let database: String = admin.query_one("SELECT current_database()", &[]).await.unwrap().get(0);
+    let user = format!("plain_{database}");
+    let rights = format!(
+        "REVOKE TEMP ON DATABASE {database} FROM PUBLIC; CREATE ROLE {user} LOGIN;
+        GRANT SELECT ON ALL TABLES IN SCHEMA public TO {user}"
+    );
+    admin.batch_execute(&rights).await.unwrap();
+    let url = TestPostgres::shared().url_as(&user, &database);
+    let app = Configuration::new().connection("shop", &url, HIDDEN).start().await;
+    for query in PUT_TOGETHER {
+        let (status, answer) = app.query(json!({"query": query})).await;
+        assert!(status >= 400 && !answer.to_string().contains("CANARY"), "{query}: {answer}");
+    }
+}
+
+#[actix_web::test]
+async fn a_routine_does_not_run_in_a_schema_that_is_hidden() {
+    let (app, _admin) = service("in_path", HIDDEN).await;
+    let mut told = Vec::new();
+    for schema in ["vault", "absent", "pg_catalog", "information_schema"] {
+        for procedure in ["in_path", "public.in_path"] {
+            let (status, answer) = app.exec(json!({"procedure": procedure, "defaultSchema": schema})).await;
+            let error = &answer["error"];
+            assert_eq!((status, &error["sqlState"]), (404, &json!("3F000")), "{schema} {procedure}: {answer}");
+            told.push(error["message"].to_string().replace(schema, "it"));
+        }
+    }
+    assert!(told.iter().all(|words| *words == told[0]), "{told:?}");
+    for body in [json!({"procedure": "in_path"}), json!({"procedure": "in_path", "defaultSchema": "public"})] {
+        let (status, answer) = app.exec(body.clone()).await;
+        assert_eq!((status, &answer["results"][0]["rows"]), (200, &json!([["1"]])), "{body}: {answer}");
+    }
+}
+
+#[actix_web::test]
+async fn where_nothing_is_hidden_every_argument_is_handed_on() {
+    let (app, _admin) = service("handed_all", "access = \"read-write\"").await;
+    for (routine, value) in
+        [("size_of", json!("secret")), ("size_of_all", json!(["secret"])), ("touch", json!("orders"))]
+    {
+        let (status, answer) = app.exec(json!({"procedure": routine, "parameters": {"t": value}})).await;
+        assert_eq!((status, answer.get("error")), (200, None), "{routine}: {answer}");
+    }
+}
