@@ -384,6 +384,9 @@ async fn mend(app: &TestApp, mistakes: Vec<Mistake>) {
             }
         }
     }
+    for one in &unmended {
+        println!("not mended: {one}");
+    }
     println!("{} of {all} mistakes mended; a failure has {} bytes on average", all - unmended.len(), bytes / all);
     assert!(all >= 26 && unmended.len() * 13 <= all, "{} of {all}:\n{}", unmended.len(), unmended.join("\n"));
 }
@@ -403,4 +406,22 @@ async fn on_sqlite_the_second_call_is_right() {
         app.rows(statement.trim().trim_end_matches(';')).await;
     }
     mend(&app, common().into_iter().chain(on_sqlite()).collect()).await;
+}
+
+#[actix_web::test]
+async fn what_is_hidden_is_in_no_hint() {
+    let hidden = "access = \"read-write\"\n[connections.hidden]\ntables = [\"customers\"]";
+    let url = fixture::postgres().await;
+    for app in [fixture::with_sqlite(hidden).await, fixture::with_postgres(&url, hidden).await] {
+        // A column that only the hidden table has, one like it, and one of a table that is shown.
+        for (query, offered) in [
+            ("SELECT city FROM orders", None),
+            ("SELECT nme FROM orders", None),
+            ("SELECT totl FROM orders", Some("total")),
+        ] {
+            let words = app.tool_error("execute_select", json!({"query": query})).await;
+            assert!(!words.contains("customers"), "{query}: {words}");
+            assert_eq!(near(&words), offered, "{query}: {words}");
+        }
+    }
 }
