@@ -23,8 +23,12 @@ fn store() -> Workspace {
         name: "store".into(),
         description: None,
         instructions: None,
+        instructions_tokens: 1,
+        lookup_rows: false,
         max_rows: 1,
         max_bytes: 1,
+        tool_rows: 1,
+        tool_bytes: 1,
         assets: vec![
             table("sales", "public", "orders", None, None),
             table("sales", "crm", "Customers", Some("people"), Some("crm")),
