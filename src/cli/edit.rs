@@ -45,10 +45,12 @@ impl Edit {
         let document = text.parse::<DocumentMut>().map_err(|error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             Failure::Config(Problems(vec![Problem {
+                file: Some(given.display().to_string()),
                 line: before.matches('\n').count() + 1,
-                key: String::new(),
+                column: before.rsplit('\n').next().unwrap_or_default().chars().count() + 1,
                 message: error.message().to_owned(),
                 remedy: "mend the TOML syntax on this line".to_owned(),
+                ..Problem::default()
             }]))
         })?;
         Ok(Self { path, document })

@@ -11,8 +11,8 @@ mod conformance_fixture;
 
 mod access;
 mod api;
-mod documents;
 mod connect;
+mod documents;
 #[cfg(feature = "federation")]
 mod federation;
 mod house;
