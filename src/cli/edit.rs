@@ -47,10 +47,10 @@ impl Edit {
             Failure::Config(Problems(vec![Problem {
                 file: Some(given.display().to_string()),
                 line: before.matches('\n').count() + 1,
-                column: before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1,
-                key: String::new(),
+                column: before.rsplit('\n').next().unwrap_or_default().chars().count() + 1,
                 message: error.message().to_owned(),
                 remedy: "mend the TOML syntax on this line".to_owned(),
+                ..Problem::default()
             }]))
         })?;
         Ok(Self { path, document })
