@@ -33,6 +33,7 @@ pub mod app;
 pub mod audit;
 pub mod cli;
 pub mod client_document;
+mod clients;
 pub mod condition;
 pub mod config;
 pub mod edge;
@@ -47,6 +48,7 @@ mod redaction;
 pub mod reload;
 mod routing;
 pub mod sample;
+pub mod stdio;
 mod strangers;
 pub mod tools;
 pub mod workspace;
@@ -57,6 +59,7 @@ use std::time::Duration;
 
 use app::App;
 use edge::listener::Listeners;
+pub(crate) use http::code;
 use portico_actors::event::Event;
 use tokio::time::timeout;
 

@@ -167,7 +167,7 @@ impl App {
         audit.announce(record.clone()).await.map(|()| Some(record)).map_err(|error| {
             let message = format!("nothing was taken over, because it could not be recorded: {}", error.message);
             let remedy = "see to it that the audit trail can be written, and reload again".to_owned();
-            Problems(vec![Problem { line: 0, key: "audit".to_owned(), message, remedy }])
+            Problems(vec![Problem { key: "audit".to_owned(), message, remedy, ..Problem::default() }])
         })
     }
 
@@ -180,5 +180,5 @@ impl App {
 
 fn internal(error: &dyn fmt::Display) -> Problems {
     let remedy = "look at the log, and restart the service".to_owned();
-    Problems(vec![Problem { line: 0, key: String::new(), message: format!("the reload failed: {error}"), remedy }])
+    Problems(vec![Problem { message: format!("the reload failed: {error}"), remedy, ..Problem::default() }])
 }

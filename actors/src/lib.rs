@@ -69,7 +69,7 @@ pub mod sql {
 
     pub use portico_sql::{
         Class, Dialect, Naming, Redact, Statement, catalogs, is_plain_name, procedure_name, redacted, statements,
-        statements_with,
+        statements_with, written,
     };
 }
 
@@ -77,12 +77,14 @@ pub mod source {
     //! Databases: how a connection is described and opened, and what it is asked.
 
     pub use portico_sources::catalog;
+    pub use portico_sources::digest;
     pub use portico_sources::drivers;
+    pub use portico_sources::lookup;
     pub use portico_sources::pushdown;
     pub use portico_sources::{
         Access, Capabilities, Declared, Direction, Driver, Endpoint, Exposure, GrantRequest, GrantScript, Invocation,
         Location, Login, Names, Open, Parameter, Password, Plan, Pooler, Prepared, Procedure, Profile, ROLE, Settings,
-        Source, Table, Task, check_login_role, narrow, of_role, speaks_of,
+        Source, Table, Task, TextRow, check_login_role, narrow, of_role, speaks_of, texts,
     };
 
     pub mod postgres {
@@ -121,7 +123,7 @@ pub mod auth {
 pub mod federation {
     //! Statements over several connections.
 
-    pub use portico_federation::{Connections, Engine, Member, Settings, Statement};
+    pub use portico_federation::{Bound, Connections, Engine, Fragment, Member, Settings, Statement};
 }
 
 pub mod connection {

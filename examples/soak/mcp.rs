@@ -125,7 +125,7 @@ fn only(result: &Value, expected: &Value) -> Outcome {
 fn select(lowest: i64, most: i64) -> Value {
     let query = "SELECT id, word, amount FROM soak_numbers WHERE id >= @lowest AND id < @most ORDER BY id";
     let parameters = json!({"lowest": lowest, "most": most});
-    json!({"name": "execute_select", "arguments": {"query": query, "parameters": parameters, "timeout": 10}})
+    json!({"name": "execute_select", "arguments": {"query": query, "parameters": parameters, "timeout": 10, "maxRows": 500}})
 }
 
 /// A statement that its caller does not wait for.

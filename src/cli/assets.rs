@@ -64,11 +64,31 @@ pub(super) async fn missing(
     Ok(missing)
 }
 
+/// Why a workspace is refused in a build without the engine.
+pub(super) const REFUSED: &str = "it is over several connections, and this build of Portico runs no statements over \
+                                  these: build it with the feature federation";
+
+/// The workspaces that this build cannot serve.
+pub(super) fn refused(config: &Config) -> Vec<&str> {
+    let over_several = config.workspaces.iter().filter(|workspace| workspace.connections().len() > 1);
+    over_several.map(|workspace| workspace.name.as_ref()).filter(|_| !cfg!(feature = "federation")).collect()
+}
+
 impl Missing {
     /// For people.
     pub(super) fn say(&self) {
+        say(self.words());
+    }
+
+    /// What is said of it.
+    pub(super) fn words(&self) -> String {
         let Self { workspace, asset, hint } = self;
         let hint = hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-        say(format_args!("workspace {workspace}: there is no {asset}{hint}"));
+        format!("workspace {workspace}: there is no {asset}{hint}")
+    }
+
+    /// Whether it is one of the workspace `name`.
+    pub(super) fn is_of(&self, name: &str) -> bool {
+        self.workspace.as_ref() == name
     }
 }

@@ -14,6 +14,7 @@ use super::common::{Common, Failure, error_words};
 use super::exposure::{self, Entry};
 use super::output::{print_json, say};
 use super::reach;
+use super::sign_in;
 use crate::app::source_settings;
 use crate::config::{Config, Connection};
 
@@ -33,7 +34,9 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
         }
         attempts
     });
-    let ok = attempts.iter().all(|(_, result)| result.as_ref().is_ok_and(|up| up.missing.is_empty()));
+    let refused = assets::refused(&config);
+    let ok =
+        refused.is_empty() && attempts.iter().all(|(_, result)| result.as_ref().is_ok_and(|up| up.missing.is_empty()));
     if common.json {
         let connections: Vec<Value> = attempts
             .iter()
@@ -54,9 +57,23 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
                 Err(error) => json!({"name": connection.name, "status": "down", "error": error_words(error)}),
             })
             .collect();
-        print_json(&json!({"ok": ok, "problems": [], "connections": connections}));
+        let sign_in = sign_in::look(&config);
+        let mut told = json!({"ok": ok, "problems": [], "connections": connections, "signIn": sign_in});
+        if !refused.is_empty() {
+            told["refused"] = json!(refused);
+        }
+        print_json(&told);
     } else {
         say(format_args!("{} is valid", common.config.display()));
+        for workspace in &refused {
+            say(format_args!("workspace {workspace}: {}", assets::REFUSED));
+        }
+        for found in sign_in::look(&config) {
+            say(format_args!("sign-in: {}", found.message));
+            if let Some(remedy) = found.remedy {
+                say(format_args!("         -> {remedy}"));
+            }
+        }
         for (connection, result) in &attempts {
             match result {
                 Ok(up) => {
@@ -81,7 +98,7 @@ pub(super) struct Up {
     /// What the entries of its lists match, where that was asked for.
     entries: Vec<Entry>,
     /// The assets of workspaces that are not there, where that was asked for.
-    missing: Vec<Missing>,
+    pub(super) missing: Vec<Missing>,
 }
 
 /// Tries `connection`. Where the whole configuration is given, looks also for what the entries of the connection's

@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::recording;
 use crate::config::{self, Config, Problems};
+use crate::edge::listener;
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct Common {
@@ -31,6 +32,12 @@ pub(super) struct Common {
 pub(super) enum Failure {
     /// The configuration has problems.
     Config(Problems),
+    /// What was given as options would be no configuration.
+    Options(Problems),
+    /// What was to be written would not be valid, and was not written.
+    Refused(Problems),
+    /// What was written the running service does not take over.
+    NotTakenOver(Problems),
     /// Something else went wrong.
     Error(Error),
     /// All has been said already.
@@ -41,6 +48,23 @@ impl Failure {
     /// Something went wrong with a file or a socket.
     pub(super) fn io(what: impl Display, error: impl Display) -> Self {
         Self::Error(Error::new(Kind::Unavailable, format!("{what}: {error}")))
+    }
+
+    /// A place cannot be listened on.
+    pub(super) fn not_listening(place: impl Display, error: &io::Error) -> Self {
+        let message = format!("{place} cannot be listened on: {error}");
+        Self::Error(Error::new(Kind::Unavailable, message).hint(listener::remedy(error)))
+    }
+
+    /// A folder or a file cannot be written.
+    pub(super) fn unwritable(what: impl Display, error: &io::Error, elsewhere: &str) -> Self {
+        let remedy = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room on its disk".to_owned(),
+            io::ErrorKind::ReadOnlyFilesystem => format!("its disk is mounted read-only: {elsewhere}"),
+            io::ErrorKind::PermissionDenied => format!("this user may not write there: {elsewhere}"),
+            _ => elsewhere.to_owned(),
+        };
+        Self::Error(Error::new(Kind::Unavailable, format!("{what}: {error}")).hint(remedy))
     }
 
     /// A file cannot be read.
@@ -87,9 +111,9 @@ pub(super) fn open_store(common: &Common, only_looks: bool) -> Result<(Config, S
 
 /// The configuration, for commands that need no password of a connection.
 pub(super) fn read_config(common: &Common) -> Result<Config, Failure> {
-    let text = std::fs::read_to_string(&common.config).map_err(Failure::unreadable(&common.config))?;
+    let text = Config::text_of(&common.config)?;
     let base = common.config.parent().map(PathBuf::from).unwrap_or_default();
-    Ok(Config::parse_for_store(&text, &base, &config::lookup)?)
+    Ok(Config::parse_for_store(&text, &base, &config::lookup).map_err(|problems| problems.in_file(&common.config))?)
 }
 
 /// What a credential opens, by the names of the configuration.
@@ -210,7 +234,7 @@ pub(super) fn parse_duration(text: &str) -> Option<Duration> {
     number.checked_mul(seconds).map(Duration::from_secs)
 }
 
-/// Whoever runs the check may see the cause.
+/// What went wrong, why, and what to do: whoever runs a command may see the cause.
 pub(super) fn error_words(error: &Error) -> String {
     let mut words = error.message.clone();
     for (mark, more) in [(": ", error.cause()), ("; ", error.get_hint())] {

@@ -1,41 +1,52 @@
 //! The command line: one file a command. Only here is anything printed.
 #![allow(clippy::print_stderr)]
+#![expect(clippy::doc_markdown, reason = "what describes an option is also its help, where there is no markup")]
 
 mod assets;
 mod audit;
 mod check;
 mod client;
 mod common;
+mod connect;
+mod connection;
 mod consent;
 mod control;
 mod demo;
 mod doctor;
+mod edit;
 mod exposure;
+mod folders;
 mod generate;
 mod grants;
 mod health;
+mod init;
 mod key;
 mod logging;
 mod notify;
 mod output;
+mod paste;
 mod pat;
 mod reach;
 mod recording;
 mod reload;
 mod serve;
+mod serve_database;
 mod service_account;
+mod sign_in;
+mod stdio;
 mod user;
+mod workspace;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use serde_json::json;
 
-use self::common::{Common, Failure};
+use self::common::{Common, Failure, error_words};
 use self::logging::logger;
 pub use self::logging::start_log_of_service;
 use self::output::print_json;
-use crate::config::{Config, Log};
+use crate::config::{Config, Log, Problems};
 use crate::observe::queue;
 
 /// Self-hosted data connectivity: MCP and SQL over HTTP in front of your databases.
@@ -52,10 +63,22 @@ pub struct Cli {
 enum Command {
     /// Try Portico: a shop with sample data, a user and a service account, ready to call.
     Demo(demo::Demo),
-    /// Serve the configured connections.
-    Serve,
+    /// Serve the configured connections, or one database without a configuration.
+    Serve(serve_database::Serve),
+    /// Write a configuration that serves one database, and make the first administrator.
+    Init(init::Init),
+    /// Databases in the configuration.
+    #[command(subcommand)]
+    Connection(connection::Connection),
+    /// Virtual schemas in the configuration.
+    #[command(subcommand)]
+    Workspace(workspace::Workspace),
+    /// Speak MCP on standard input and output, for clients that launch programs.
+    Stdio(stdio::Stdio),
     /// Have the running service read its configuration again.
     Reload,
+    /// Print what to paste so that a client uses this service, or merge it into the client's own file.
+    Connect(connect::Connect),
     /// Ask the running service whether all of it answers; for container runtimes.
     Health,
     /// Look at everything that keeps a service from running well, and say what to do.
@@ -90,6 +113,12 @@ enum Command {
     Generate(generate::Generate),
 }
 
+/// What is said of options that a configuration is made of.
+const OPTIONS: &str = "the options are not valid";
+/// What is said of a change that would not be valid.
+const REFUSED: &str = "nothing was written, because the configuration would not be valid any more";
+/// What is said of one that the running service does not take over.
+const NOT_TAKEN_OVER: &str = "the file was written, but the running service goes on as it was";
 /// How a process ends whose command line is wrong.
 const USAGE: u8 = 2;
 
@@ -110,17 +139,26 @@ pub fn read() -> Result<Cli, ExitCode> {
 
 /// Runs one command.
 pub fn run(cli: Cli) -> ExitCode {
-    let common = cli.common;
+    let mut common = cli.common;
+    // Its standard output is the protocol's alone.
+    common.json &= !matches!(cli.command, Command::Stdio(_));
     match cli.command {
         // The service's own log is as its configuration wants it.
-        Command::Serve => {}
+        Command::Serve(_) => {}
         Command::Demo(_) => start_log_of_service(&Log::default()),
+        // A client shows what it finds on standard error to people.
+        Command::Stdio(_) => drop(logger(&Log { level: "warn".to_owned(), ..Log::default() }).try_init()),
         _ => drop(logger(&Log::default()).try_init()),
     }
     let result = match cli.command {
         Command::Demo(demo) => demo::run(demo, &common),
-        Command::Serve => serve::run(&common),
+        Command::Serve(command) => serve_database::run(&command, &common),
+        Command::Init(command) => init::run(command, &common),
+        Command::Connection(command) => connection::run(command, &common),
+        Command::Workspace(command) => workspace::run(command, &common),
+        Command::Stdio(command) => stdio::run(&command),
         Command::Reload => reload::run(&common),
+        Command::Connect(command) => changing(&common, connect::run(&command, &common)),
         Command::Health => health::run(&common),
         Command::Doctor => doctor::run(&common),
         Command::Check => check::run(&common),
@@ -154,7 +192,14 @@ fn tell(failure: &Failure, common: &Common) {
         Failure::Config(problems) if common.json => {
             print_json(&json!({"ok": false, "message": invalid(), "problems": problems.0}));
         }
+        // A file that cannot be read says so itself.
+        Failure::Config(problems) if problems.0.iter().all(|problem| problem.file.is_none()) => {
+            queue::say(&format!("portico: {problems}"));
+        }
         Failure::Config(problems) => queue::say(&format!("{}:\n{problems}", invalid())),
+        Failure::Options(problems) => tell_problems(OPTIONS, problems, common),
+        Failure::Refused(problems) => tell_problems(REFUSED, problems, common),
+        Failure::NotTakenOver(problems) => tell_problems(NOT_TAKEN_OVER, problems, common),
         // Whoever runs the command line may see the cause.
         Failure::Error(error) if common.json => {
             let mut told = json!({"ok": false, "message": error.message});
@@ -166,10 +211,16 @@ fn tell(failure: &Failure, common: &Common) {
             print_json(&told);
         }
         Failure::Error(error) => {
-            let more = [error.get_hint(), error.cause()].into_iter().flatten();
-            let pieces: Vec<&str> = std::iter::once(error.message.as_str()).chain(more).collect();
-            queue::say(&format!("portico: {}\n", pieces.join("; ")));
+            queue::say(&format!("portico: {}\n", error_words(error)));
         }
+    }
+}
+
+fn tell_problems(message: &str, problems: &Problems, common: &Common) {
+    if common.json {
+        print_json(&json!({"ok": false, "message": message, "problems": problems.0}));
+    } else {
+        queue::say(&format!("portico: {message}:\n{problems}"));
     }
 }
 

@@ -41,9 +41,7 @@ fn listen(config: &Config) -> Result<(Listeners, Made), Failure> {
     if !given.is_empty() {
         return Ok((Listeners(given), Made::default()));
     }
-    let bind = |place| {
-        Listener::bind(place).map_err(|error| Failure::io(format_args!("{place} cannot be listened on"), error))
-    };
+    let bind = |place| Listener::bind(place).map_err(|error| Failure::not_listening(place, &error));
     let listeners = config.server.listen.iter().map(bind).collect::<Result<_, _>>()?;
     Ok((Listeners(listeners), Made::new(&config.server.listen)))
 }
@@ -252,7 +250,7 @@ fn health(app: &App) -> Answer {
 }
 
 /// Completes on SIGINT and on SIGTERM. From then on a second one ends the process at once.
-async fn stop_signal() {
+pub(super) async fn stop_signal() {
     let (terminate, interrupt) =
         (signals(SignalKind::terminate(), "SIGTERM"), signals(SignalKind::interrupt(), "SIGINT"));
     let mut either = stream::select(terminate, interrupt).boxed_local();

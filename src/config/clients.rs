@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use portico_actors::auth::AuthLimits;
 use portico_actors::auth::clock::Clock;
-use portico_actors::auth::oauth::client::Admission;
+use portico_actors::auth::oauth::client::{Admission, DynamicRegistration};
 use portico_actors::auth::throttle::Rate;
+use serde_json::Value;
 
+use super::server::Server;
 use super::setting::Literal::{Number, Switch};
-use super::setting::{SWITCH, Setting, number};
-use super::table::settings;
+use super::setting::{SWITCH, Setting, number, switch_or_word};
+use super::table::{FromJson, settings};
 
 settings! {
     /// How tokens are issued.
@@ -31,8 +33,24 @@ settings! {
         client_documents: bool = SWITCH.or(Switch(true)).live(),
         /// Whether such an address may be private or without TLS: for development alone.
         private_client_documents: bool = SWITCH.or(Switch(false)),
-        /// Clients may register themselves (RFC 7591). At most a thousand; the unused ones are forgotten.
-        dynamic_registration: bool = SWITCH.or(Switch(false)).live(),
+        /// Which clients may register themselves (RFC 7591): true (all), false (none), or "known": those whose answers go
+        /// to the person's own machine, or to the address that a published client documents (Cursor, VS Code, Claude).
+        /// Left out, it is "known" where the service listens on loopback alone, else false. At most a thousand are kept;
+        /// the unused ones are forgotten.
+        dynamic_registration: Option<DynamicRegistration> = switch_or_word(|| vec![KNOWN]).example("\"known\"").live(),
+    }
+}
+
+/// The word for clients that are known.
+const KNOWN: &str = "known";
+
+impl FromJson for DynamicRegistration {
+    fn from_json(value: Option<Value>) -> Self {
+        match value {
+            Some(Value::Bool(true)) => Self::Everybody,
+            Some(Value::String(word)) if word == KNOWN => Self::Known,
+            _ => Self::Nobody,
+        }
     }
 }
 
@@ -70,7 +88,23 @@ impl Tokens {
 impl OAuth {
     /// Which clients people may give access to, besides those that an administrator registered.
     pub fn admission(self) -> Admission {
-        Admission { documents: self.client_documents, dynamic: self.dynamic_registration }
+        Admission { documents: self.client_documents, dynamic: self.registration() }
+    }
+
+    /// Which clients may register themselves.
+    pub fn registration(self) -> DynamicRegistration {
+        self.dynamic_registration.unwrap_or(DynamicRegistration::Nobody)
+    }
+
+    /// Whether a published client may ask people for access, which may have a description at an address of its own.
+    pub fn admits_published(self, describes_itself: bool) -> bool {
+        self.registration() != DynamicRegistration::Nobody || (self.client_documents && describes_itself)
+    }
+
+    /// With what is usual for `server` where the file says nothing.
+    pub(super) fn usual_for(self, server: &Server) -> Self {
+        let usual = if server.is_loopback() { DynamicRegistration::Known } else { DynamicRegistration::Nobody };
+        Self { dynamic_registration: self.dynamic_registration.or(Some(usual)), ..self }
     }
 }
 

@@ -41,7 +41,7 @@ settings! {
                 "use letters, digits, _ and -, and begin with a letter",
             ),
         /// Where the database is, which must be said: `postgres://user:password@host:port/database` with libpq's
-        /// parameters behind a question mark, as in `?sslmode=verify-full&sslrootcert=ca.pem` (docs/operating.md lists
+        /// parameters behind a question mark, as in `?sslmode=verify-full&sslrootcert=ca.pem` (docs/postgresql.md lists
         /// them), or `sqlite:path`.
         url: Option<SecretString> = TEXT.shown("\"postgres://app:${SALES_PASSWORD}@localhost:5432/sales\""),
         /// Where the password of a PostgreSQL user is when it is not in the URL: a file. It is read again when the
@@ -51,7 +51,7 @@ settings! {
         password_command: Option<Vec<SecretString>> = TEXTS
             .example("[\"/usr/local/bin/vault\", \"read\", \"-field=password\", \"database/creds/sales\"]"),
         /// What stands in front of PostgreSQL: "session" (nothing, or a pooler in session mode, and so when it is left
-        /// out), or "transaction": PgBouncer and the like in transaction mode. docs/operating.md has the difference.
+        /// out), or "transaction": PgBouncer and the like in transaction mode. docs/postgresql.md has the difference.
         pooler: Option<Pooler> = word::<Pooler>().shown("\"session\""),
         /// "read-only" (the database itself refuses every write), or "read-write".
         access: Access = word::<Access>().or(Text("read-only")),
@@ -64,10 +64,20 @@ settings! {
         queue_timeout: Duration = number(1..=300).or(Number(10)),
         /// Seconds for an attempt to connect to one host; `connect_timeout` in the URL goes before it.
         connect_timeout: Duration = number(1..=300).or(Number(5)),
-        /// Rows of a tool's result at most. The SQL API streams without a cap.
+        /// Rows of a tool's result at most, as far as a call asks for them by `maxRows`. The SQL API streams without a cap.
         max_rows: u64 = number(1..=1_000_000).or(Number(1000)).live(),
         /// Bytes of a tool's result at most. The SQL API streams without a cap.
         max_bytes: usize = number(1024..=1 << 30).or(Number(1024 * 1024)).live(),
+        /// Rows of a tool's result where the call does not say `maxRows`: what an agent reads with all that follows.
+        tool_rows: u64 = number(1..=1_000_000).or(Number(200)).live(),
+        /// Bytes of a tool's result where the call does not ask for more than `tool_rows`; about four are a token.
+        tool_bytes: usize = number(1024..=1 << 30).or(Number(24_000)).live(),
+        /// Tools made from procedures that `tools/list` tells of, the first by name; 0 is all. The others can be called
+        /// all the same, and `?tools=source` lists all of them.
+        max_source_tools: usize = number(0..=1_000_000).or(Number(20)).live(),
+        /// The cost of its plan, in the database's own units, beyond which a tool's query is refused and told why. Off where
+        /// it is left out. It is for PostgreSQL.
+        explain_cost_limit: Option<u32> = number(1..=4_294_967_295).example("1000000").live(),
         /// Seconds between two looks at the source: a procedure that is new there becomes a tool by then, and
         /// what a statement of our own changes is seen at once.
         refresh_interval: Duration = number(1..=86_400).or(Number(30)),
@@ -77,6 +87,13 @@ settings! {
         /// What agents should know, in your own words; `get_instructions` shows it.
         instructions: Option<String> = TEXT
             .shown("\"Amounts are in euros. Table archive.orders holds everything before 2020.\""),
+        /// Tokens of `get_instructions` at most, counted as four bytes each; your own words come on top. What does
+        /// not fit is told by its name.
+        instructions_tokens: usize = number(500..=100_000).or(Number(2000)).live(),
+        /// Whether `get_instructions` tells the rows of small lookup tables: at most 20 rows of at most four short
+        /// columns, of tables that a foreign key refers to, whose rows no policy chooses, and that the caller may
+        /// read.
+        lookup_rows: bool = SWITCH.or(Switch(true)).live(),
     }
     tables {
         /// As in `[defaults]`, and before it.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::problem::Problem;
+use super::problem::{Position, Problem};
 use super::section::Section;
 use super::setting::{Kind, Reload};
 
@@ -12,11 +12,11 @@ use super::setting::{Kind, Reload};
 #[derive(Clone, Copy, Debug)]
 struct Key {
     digest: u64,
-    line: usize,
+    position: Position,
     reload: Reload,
 }
 
-/// A digest of each key that takes a restart, or may, with its line.
+/// A digest of each key that takes a restart, or may, with its place.
 #[derive(Clone, Debug, Default)]
 pub struct Keys(BTreeMap<String, Key>);
 
@@ -34,9 +34,9 @@ impl Keys {
             if matches!(setting.kind, Kind::Table(_) | Kind::OptionalTable(_)) {
                 self.gather(&format!("{name}."), &section.table(setting.name));
             } else if setting.reload != Reload::Live
-                && let Some((digest, line)) = section.digest(setting.name)
+                && let Some((digest, position)) = section.digest(setting.name)
             {
-                self.0.insert(name, Key { digest, line, reload: setting.reload });
+                self.0.insert(name, Key { digest, position, reload: setting.reload });
             }
         }
     }
@@ -51,7 +51,7 @@ impl Keys {
             let renewed = now.zip(before).is_some_and(|(now, _)| now.reload == Reload::Renewed);
             if !same && !renewed {
                 problems.push(Problem::new(
-                    now.map_or(0, |key| key.line),
+                    now.map(|key| key.position).unwrap_or_default(),
                     name,
                     "this cannot change while the service runs".to_owned(),
                     "restart the service for it, or take the change back; nothing of this file is in force yet",

@@ -10,6 +10,7 @@ mod address;
 mod audit;
 mod clients;
 mod connection;
+mod database;
 mod defaults;
 mod environment;
 mod federation;
@@ -42,6 +43,7 @@ pub use address::administrator;
 pub use audit::{AuditSettings, OnFailure};
 pub use clients::{Limits, OAuth, Tokens};
 pub use connection::{Connection, ConnectionSettings};
+pub use database::Database;
 use defaults::Defaults;
 pub use environment::{Environment, lookup};
 pub use federation::Federation;
@@ -49,6 +51,7 @@ pub use fingerprint::{Fingerprint, Keys};
 use issuer::IssuerSettings;
 pub use log::{Log, LogFormat};
 use problem::Lines;
+use problem::Position;
 pub use problem::Problem;
 pub use prompt::{Completes, Prompt, PromptArgument, PromptMessage, Role};
 use section::{File, Section};
@@ -140,17 +143,25 @@ impl fmt::Display for Problems {
     }
 }
 
+impl Problems {
+    /// The same problems, found in the file at `path`.
+    #[must_use]
+    pub fn in_file(self, path: &Path) -> Self {
+        Self(self.0.into_iter().map(|problem| problem.in_file(path)).collect())
+    }
+}
+
 impl std::error::Error for Problems {}
 
 impl Config {
     /// Reads the file at `path`; `${NAME}` in its strings is taken from the process environment.
     ///
     /// # Errors
-    /// Every problem of the file, each with its line, key and remedy.
+    /// Every problem of the file, each with its place, key and remedy.
     pub fn load(path: &Path) -> Result<Self, Problems> {
         let text = read(path)?;
         let base = path.parent().unwrap_or(Path::new(""));
-        Self::parse(&text, base, &environment::lookup)
+        Self::parse(&text, base, &environment::lookup).map_err(|problems| problems.in_file(path))
     }
 
     /// Reads the file at `path` again, for a service that runs with `self`.
@@ -160,7 +171,7 @@ impl Config {
     pub fn reload(&self, path: &Path) -> Result<Self, Problems> {
         let config = Self::load(path)?;
         let refused = config.keys.refused(&self.keys);
-        if refused.is_empty() { Ok(config) } else { Err(Problems(refused)) }
+        if refused.is_empty() { Ok(config) } else { Err(Problems(refused).in_file(path)) }
     }
 
     /// The control socket by the file at `path`, whatever else may be wrong with it: finds the service
@@ -172,7 +183,16 @@ impl Config {
         let base = path.parent().unwrap_or(Path::new(""));
         // Of a variable that is not set only the kind of the store would matter.
         let set = |name: &str| environment::lookup(name).or_else(|| Some("postgres://unset".to_owned()));
-        Ok(Self::store_of(&read(path)?, base, &set)?.0.control)
+        let store = Self::store_of(&read(path)?, base, &set).map_err(|problems| problems.in_file(path))?;
+        Ok(store.0.control)
+    }
+
+    /// The text of the file at `path`.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn text_of(path: &Path) -> Result<String, Problems> {
+        read(path)
     }
 
     /// `[store]` alone, and what is wrong with it.
@@ -222,10 +242,10 @@ impl Config {
         let workspaces = workspace::read_all(&root, &connections);
         let config = Self {
             issuers: issuer::read_all(&root, &server.public_url, &connections, &workspaces),
+            oauth: OAuth::read(&root.table("oauth")).usual_for(&server),
             server,
             store,
             tokens: Tokens::read(&root.table("tokens")),
-            oauth: OAuth::read(&root.table("oauth")),
             limits: Limits::read(&root.table("limits")),
             log: Log::read(&root.table("log")),
             telemetry: telemetry::read(&root),
@@ -239,6 +259,25 @@ impl Config {
         if problems.is_empty() { Ok(config) } else { Err(Problems(problems)) }
     }
 
+    /// The configuration of one database. Relative paths in its address start at `base`; what the service writes is
+    /// in `folder`.
+    ///
+    /// # Errors
+    /// Every problem with the address or the name, each as an option of the command line.
+    pub fn of_database(
+        database: &Database<'_>,
+        base: &Path,
+        folder: &Path,
+        environment: Environment<'_>,
+    ) -> Result<Self, Problems> {
+        let mut config = Self::parse(&database.text(), base, environment)
+            .map_err(|Problems(problems)| Problems(problems.into_iter().map(Database::option).collect()))?;
+        let Store { place, control, .. } = Store::of_file(folder.join("portico.db"));
+        (config.store.place, config.store.control) = (place, control);
+        config.federation.spill_dir = folder.join("portico.spill");
+        Ok(config)
+    }
+
     /// The connection named `name`, as the command line addresses it.
     pub fn connection(&self, name: &str) -> Option<&Connection> {
         self.connections.iter().map(AsRef::as_ref).find(|connection| connection.name.eq_ignore_ascii_case(name))
@@ -247,18 +286,24 @@ impl Config {
 
 fn read(path: &Path) -> Result<String, Problems> {
     std::fs::read_to_string(path).map_err(|error| {
-        Problems(vec![Problem::new(
-            0,
-            "",
-            format!("{} cannot be read: {error}", path.display()),
-            "give the right path with --config, or make it readable for this user",
-        )])
+        let remedy = if error.kind() == std::io::ErrorKind::NotFound {
+            "name the file with --config, or make one with portico init --url URL --name NAME"
+        } else {
+            "make it readable for this user, or name another file with --config"
+        };
+        let message = format!("{} cannot be read: {error}", path.display());
+        Problems(vec![Problem::new(Position::default(), "", message, remedy)])
     })
 }
 
 fn syntax(text: &str) -> Result<toml::Spanned<DeTable<'_>>, Problems> {
     DeTable::parse(text).map_err(|error| {
-        let line = error.span().map_or(0, |span| Lines::new(text).at(span.start));
-        Problems(vec![Problem::new(line, "", error.message().to_owned(), "mend the TOML syntax on this line")])
+        let position = error.span().map(|span| Lines::new(text).at(span.start)).unwrap_or_default();
+        Problems(vec![Problem::new(
+            position,
+            "",
+            error.message().to_owned(),
+            "write it as TOML has it: texts in quotes, key = value, [table] and [[list]]",
+        )])
     })
 }

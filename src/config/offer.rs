@@ -101,5 +101,6 @@ pub(super) fn exposure(connection: &Section<'_>) -> Exposure {
         schemas: Names { shown: exposed.schemas, hidden: hidden.schemas },
         tables: Names { shown: exposed.tables, hidden: hidden.tables },
         procedures: Names { shown: exposed.procedures, hidden: hidden.procedures },
+        within: None,
     }
 }

@@ -14,12 +14,12 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::environment::{CREDENTIAL, Environment, resolve};
-use super::problem::{Lines, Problem};
+use super::problem::{Lines, Position, Problem};
 use super::setting::{Kind, Setting, each};
 
 /// The file, and what is wrong with it.
 pub(crate) struct File<'a> {
-    lines: Lines,
+    lines: Lines<'a>,
     /// Where relative paths start.
     base: &'a Path,
     environment: Environment<'a>,
@@ -29,7 +29,7 @@ pub(crate) struct File<'a> {
 }
 
 impl<'a> File<'a> {
-    pub(super) fn new(text: &str, base: &'a Path, environment: Environment<'a>) -> Self {
+    pub(super) fn new(text: &'a str, base: &'a Path, environment: Environment<'a>) -> Self {
         let (problems, refused) = (RefCell::default(), RefCell::default());
         Self { lines: Lines::new(text), base, environment, problems, refused }
     }
@@ -37,7 +37,7 @@ impl<'a> File<'a> {
     /// What is wrong so far, in the order of the lines.
     pub(super) fn problems(&self) -> Vec<Problem> {
         let mut problems = self.problems.borrow().clone();
-        problems.sort_by_key(|problem| problem.line);
+        problems.sort_by_key(|problem| (problem.line, problem.column));
         problems
     }
 
@@ -81,7 +81,7 @@ impl<'a> Section<'a> {
 
     /// The line where the table begins.
     pub(super) fn line(&self) -> usize {
-        self.file.lines.at(self.start)
+        self.file.lines.at(self.start).line
     }
 
     /// What is declared of the table.
@@ -134,7 +134,7 @@ impl<'a> Section<'a> {
 
     /// Notes a problem that is on no line of the file.
     pub(super) fn elsewhere(&self, key: &str, message: String, remedy: &str) {
-        self.file.note(Problem::new(0, key, message, remedy));
+        self.file.note(Problem::new(Position::default(), key, message, remedy));
     }
 
     fn refuse(&self, name: &str, message: impl Into<String>, remedy: &str) {
@@ -167,6 +167,9 @@ impl<'a> Section<'a> {
         let name = setting.name;
         let expected = match setting.kind {
             Kind::Switch => (!value.is_boolean()).then_some("true or false"),
+            Kind::SwitchOrWord(_) => {
+                (!value.is_boolean() && !value.is_string()).then_some("true, false or a text in quotes")
+            }
             Kind::Text | Kind::Word(_) => (!value.is_string()).then_some("a text in quotes"),
             Kind::TextOrTexts if value.is_string() => None,
             Kind::Texts | Kind::TextOrTexts | Kind::Words(_) => (!value.is_array()).then_some("a list of texts"),
@@ -218,6 +221,10 @@ impl<'a> Section<'a> {
             Kind::Word(words) if !words().contains(&text) => {
                 let allowed: Vec<String> = words().iter().map(|word| format!("\"{word}\"")).collect();
                 unknown(&format!("write {}", allowed.join(" or ")))
+            }
+            Kind::SwitchOrWord(words) if !words().contains(&text) => {
+                let allowed: Vec<String> = words().iter().map(|word| format!(" or \"{word}\"")).collect();
+                unknown(&format!("write true, false{}", allowed.concat()))
             }
             Kind::Words(words) if !words().contains(&text) => {
                 let offered = near::did_you_mean(&near::nearest(text, words()));
@@ -292,15 +299,15 @@ impl<'a> Section<'a> {
                 let remedy = offered.unwrap_or_else(|| {
                     format!("remove it; known here: {}", known.iter().copied().collect::<Vec<_>>().join(", "))
                 });
-                let line = self.file.lines.at(key.span().start);
-                self.file.note(Problem::new(line, &self.key(name), "there is no such key".to_owned(), &remedy));
+                let position = self.file.lines.at(key.span().start);
+                self.file.note(Problem::new(position, &self.key(name), "there is no such key".to_owned(), &remedy));
             }
         }
     }
 
-    /// Tells what the key `name` says from what it said before, and the line where it says so. What a text stands for
+    /// Tells what the key `name` says from what it said before, and the place where it says so. What a text stands for
     /// counts: a secret can change while the file does not.
-    pub(super) fn digest(&self, name: &str) -> Option<(u64, usize)> {
+    pub(super) fn digest(&self, name: &str) -> Option<(u64, Position)> {
         let value = self.find(name)?;
         let mut hasher = DefaultHasher::new();
         texts(json(value), &|text| resolve(text, self.file.environment).0).hash(&mut hasher);

@@ -224,6 +224,11 @@ words! {
 }
 
 impl Server {
+    /// Whether it listens on loopback addresses alone.
+    pub fn is_loopback(&self) -> bool {
+        self.listen.iter().all(|listen| listen.address().is_some_and(|address| address.ip().is_loopback()))
+    }
+
     /// The first TCP address.
     pub fn address(&self) -> Option<SocketAddr> {
         self.listen.iter().find_map(Listen::address)

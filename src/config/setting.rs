@@ -37,6 +37,8 @@ pub enum Kind {
     Number(u64, u64),
     /// A text.
     Text,
+    /// True, false, or one of these words.
+    SwitchOrWord(fn() -> Vec<&'static str>),
     /// One of these words.
     Word(fn() -> Vec<&'static str>),
     /// A list of texts.
@@ -208,6 +210,10 @@ pub(crate) const TEXTS: Setting = Setting::new(Kind::Texts);
 pub(crate) const TEXT_OR_TEXTS: Setting = Setting::new(Kind::TextOrTexts);
 pub(crate) const fn word<T: Words>() -> Setting {
     Setting::new(Kind::Word(T::names))
+}
+
+pub(crate) const fn switch_or_word(words: fn() -> Vec<&'static str>) -> Setting {
+    Setting::new(Kind::SwitchOrWord(words))
 }
 
 pub(crate) const fn some_words<T: Words>() -> Setting {

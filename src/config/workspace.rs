@@ -10,8 +10,8 @@ use portico_actors::workspace::{Asset, MAIN, Relation, View, Workspace};
 
 use super::connection::Connection;
 use super::section::Section;
-use super::setting::Literal::Number;
-use super::setting::{Setting, TEXT, number, tables};
+use super::setting::Literal::{Number, Switch};
+use super::setting::{SWITCH, Setting, TEXT, number, tables};
 use super::table::{Table, settings};
 
 settings! {
@@ -24,12 +24,20 @@ settings! {
         name: Arc<str> = plain(TEXT).example("\"revenue\"").required("add the name that it is asked by"),
         /// What it is for.
         description: Option<Arc<str>> = TEXT.example("\"Orders with their customers' regions\""),
-        /// Rows of a tool's result at most. The SQL API streams without a cap.
+        /// Rows of a tool's result at most, as far as a call asks for them by `maxRows`. The SQL API streams without a cap.
         max_rows: u64 = number(1..=1_000_000).or(Number(1000)),
         /// Bytes of a tool's result at most. The SQL API streams without a cap.
         max_bytes: usize = number(1024..=1 << 30).or(Number(1024 * 1024)),
+        /// Rows of a tool's result where the call does not say `maxRows`: what an agent reads with all that follows.
+        tool_rows: u64 = number(1..=1_000_000).or(Number(200)),
+        /// Bytes of a tool's result where the call does not ask for more than `tool_rows`; about four are a token.
+        tool_bytes: usize = number(1024..=1 << 30).or(Number(24_000)),
         /// What agents should know, in your own words; `get_instructions` shows it.
         instructions: Option<Arc<str>> = TEXT.example("\"Turnover is without tax.\""),
+        /// Tokens of `get_instructions` at most, counted as four bytes each; your own words come on top.
+        instructions_tokens: usize = number(500..=100_000).or(Number(2000)),
+        /// Whether `get_instructions` tells the rows of small lookup tables, on the terms of a connection's.
+        lookup_rows: bool = SWITCH.or(Switch(true)),
     }
     tables {
         assets = tables::<AssetSettings>(),
@@ -125,8 +133,12 @@ fn read(section: &Section<'_>, connections: &[Arc<Connection>]) -> Workspace {
         name: settings.name,
         description: settings.description,
         instructions: settings.instructions,
+        instructions_tokens: settings.instructions_tokens,
+        lookup_rows: settings.lookup_rows,
         max_rows: settings.max_rows,
         max_bytes: settings.max_bytes,
+        tool_rows: settings.tool_rows,
+        tool_bytes: settings.tool_bytes,
         assets,
         views: Vec::new(),
         relations: Vec::new(),

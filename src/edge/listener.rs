@@ -17,6 +17,19 @@ pub enum Listener {
     Unix(UnixListener),
 }
 
+/// What to do where a place cannot be listened on.
+pub fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "end the process that listens there (ss -ltnp names it), or choose another address",
+        io::ErrorKind::AddrNotAvailable => "choose an address of this machine, or 0.0.0.0 for all of them",
+        io::ErrorKind::PermissionDenied => {
+            "choose a port from 1024 on, or a folder that this user may write to, or let systemd listen: portico.socket"
+        }
+        io::ErrorKind::NotFound => "make the folder of the socket first",
+        _ => "choose another address",
+    }
+}
+
 /// All of them.
 #[derive(Debug, Default)]
 pub struct Listeners(pub Vec<Listener>);

@@ -16,11 +16,23 @@ pub(crate) enum Nesting {
     Plain,
 }
 
+/// Where the values of rows are taken from: a batch, or what is shown of one.
+pub(super) trait Cells {
+    /// One value, as [`Batch::cell`] gives it.
+    fn value(&self, row: usize, column: usize) -> Result<Cell<'_>>;
+}
+
+impl<T: Batch + ?Sized> Cells for T {
+    fn value(&self, row: usize, column: usize) -> Result<Cell<'_>> {
+        self.cell(row, column)
+    }
+}
+
 /// Appends `before` and a row as a JSON array; nothing where one of its values cannot be read.
-pub(crate) fn write_row(
+pub(super) fn write_row(
     out: &mut Vec<u8>,
     before: &[u8],
-    batch: &dyn Batch,
+    cells: &(impl Cells + ?Sized),
     row: usize,
     columns: usize,
     nesting: Nesting,
@@ -32,7 +44,7 @@ pub(crate) fn write_row(
         if column > 0 {
             out.push(b',');
         }
-        match batch.cell(row, column) {
+        match cells.value(row, column) {
             Ok(cell) => write_cell(out, &cell, nesting),
             Err(error) => {
                 out.truncate(start);

@@ -7,6 +7,7 @@ use portico_actors::reply::Part;
 use super::cell::{Nesting, write_row};
 use super::columns::write_schema;
 use super::failure::ErrorBody;
+use super::shape::{Shape, ShapedRows};
 use super::stream::Form;
 
 /// A result document.
@@ -15,6 +16,9 @@ pub struct Document {
     place: Place,
     columns: usize,
     dry_run: bool,
+    shape: Shape,
+    /// Writes the rows of the present result where they are not in the usual shape.
+    shaped: Option<ShapedRows>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +30,9 @@ enum Place {
 }
 
 impl Document {
-    /// Begins a document; one of a `dry_run` says that it is.
-    pub fn new(dry_run: bool) -> Self {
-        Self { place: Place::Start, columns: 0, dry_run }
+    /// Begins a document with rows in `shape`; one of a `dry_run` says that it is.
+    pub fn new(dry_run: bool, shape: Shape) -> Self {
+        Self { place: Place::Start, columns: 0, dry_run, shape, shaped: None }
     }
 
     /// What stands in front of a result.
@@ -45,13 +49,17 @@ impl Form for Document {
                 write_schema(out, &columns);
                 out.extend_from_slice(b",\"rows\":[");
                 self.columns = columns.len();
+                self.shaped = ShapedRows::new(self.shape, &columns);
                 self.place = Place::FirstRow;
             }
             Part::Rows(batch) => {
                 out.reserve(batch.rows() * self.columns * 12);
                 for row in 0..batch.rows() {
                     let between: &[u8] = if self.place == Place::FirstRow { b"" } else { b"," };
-                    write_row(out, between, batch.as_ref(), row, self.columns, Nesting::Quoted)?;
+                    match &self.shaped {
+                        None => write_row(out, between, batch.as_ref(), row, self.columns, Nesting::Quoted)?,
+                        Some(shaped) => shaped.write(out, between, batch.as_ref(), row)?,
+                    }
                     self.place = Place::NextRow;
                     *rows += 1;
                 }

@@ -6,12 +6,13 @@
 //! with an error.
 
 use portico_actors::error::Result;
-use portico_actors::reply::{Batch, Cell, Column, Part};
+use portico_actors::reply::{Cell, Column, Part};
 use serde_json::json;
 
-use super::cell::{Nesting, write_cell, write_string};
+use super::cell::{Cells, Nesting, write_cell, write_string};
 use super::failure::{ErrorBody, surplus};
 use super::labels;
+use super::shape::{NumberShape, write_text};
 use super::stream::Form;
 
 /// What a line is.
@@ -42,8 +43,8 @@ enum Place {
 
 impl Lines {
     /// Begins the lines of a result.
-    pub fn new(form: LineForm) -> Self {
-        Self { place: Place::Start, writer: LineWriter::new(form) }
+    pub fn new(form: LineForm, numbers: NumberShape) -> Self {
+        Self { place: Place::Start, writer: LineWriter { numbers, ..LineWriter::new(form) } }
     }
 }
 
@@ -98,11 +99,14 @@ pub(super) struct LineWriter {
     form: LineForm,
     /// What stands in front of each value of a row.
     keys: Vec<Vec<u8>>,
+    numbers: NumberShape,
+    /// For each column of JSON, whether its numbers are strings.
+    texts: Vec<bool>,
 }
 
 impl LineWriter {
     pub(super) fn new(form: LineForm) -> Self {
-        Self { form, keys: Vec::new() }
+        Self { form, keys: Vec::new(), numbers: NumberShape::default(), texts: Vec::new() }
     }
 
     /// Writes what stands above the rows.
@@ -117,6 +121,7 @@ impl LineWriter {
                 out.extend_from_slice(b"\r\n");
             }
             LineForm::Ndjson => {
+                self.texts = self.numbers.texts(columns);
                 for (index, label) in labels::distinct(columns).iter().enumerate() {
                     let mut key = vec![if index == 0 { b'{' } else { b',' }];
                     write_string(&mut key, label);
@@ -128,12 +133,13 @@ impl LineWriter {
     }
 
     /// Writes one row, or nothing of it.
-    pub(super) fn write(&self, batch: &dyn Batch, row: usize, out: &mut Vec<u8>) -> Result<()> {
+    pub(super) fn write(&self, cells: &(impl Cells + ?Sized), row: usize, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         for (column, key) in self.keys.iter().enumerate() {
             out.extend_from_slice(key);
-            match batch.cell(row, column) {
+            match cells.value(row, column) {
                 Ok(cell) if self.form == LineForm::Csv => write_plain(out, &cell, self.keys.len() == 1),
+                Ok(cell) if self.texts.get(column) == Some(&true) => write_text(out, &cell),
                 Ok(cell) => write_cell(out, &cell, Nesting::Quoted),
                 Err(error) => {
                     out.truncate(start);

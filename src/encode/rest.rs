@@ -37,10 +37,13 @@ pub(super) enum Cut {
 }
 
 /// What is not in a result.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each true or not")]
 pub(super) struct LeftOut {
     pub(super) cut: Option<Cut>,
     /// Whether the source answered with further results.
     pub(super) further: bool,
+    /// Whether long values are cut.
+    pub(super) shortened: bool,
     /// Rows that are in the result.
     pub(super) shown: u64,
     /// Rows changed, or −1.
@@ -49,10 +52,17 @@ pub(super) struct LeftOut {
     pub(super) writes: bool,
     /// What some of several connections failed to list.
     pub(super) missing: Option<Error>,
+    /// Whether everything that was done is undone.
+    pub(super) dry_run: bool,
 }
 
 impl LeftOut {
-    /// The words for it; `None` where nothing was left out.
+    /// Whether there is anything.
+    pub(super) fn is_any(&self) -> bool {
+        self.cut.is_some() || self.further || self.shortened || self.missing.is_some()
+    }
+
+    /// The words for it; `None` where there is nothing to say.
     pub(super) fn hint(&self, caps: Caps) -> Option<String> {
         let cut = self.cut.map(|cut| self.of_rows(cut, caps));
         let further = self.further.then(|| {
@@ -64,7 +74,12 @@ impl LeftOut {
             Some(hint) => format!("{}: {hint}", missing.message),
             None => missing.message.clone(),
         });
-        let words: Vec<String> = [cut, further, missing].into_iter().flatten().collect();
+        let shortened = self.shortened.then(|| match caps.rest {
+            Rest::Rewrite => "long values are cut: select a part of them by substr(), or one value alone".to_owned(),
+            _ => "long values are cut".to_owned(),
+        });
+        let dry_run = self.dry_run.then(|| "a dry run: all of it was undone".to_owned());
+        let words: Vec<String> = [cut, further, shortened, missing, dry_run].into_iter().flatten().collect();
         (!words.is_empty()).then(|| words.join("; "))
     }
 
@@ -80,6 +95,9 @@ impl LeftOut {
     }
 
     fn remedy(&self, cut: Cut, caps: Caps) -> String {
+        if self.dry_run {
+            return String::new();
+        }
         if self.affected >= 0 {
             return format!(
                 "; all {} rows were changed: do not run it again, read the others with a SELECT",
@@ -89,22 +107,24 @@ impl LeftOut {
         if caps.rest == Rest::Parameters && self.writes {
             return "; it ran to its end, and what it changed stays: do not call it again only for the rest".to_owned();
         }
-        let raise = if cut == Cut::Rows && caps.rows < caps.rows_bound {
-            format!("raise maxRows (at most {}), ", caps.rows_bound)
+        // What asks for more rows has more bytes too.
+        let raise = if caps.rows < caps.rows_bound {
+            format!(", or raise maxRows (at most {})", caps.rows_bound)
         } else {
             String::new()
         };
         match (caps.rest, cut) {
             (Rest::Narrow | Rest::Connections, _) => {
-                format!(": {raise}narrow the listing by names, exact or as LIKE patterns")
+                format!(": narrow the listing by names, exact or as LIKE patterns{raise}")
             }
-            (Rest::Parameters, _) => format!(": {raise}give parameters for which it returns less"),
+            (Rest::Parameters, _) => format!(": give parameters for which it returns less{raise}"),
             (Rest::Rewrite, Cut::Bytes) if self.shown == 0 => {
                 ": select fewer columns, or a part of the long ones with substr()".to_owned()
             }
             (Rest::Rewrite, cut) => format!(
-                ": {raise}{}filter or aggregate, or page on with ORDER BY … LIMIT and OFFSET {}{}",
-                if cut == Cut::Bytes { "select fewer columns, " } else { "" },
+                ": aggregate in SQL (count, sum, avg … GROUP BY) or filter{}, or page on with ORDER BY … LIMIT and \
+                 OFFSET {}{}{raise}",
+                if cut == Cut::Bytes { ", select fewer columns" } else { "" },
                 self.shown,
                 // A SELECT may do so too, by the functions that it calls.
                 if self.writes { " (a function that changes something would do so again)" } else { "" }
@@ -120,8 +140,16 @@ mod tests {
     #[test]
     fn a_hint_is_one_that_can_be_followed() {
         const CAPS: Caps = Caps { rows: 2, bytes: 100, rows_bound: 9, rest: Rest::Rewrite };
-        let left_out =
-            |cut, affected, writes| LeftOut { cut, further: false, shown: 2, affected, writes, missing: None };
+        let left_out = |cut, affected, writes| LeftOut {
+            cut,
+            further: false,
+            shortened: false,
+            shown: 2,
+            affected,
+            writes,
+            missing: None,
+            dry_run: false,
+        };
         let rows = Some(Cut::Rows);
         for (rest, left_out, has, has_not) in [
             (Rest::Rewrite, left_out(rows, -1, false), "OFFSET 2", "again"),
@@ -129,8 +157,13 @@ mod tests {
             (Rest::Rewrite, left_out(rows, 5, true), "all 5 rows were changed: do not run it again", "OFFSET"),
             (Rest::Parameters, left_out(rows, 5, true), "all 5 rows were changed: do not run it again", "maxRows"),
             (Rest::Parameters, left_out(rows, -1, true), "do not call it again", "OFFSET"),
-            (Rest::Parameters, left_out(rows, -1, false), "maxRows (at most 9), give parameters", "OFFSET"),
-            (Rest::Parameters, left_out(Some(Cut::Bytes), -1, false), "100 bytes: give parameters", "maxRows"),
+            (
+                Rest::Parameters,
+                left_out(rows, -1, false),
+                "give parameters for which it returns less, or raise maxRows (at most 9)",
+                "OFFSET",
+            ),
+            (Rest::Parameters, left_out(Some(Cut::Bytes), -1, false), "100 bytes: give parameters", "OFFSET"),
             (Rest::Narrow, left_out(rows, -1, false), "narrow the listing by names", "OFFSET"),
         ] {
             let hint = left_out.hint(Caps { rest, ..CAPS }).unwrap();

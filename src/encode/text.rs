@@ -4,8 +4,9 @@
 use std::fmt::Write;
 
 use portico_actors::error::Result;
-use portico_actors::reply::{Batch, Cell, Column};
+use portico_actors::reply::{Cell, Column};
 
+use super::cell::Cells;
 use super::lines::{LineForm, LineWriter, write_bare};
 
 /// What the text block of a tool's result is written in.
@@ -55,14 +56,14 @@ impl TextTable {
         }
     }
 
-    pub(super) fn row(&mut self, batch: &dyn Batch, row: usize, columns: usize) -> Result<()> {
+    pub(super) fn row(&mut self, cells: &(impl Cells + ?Sized), row: usize, columns: usize) -> Result<()> {
         match self.format {
             Format::Json => {}
-            Format::Csv => self.csv.write(batch, row, &mut self.text)?,
+            Format::Csv => self.csv.write(cells, row, &mut self.text)?,
             Format::Markdown => {
                 self.text.push(b'|');
                 for column in 0..columns {
-                    self.markdown(&batch.cell(row, column)?);
+                    self.markdown(&cells.value(row, column)?);
                 }
                 self.text.push(b'\n');
             }
@@ -70,11 +71,12 @@ impl TextTable {
         Ok(())
     }
 
-    /// A field of a table: NULL is empty, text is bare, the rest as in JSON.
+    /// A field of a table: text is bare, and in quotes where it would be taken for NULL; the rest as in JSON.
     fn markdown(&mut self, cell: &Cell<'_>) {
         self.field.clear();
         match cell {
-            Cell::Null => {}
+            Cell::Null => self.field.extend_from_slice(b"NULL"),
+            Cell::Text(text) if text == "NULL" => self.field.extend_from_slice(b"\"NULL\""),
             Cell::Text(text) | Cell::Decimal(text) | Cell::Json(text) => self.field.extend_from_slice(text.as_bytes()),
             other => write_bare(&mut self.field, other),
         }

@@ -22,8 +22,13 @@ impl Federation {
     /// # Errors
     /// Always.
     #[expect(clippy::unused_async, reason = "as the engine's")]
-    pub(crate) async fn run(&self, _: &Directory, _: OverConnections<'_>) -> Result<Reply> {
-        Err(Error::invalid("query: this build of Portico runs no statements over several connections")
+    pub(crate) async fn run(&self, _: &Directory, over: OverConnections<'_>) -> Result<Reply> {
+        let whose = over.workspace.map(|it| format!(", and the workspace {} is over several", it.name));
+        let message = format!(
+            "query: this build of Portico runs no statements over several connections{}",
+            whose.unwrap_or_default()
+        );
+        Err(Error::invalid(message)
             .hint("send one request for each connection; an administrator can build it with the feature federation"))
     }
 }

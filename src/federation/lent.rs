@@ -109,6 +109,7 @@ impl Lent {
         sent: SentStatements,
     ) -> Self {
         let member = |entry: &Entry| Member {
+            id: entry.id,
             name: Arc::clone(&entry.name),
             driver: entry.driver,
             is_reached: reached.covers(entry.id),

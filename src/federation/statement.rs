@@ -42,8 +42,8 @@ impl SentStatements {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    #[cfg_attr(not(feature = "federation"), expect(dead_code, reason = "nothing is sent there"))]
-    pub(super) fn add(&self, connection: &str, statement: &str) {
+    /// Notes one more.
+    pub(crate) fn add(&self, connection: &str, statement: &str) {
         let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sent.push((connection.to_owned(), statement.to_owned()));
     }

@@ -36,7 +36,7 @@ pub(super) const fn numbers(kind: Kind) -> (u16, u16) {
 }
 
 /// The code of `kind` in bodies.
-pub(super) const fn code(kind: Kind) -> u16 {
+pub(crate) const fn code(kind: Kind) -> u16 {
     numbers(kind).0
 }
 

@@ -32,6 +32,7 @@ use actix_web::web::{self, ServiceConfig};
 
 use crate::app::App;
 use crate::edge::listener::Listeners;
+pub(crate) use error::code;
 use middleware::body::Limit;
 use middleware::{head, limits, path, request_id};
 use public::{description, fallback, health, metrics, well_known};

@@ -117,6 +117,10 @@ pub(super) static OAUTH: Policy = Policy {
     ..BASE
 };
 
+/// Where people arrive.
+pub(super) static FRONT: Policy =
+    Policy { caller: Authentication::Handler("the session, where there is one; the rest everybody may read"), ..PAGE };
+
 /// Where people agree to what a client asks for.
 pub(super) static AUTHORIZE: Policy = Policy {
     audit: AuditPolicy::After(AuditEvent::Token),

@@ -46,6 +46,7 @@ pub fn receive(context: &Context<'_>, headers: &Headers, message: &Message) -> R
         // A level that is none is refused behind everything else that may be wrong.
         parsed.level = log_level(meta).unwrap_or_default();
         parsed.capabilities = meta.capabilities();
+        parsed.client.clone_from(&meta.client);
     }
     if method == "tools/call" {
         parsed.token = meta.progress_token.as_deref().and_then(progress::read_token);

@@ -151,7 +151,7 @@ pub fn success(id: &Id, mut result: String) -> Vec<u8> {
 }
 
 /// A whole notification with `params`, a JSON object.
-pub(super) fn notification(method: &str, params: impl Display) -> Vec<u8> {
+pub(crate) fn notification(method: &str, params: impl Display) -> Vec<u8> {
     format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{params}}}").into_bytes()
 }
 

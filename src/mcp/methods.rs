@@ -83,6 +83,11 @@ static METHODS: [Method; 18] = [
     method("tasks/cancel", Sync(tasks::cancel)).in_era(Era::Stateless).named_by(tasks::TASK_ID),
 ];
 
+/// The parameter that names the subject of the stateless method `name`, which the header `Mcp-Name` repeats.
+pub fn subject_of(name: &str) -> Option<&'static str> {
+    find(name, Era::Stateless)?.subject
+}
+
 /// The method `name` of `era`.
 pub(super) fn find(name: &str, era: Era) -> Option<&'static Method> {
     METHODS.iter().find(|method| method.name == name && method.era.is_none_or(|of| of == era))

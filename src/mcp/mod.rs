@@ -23,6 +23,7 @@ pub mod target;
 pub use answer::{answer, end_session, find_session, receive};
 pub use call::Outcome;
 pub use context::{Context, Summary};
+pub use methods::subject_of;
 pub use model::{Header, Headers, ServerEvent};
 pub use request_context::ParsedRequest;
 pub use rim::batch::{answer_batch, receive_batch};

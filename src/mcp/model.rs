@@ -15,6 +15,7 @@ pub(super) const LONGEST_NAME: usize = 1_024;
 
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 /// The member of `_meta` that asks for log messages of one request.
 pub(super) const META_LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
@@ -37,7 +38,7 @@ impl Id {
     }
 
     /// An id is a string or an integer (MCP, base protocol §Requests).
-    pub(super) fn read(raw: &RawValue) -> Option<Self> {
+    pub(crate) fn read(raw: &RawValue) -> Option<Self> {
         let text = raw.get();
         let digits = text.strip_prefix('-').unwrap_or(text);
         let integer = !digits.is_empty() && digits.len() <= 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -100,6 +101,26 @@ impl Params {
         let meta = fields.as_mut().ok().and_then(|fields| fields.take("_meta"));
         Self { fields, meta: meta.map(|meta| Meta::read(&meta)).unwrap_or_default() }
     }
+
+    /// Whether the message says of which revision it is.
+    pub fn names_version(&self) -> bool {
+        self.meta.version.is_some()
+    }
+
+    /// The revision that the message says it is of.
+    pub fn version(&self) -> Option<&str> {
+        self.meta.version.as_ref()?.as_deref().ok()
+    }
+
+    /// A parameter that is a string.
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.fields.as_ref().ok()?.peek(name).ok()?
+    }
+
+    /// Takes a parameter out.
+    pub fn take(&mut self, name: &'static str) -> Option<Box<RawValue>> {
+        self.fields.as_mut().ok()?.take(name)
+    }
 }
 
 /// What a message says beside its parameters (`_meta`).
@@ -109,6 +130,8 @@ pub(super) struct Meta {
     pub(super) version: Option<Result<String, Error>>,
     /// What the client declares it can do, as JSON text.
     pub(super) capabilities: Option<Box<RawValue>>,
+    /// The client's name.
+    pub(super) client: Option<String>,
     /// From which severity on the client wants log messages.
     pub(super) log_level: Option<Box<RawValue>>,
     /// Under which name it wants to hear of progress.
@@ -123,6 +146,9 @@ impl Meta {
         Self {
             version: fields.string(META_VERSION).transpose(),
             capabilities: fields.take(META_CAPABILITIES),
+            client: fields
+                .take(META_CLIENT)
+                .and_then(|client| Fields::parse(client.get(), META_CLIENT).ok()?.string("name").ok().flatten()),
             log_level: fields.take(META_LOG_LEVEL),
             progress_token: fields.take("progressToken"),
             traceparent: fields.string("traceparent").ok().flatten(),

@@ -33,13 +33,15 @@ pub struct ParsedRequest {
     pub(super) level: Option<Level>,
     /// What the client can do, as far as it has declared that.
     pub(super) capabilities: Value,
+    /// The client's name, where the message says it.
+    pub(super) client: Option<String>,
 }
 
 impl ParsedRequest {
     /// Of what has neither progress nor log messages: a batch.
     pub(super) fn quiet(era: Era, session: Option<Arc<Session>>) -> Self {
         let capabilities = session.as_ref().map(|session| session.capabilities()).unwrap_or_default();
-        Self { era, session, token: None, level: None, capabilities }
+        Self { era, session, token: None, level: None, capabilities, client: None }
     }
 }
 
@@ -94,6 +96,7 @@ pub struct RequestContext {
     pub(super) token: Option<Id>,
     pub(super) sink: LogSink,
     capabilities: Value,
+    client: Option<String>,
     /// Whether what is offered tells its progress itself.
     pub(super) reports_progress: AtomicBool,
     /// Whether the call becomes a task.
@@ -112,11 +115,12 @@ impl RequestContext {
     /// what is sent before goes to the session's listening stream, if there is one.
     pub(crate) fn begin(parsed: ParsedRequest, streams: bool, room: Room<String>) -> (Self, OutboundMessages) {
         let (sender, outbound) = mpsc::channel(WAITING);
-        let ParsedRequest { era, session, token, level, capabilities } = parsed;
+        let ParsedRequest { era, session, token, level, capabilities, client } = parsed;
         let request = Self {
             token: token.filter(|_| streams),
             sink: LogSink { level, session, outbound: streams.then_some(sender) },
             capabilities,
+            client,
             era,
             room: Mutex::new(Some(room)),
             ..Self::default()
@@ -173,6 +177,11 @@ impl RequestContext {
     /// The session that the request belongs to.
     pub fn session(&self) -> Option<&Arc<Session>> {
         self.sink.session.as_ref()
+    }
+
+    /// The client's name, as it gave it.
+    pub fn client(&self) -> Option<&str> {
+        self.client.as_deref().or_else(|| self.session()?.client())
     }
 
     /// Whether the client has declared the capability `name`.

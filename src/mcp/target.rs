@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use portico_actors::directory::{Directory, Entry, InUse};
 use portico_actors::principal::Principal;
+use portico_actors::source::Access;
 use uuid::Uuid;
 
 use crate::config::Connection;
@@ -103,6 +104,12 @@ impl WorkspaceTarget {
         }
         Self { reachable, underneath, switches }
     }
+
+    /// Whether a connection underneath can be written to at all.
+    pub(super) fn access(&self) -> Access {
+        let writable = self.underneath.iter().any(|member| member.entry.access == Access::ReadWrite);
+        if writable { Access::ReadWrite } else { Access::ReadOnly }
+    }
 }
 
 impl Target {
@@ -112,24 +119,6 @@ impl Target {
             Self::Connection(member) => TargetId::Connection(member.entry.id),
             Self::All(_) => TargetId::All,
             Self::Workspace(it) => TargetId::Workspace(Arc::clone(&it.reachable.workspace.name)),
-        }
-    }
-
-    /// What clients are told of it at their first request.
-    pub(super) fn instructions(&self) -> &'static str {
-        match self {
-            Self::Connection(_) => {
-                "SQL access to one database connection. Call get_instructions first: it tells the dialect, the tables \
-                 and what you may do."
-            }
-            Self::All(_) => {
-                "SQL access to every database connection that your credential opens. Call get_instructions first: it \
-                 tells the connections, their dialects and tables, and what you may do."
-            }
-            Self::Workspace(_) => {
-                "SQL access to a workspace: tables of one or more databases under names of its own. Call get_instructions \
-                 first: it tells the tables, and how they belong together."
-            }
         }
     }
 

@@ -313,6 +313,7 @@ mod tests {
     fn every_state_has_its_word() {
         use portico_actors::connection::State;
         assert!(STATES.contains(&State::Connecting.as_str()));
-        assert!(STATES.contains(&State::Down { until: std::time::Instant::now() }.as_str()));
+        let why = std::sync::Arc::new(portico_actors::error::Error::invalid("away"));
+        assert!(STATES.contains(&State::Down { until: std::time::Instant::now(), why }.as_str()));
     }
 }

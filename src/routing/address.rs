@@ -40,19 +40,43 @@ impl Addressing {
         Ok(Self { named, default, field: "procedure", default_field })
     }
 
+    /// Refuses a default connection where names are those of the workspace of that name.
+    ///
+    /// # Errors
+    /// There is one.
+    pub(crate) fn stay_within(&self, workspace: &str) -> Result<()> {
+        match self.default.as_deref().filter(|default| !default.eq_ignore_ascii_case(workspace)) {
+            Some(default) => {
+                let field = self.default_field;
+                let message = format!("{field}: {default} is not the workspace {workspace}, whose names these are");
+                Err(Error::invalid(message).hint(format!("leave {field} out, or the workspace")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// All names of connections in it.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.named.iter().chain(&self.default).map(String::as_str)
     }
 
-    /// `error`, or what is wrong in truth where a name that no connection has is that of a workspace; `parameter` says
-    /// which one is meant.
+    /// `error`, or what is wrong in truth where a name that no connection has is that of a workspace, or where the caller
+    /// reaches workspaces alone; `parameter` says which one is meant.
     pub(crate) fn explain<'w>(
         &self,
         error: Error,
         mut workspaces: impl Iterator<Item = &'w Reachable>,
         parameter: &str,
     ) -> Error {
+        if error.kind == Kind::Forbidden {
+            let names: Vec<&str> = workspaces.map(|it| it.workspace.name.as_ref()).collect();
+            if names.is_empty() {
+                return error;
+            }
+            let message = format!("{}: this credential opens workspaces, and no connection by itself", self.field);
+            return Error::invalid(message)
+                .hint(format!("give {parameter}, and name what it has alone; workspaces: {}", names.join(", ")));
+        }
         let is_named = |it: &&Reachable| self.names().any(|name| it.workspace.name.eq_ignore_ascii_case(name));
         match workspaces.find(is_named).filter(|_| error.kind == Kind::NotFound) {
             Some(Reachable { workspace, .. }) => {

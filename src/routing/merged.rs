@@ -8,7 +8,7 @@ use futures_util::{StreamExt, stream};
 use portico_actors::call::{Facet, Narrow, Op};
 use portico_actors::directory::{Directory, Entry};
 use portico_actors::error::{Error, Result};
-use portico_actors::reply::{Cell, Part, Results};
+use portico_actors::reply::{Cell, Hint, Part, Results};
 use portico_actors::source::catalog::{assembled, columns};
 
 use super::asking::Asking;
@@ -64,26 +64,43 @@ where
         })
         .buffered(AT_ONCE);
     let parts = answers.flat_map(|(name, answer)| {
-        let parts = match answer {
-            Ok(results) => results.left_stream(),
-            Err(error) => stream::iter([Err(error)]).right_stream(),
+        let (hint, parts) = match answer {
+            Ok(results) => (results.hint.clone(), results.left_stream()),
+            Err(error) => (Hint::default(), stream::iter([Err(error)]).right_stream()),
         };
-        parts.map(move |part| (Arc::clone(&name), part))
+        parts.map(move |part| (Arc::clone(&name), hint.clone(), part))
     });
-    let parts = Some(Box::pin(parts));
-    let rows = stream::unfold((parts, Vec::new()), |(parts, mut failures)| async move {
-        let mut parts = parts?;
-        while let Some((name, part)) = parts.next().await {
-            match part {
-                Ok(rows @ Part::Rows(_)) => return Some((Ok(rows), (Some(parts), failures))),
-                // There is one of each for all of them.
-                Ok(Part::Columns(_) | Part::Done { .. }) => {}
-                Err(error) => failures.push((name, error)),
+    let beside = Hint::default();
+    let told = beside.clone();
+    let state = (Some(Box::pin(parts)), Vec::new(), Some(Vec::new()));
+    let rows = stream::unfold(state, move |(parts, mut failures, mut hints)| {
+        let told = told.clone();
+        async move {
+            let mut parts = parts?;
+            while let Some((name, hint, part)) = parts.next().await {
+                match part {
+                    // What one of them has need not be explained by the others.
+                    Ok(rows @ Part::Rows(_)) => return Some((Ok(rows), (Some(parts), failures, None))),
+                    // There is one of each for all of them.
+                    Ok(Part::Columns(_)) => {}
+                    Ok(Part::Done { .. }) => {
+                        if let (Some(hints), Some(hint)) = (&mut hints, hint.get()) {
+                            hints.push(format!("{name}: {hint}"));
+                        }
+                    }
+                    Err(error) => failures.push((name, error)),
+                }
             }
+            if let Some(hints) = hints.filter(|hints| !hints.is_empty()) {
+                told.say(hints.join("; "));
+            }
+            Some((end(failures), (None, Vec::new(), None)))
         }
-        Some((end(failures), (None, Vec::new())))
     });
-    Results::new(false, stream::iter([Ok(Part::Columns(columns(facet)))]).chain(rows))
+    let head = stream::iter([Ok(Part::Columns(columns(facet)))]);
+    let mut merged = Results::new(false, head.chain(rows));
+    merged.hint = beside;
+    merged
 }
 
 /// What stands behind the last row.

@@ -3,7 +3,9 @@
 
 mod address;
 mod asking;
+mod found;
 mod merged;
+mod statement;
 mod workspace;
 
 pub(crate) use address::{Addressing, matching};

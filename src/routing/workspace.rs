@@ -1,25 +1,31 @@
-//! Asks a workspace: its statements are the engine's, its listings those of the connections underneath, under the
-//! workspace's names.
+//! Asks a workspace: its statements are its only connection's, or the one's that they write to, or the engine's; its
+//! listings are those of the connections underneath, under the workspace's names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use portico_actors::call::{Facet, Limits, Mode, Narrow, Op, ProcedureCall, Sql};
+use portico_actors::call::{Facet, Limits, Mode, Narrow, Op, ProcedureCall, Sql, Verb};
 use portico_actors::directory::{Directory, Entry};
-use portico_actors::error::{Error, Result};
+use portico_actors::error::{Error, Kind, Result};
 use portico_actors::principal::{Principal, Rights, Scope};
 use portico_actors::reply::{Cell, Part, Reply, Results};
-use portico_actors::source::catalog::{assembled, labels};
+use portico_actors::source::catalog::{assembled, labels, place};
+use portico_actors::source::texts;
 use portico_actors::workspace::{Asset, MAIN, View, Workspace};
 use portico_actors::{near, pattern, sql};
+use uuid::Uuid;
 
 use super::asking::Asking;
+use super::{found, statement};
 use crate::federation::{Federation, OverConnections, SentStatements};
 use crate::workspace::Reachable;
 
 /// One row of a listing.
 type Row = Vec<Cell<'static>>;
+
+/// Columns whose names and comments are searched.
+const MOST_SEARCHED: usize = 100_000;
 
 impl Reachable {
     /// The connections underneath, as they are now.
@@ -33,9 +39,15 @@ impl Reachable {
         let rights = Rights::only(self.underneath.iter().copied(), Scope::Read);
         Arc::new(Principal { rights, ..Principal::clone(by) })
     }
+
+    /// The caller as one of them sees them: as far as they may go there by way of the workspace, and nowhere else.
+    pub(crate) fn writer(&self, by: &Arc<Principal>, connection: Uuid) -> Arc<Principal> {
+        let rights = Rights::only([connection], self.scope);
+        Arc::new(Principal { rights, ..Principal::clone(by) })
+    }
 }
 
-/// Asks for a statement over names of the workspace.
+/// Asks for a statement over names of the workspace: its only connection, or the one that it writes to; else the engine.
 ///
 /// # Errors
 /// The engine's, or a connection's own.
@@ -47,14 +59,24 @@ pub(crate) async fn ask_workspace(
     asking: Asking,
     sent: SentStatements,
 ) -> Result<Reply> {
-    if let Op::Procedure(call) = op {
-        return ask_procedure(directory, reachable, call, asking).await;
-    }
+    let op = match op {
+        Op::Procedure(call) => return ask_procedure(directory, reachable, call, asking).await,
+        op => op,
+    };
     let entries = reachable.entries(directory);
+    let workspace = &reachable.workspace;
+    keep_apart(workspace, directory, &asking.by, &op)?;
+    if let Some(entry) = statement::connection(workspace, &entries, &op).await? {
+        return statement::ask(directory, reachable, entry, op, asking, sent).await;
+    }
+    if let Op::Execute(Verb::Insert | Verb::Update, _) = op {
+        return Err(Error::invalid("query: this tool takes what writes, and the statement does not")
+            .hint("use execute_select or execute_sql"));
+    }
     let Asking { by, origin, limits, .. } = asking;
     let over = OverConnections {
         entries: &entries,
-        workspace: Some(Arc::clone(&reachable.workspace)),
+        workspace: Some(Arc::clone(workspace)),
         default_catalog: None,
         op,
         by: reachable.reader(&by),
@@ -64,6 +86,31 @@ pub(crate) async fn ask_workspace(
         sent,
     };
     federation.run(directory, over).await
+}
+
+/// Refuses names of the caller's connections, and a default schema that is no folder.
+fn keep_apart(workspace: &Workspace, directory: &Directory, by: &Principal, op: &Op) -> Result<()> {
+    let (Op::Execute(_, sql) | Op::Script(_, sql)) = op else { return Ok(()) };
+    if let Some(folder) = sql.default_schema.as_deref().filter(|folder| !workspace.has_folder(folder)) {
+        let folders = folders(workspace).into_iter().collect::<Vec<_>>().join(", ");
+        return Err(Error::not_found(format!(
+            "defaultSchema: the workspace {} has no folder {folder}",
+            workspace.name
+        ))
+        .hint(format!("folders: {folders}")));
+    }
+    let names = sql::catalogs(&sql.text)?;
+    let others = names.iter().filter(|name| !name.eq_ignore_ascii_case(&workspace.name));
+    match others.filter_map(|name| directory.named(name)).find(|entry| by.rights.covers(entry.id)) {
+        Some(entry) => {
+            let message = format!(
+                "query: {} is a connection, and this statement is over names of the workspace {}",
+                entry.name, workspace.name
+            );
+            Err(Error::invalid(message).hint("name what the workspace has, or address connections without a workspace"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Calls a procedure that the workspace lists, on its connection.
@@ -98,9 +145,7 @@ async fn ask_procedure(
     // It is of the workspace's folder.
     call.default_schema = None;
     let Asking { by, origin, limits, notices } = asking;
-    // As far as the caller may go in the workspace, and nowhere else.
-    let rights = Rights::only([entry.id], reachable.scope);
-    let by = Arc::new(Principal { rights, ..Principal::clone(&by) });
+    let by = reachable.writer(&by, entry.id);
     directory.ask_hearing(&entry, origin, by, Op::Procedure(call), limits, notices).await
 }
 
@@ -146,7 +191,11 @@ pub(crate) async fn list_workspace(
                     }
                 }
             }
-            for view in &workspace.views {
+            let is_wanted = |view: &&View| {
+                pattern::matches(narrow.schema.as_deref(), view.folder())
+                    && pattern::matches(narrow.table.as_deref(), &view.name)
+            };
+            for view in workspace.views.iter().filter(is_wanted) {
                 rows.extend(of_view(federation, directory, reachable, facet, view, &asking).await?);
             }
             let place = |label: &str| labels(facet).iter().position(|(known, _)| *known == label);
@@ -166,7 +215,27 @@ pub(crate) async fn list_workspace(
             });
         }
     }
-    Ok(assembled(facet, rows))
+    if facet == Facet::Columns {
+        found::relate(workspace, &mut rows);
+    }
+    if !narrow.explains {
+        return Ok(assembled(facet, rows));
+    }
+    let searched = match &narrow.search {
+        Some(_) => {
+            let (facet, narrow) = (Facet::Columns, Narrow::default());
+            let asking = Asking { by: Arc::clone(&asking.by), notices: None, ..asking };
+            let listed = Box::pin(list_workspace(federation, directory, reachable, facet, narrow, asking));
+            texts(listed.await?, MOST_SEARCHED).await?
+        }
+        None => Vec::new(),
+    };
+    let (rows, hint) = found::explained(workspace, facet, &narrow, rows, &searched);
+    let results = assembled(facet, rows);
+    if let Some(hint) = hint {
+        results.hint.say(hint);
+    }
+    Ok(results)
 }
 
 /// The folders that there are.
@@ -227,7 +296,57 @@ impl Listing<'_> {
             };
             rows = rows.into_iter().flat_map(renamed).collect();
         }
+        for row in &mut rows {
+            self.rename_beside(row);
+        }
         rows
+    }
+
+    /// Puts the workspace's names in where a row tells of other tables than its own; those that it does not have are
+    /// left out.
+    fn rename_beside(&self, row: &mut Row) {
+        let text = |row: &Row, at: usize| match row.get(at) {
+            Some(Cell::Text(text)) => Some(text.clone().into_owned()),
+            _ => None,
+        };
+        let cell = |name: Option<String>| name.map_or(Cell::Null, |name| Cell::Text(name.into()));
+        match self.facet {
+            Facet::Columns => {
+                let at = place(self.facet, "REFERENCES");
+                let referred = text(row, at).and_then(|column| self.column(&column));
+                if let Some(it) = row.get_mut(at) {
+                    *it = cell(referred);
+                }
+            }
+            Facet::TableDetails => {
+                let [schema, name] = ["PARENT_SCHEMA", "PARENT_NAME"].map(|label| place(self.facet, label));
+                let of = text(row, schema).zip(text(row, name));
+                let parent = of.and_then(|(schema, name)| self.names(&schema, &name).into_iter().next());
+                let (folder, alias) = parent.unzip();
+                // A schema's comment is none of the folder's.
+                let of_schema = (place(self.facet, "SCHEMA_REMARKS"), None);
+                for (at, name) in [(schema, folder), (name, alias), of_schema] {
+                    if let Some(it) = row.get_mut(at) {
+                        *it = cell(name);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A column of the connection, `schema.table.column`, as the workspace has it. Names may have dots in them.
+    fn column(&self, column: &str) -> Option<String> {
+        let dots: Vec<usize> = column.match_indices('.').map(|(at, _)| at).collect();
+        let mut ways = dots.iter().enumerate().flat_map(|(first, at)| {
+            let rest = dots.iter().skip(first + 1);
+            rest.map(move |other| (column.get(..*at), column.get(at + 1..*other), column.get(other + 1..)))
+        });
+        ways.find_map(|way| {
+            let (Some(schema), Some(table), Some(name)) = way else { return None };
+            let (folder, alias) = self.names(schema, table).into_iter().next()?;
+            Some(format!("{folder}.{alias}.{name}"))
+        })
     }
 
     /// Folder and name of each asset that a table or procedure of the connection is.
@@ -245,6 +364,11 @@ impl Listing<'_> {
         });
         named.collect()
     }
+}
+
+/// Whether a failure of this kind concerns one view, and not its connections.
+const fn is_of_view(kind: Kind) -> bool {
+    matches!(kind, Kind::NotFound | Kind::Forbidden | Kind::Invalid | Kind::Rejected)
 }
 
 /// The rows of `facet` that tell of a view.
@@ -282,8 +406,12 @@ async fn of_view(
             };
             let op = Op::Script(Mode::Describe, sql);
             let sent = SentStatements::default();
-            let described = ask_workspace(federation, directory, reachable, op, asking, sent).await?;
-            let mut results = described.into_results()?;
+            let described = ask_workspace(federation, directory, reachable, op, asking, sent).await;
+            let mut results = match described.and_then(Reply::into_results) {
+                // Over what its reader may not see, or what is not there any more.
+                Err(error) if is_of_view(error.kind) => return Ok(Vec::new()),
+                results => results?,
+            };
             let mut rows = Vec::new();
             while let Some(part) = results.next().await {
                 let Part::Columns(columns) = part? else { continue };

@@ -64,6 +64,13 @@ pub(super) fn timestamp(seconds: i64) -> String {
     format!("{}T{hour:02}:{minute:02}:{second:02}", date(seconds.div_euclid(DAY)))
 }
 
+/// The reverse of [`timestamp`].
+pub(super) fn seconds(timestamp: &str) -> Option<i64> {
+    let number = |range: std::ops::Range<usize>| timestamp.get(range)?.parse::<i64>().ok();
+    let days = calendar::days(number(0..4)?, number(5..7)?, number(8..10)?);
+    Some(days * DAY + number(11..13)? * 3600 + number(14..16)? * 60 + number(17..19)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,6 +78,7 @@ mod tests {
     #[test]
     fn moments_are_written_as_in_the_database() {
         assert_eq!(timestamp(20_000 * DAY + 3_661), "2024-10-04T01:01:01");
+        assert_eq!(seconds("2024-10-04T01:01:01"), Some(20_000 * DAY + 3_661));
     }
 
     #[test]

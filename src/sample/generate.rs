@@ -19,7 +19,7 @@ const ORDERS: i64 = 12_000;
 const OPENING: i64 = day(2021, 7, 1);
 const FIRST_ORDER: i64 = day(2023, 1, 1);
 /// The day on which all of it is looked at.
-const TODAY: i64 = day(2026, 1, 1);
+pub(super) const TODAY: i64 = day(2026, 1, 1);
 /// What one euro is worth in euro, in ten-thousandths.
 const ONE: i64 = 10_000;
 

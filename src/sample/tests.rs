@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 
-use super::{CONFIGURATION, create};
+use super::{CONFIGURATION, create, create_crm};
 use crate::config::Config;
 
 fn procedures() -> std::sync::Arc<[portico_actors::source::Declared]> {
@@ -55,6 +55,41 @@ fn it_has_the_rows_it_promises_and_they_refer_to_each_other() {
     assert_eq!(sound, "ok");
     let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap();
     assert_eq!(mode, "wal");
+}
+
+#[test]
+fn its_support_belongs_to_its_customers_and_orders() {
+    let (directory, path) = sample();
+    let support = directory.path().join("crm.db");
+    create_crm(&support).unwrap();
+    let again = directory.path().join("again.db");
+    create_crm(&again).unwrap();
+    assert!(std::fs::read(&support).unwrap() == std::fs::read(again).unwrap(), "two samples differ");
+    let connection = Connection::open(path).unwrap();
+    connection.execute("ATTACH ?1 AS crm", [support.to_str().unwrap()]).unwrap();
+    for (table, least, most) in [("agents", 8, 8), ("contacts", 700, 1_200), ("tickets", 1_200, 4_000)] {
+        let count = number(&connection, &format!("SELECT count(*) FROM crm.{table}"));
+        assert!((least..=most).contains(&count), "{table}: {count}");
+    }
+    for wrong in [
+        "SELECT count(*) FROM pragma_foreign_key_check(NULL, 'crm')",
+        "SELECT count(*) FROM crm.contacts WHERE customer_id NOT IN (SELECT id FROM customers)",
+        "SELECT count(*) FROM crm.tickets t WHERE order_id IS NOT NULL AND NOT EXISTS
+            (SELECT 1 FROM orders o WHERE o.id = t.order_id AND o.customer_id = t.customer_id AND o.ordered_at <= t.opened_at)",
+        "SELECT count(*) FROM crm.tickets WHERE solved_at <= opened_at",
+        "SELECT count(*) FROM crm.tickets t JOIN crm.contacts c USING (customer_id) WHERE t.opened_at < c.first_contact_at",
+        "SELECT count(*) FROM crm.tickets one JOIN crm.tickets next ON next.id = one.id + 1 WHERE next.opened_at < one.opened_at",
+    ] {
+        assert_eq!(number(&connection, wrong), 0, "{wrong}");
+    }
+    for some in [
+        "SELECT count(*) FROM crm.tickets WHERE status <> 'solved'",
+        "SELECT count(*) FROM crm.tickets WHERE order_id IS NULL",
+        "SELECT count(*) FROM crm.tickets WHERE rating IS NOT NULL",
+        "SELECT count(*) FROM crm.contacts WHERE segment = 'loyal'",
+    ] {
+        assert!(number(&connection, some) > 20, "{some}");
+    }
 }
 
 #[test]

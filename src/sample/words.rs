@@ -1,5 +1,7 @@
 //! The shop's vocabulary, as `words.toml` lists it.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 /// The text that [`Words`] are read from.
@@ -13,6 +15,16 @@ pub(super) struct Words {
     pub(super) methods: Vec<String>,
     pub(super) regions: Vec<Region>,
     pub(super) departments: Vec<Department>,
+    pub(super) support: Support,
+}
+
+/// Who answers customers, and in which language.
+#[derive(Deserialize)]
+pub(super) struct Support {
+    /// Name, team and country.
+    pub(super) agents: Vec<(String, String, String)>,
+    /// By country.
+    pub(super) languages: BTreeMap<String, String>,
 }
 
 /// Where customers live, and what they are called there.

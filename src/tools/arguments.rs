@@ -16,10 +16,19 @@ pub(super) fn resolve(
     offer: &Offer<'_>,
     briefing: impl FnOnce() -> Briefing,
 ) -> Result<Resolved> {
-    let listing =
-        |facet, fields: &mut Fields| Ok::<_, Error>((Op::Describe(facet, narrow(facet, fields)?), Rest::Narrow));
+    let listing = |facet, fields: &mut Fields| {
+        let (tables, search) = sought(facet, fields)?;
+        let explains = matches!(facet, Facet::Tables | Facet::Columns);
+        let narrow = Narrow { tables, search, explains, ..narrow(facet, fields)? };
+        Ok::<_, Error>((Op::Describe(facet, narrow), Rest::Narrow))
+    };
+    let is_listing = !operation.as_str().starts_with("execute_");
+    if !is_listing {
+        check_catalog(&mut fields, offer)?;
+    }
     let (op, rest) = match operation {
         Operation::GetInstructions => {
+            check_catalog(&mut fields, offer)?;
             fields.finish("arguments")?;
             let (op, caps) = (Op::Instructions(briefing()), caps(offer, Rest::Narrow));
             return Ok(Resolved { operation, op, limits: Limits::default(), caps, format: Format::Json });
@@ -46,6 +55,26 @@ pub(super) fn resolve(
     Ok(Resolved { operation, op, limits, caps, format })
 }
 
+/// The tables that an agent asks for, as it writes them, and the words that it looks for.
+fn sought(facet: Facet, fields: &mut Fields) -> Result<(Vec<String>, Option<String>)> {
+    if !matches!(facet, Facet::Tables | Facet::Columns) {
+        return Ok((Vec::new(), None));
+    }
+    let tables = fields.take("tableName").map_or_else(
+        || Ok(Vec::new()),
+        |value| {
+            let text = serde_json::from_str::<String>(value.get()).map(|name| vec![name]);
+            let tables = text.or_else(|_| serde_json::from_str::<Vec<String>>(value.get())).map_err(|_| {
+                Error::invalid("tableName: give a string: a name, a pattern, or several of these with commas")
+            })?;
+            // A client sends what was left empty as an empty text.
+            Ok(tables.into_iter().filter(|name| !name.trim().is_empty()).collect())
+        },
+    )?;
+    let search = if facet == Facet::Tables { fields.string("search")? } else { None };
+    Ok((tables, search.filter(|words| !words.trim().is_empty())))
+}
+
 /// Each facet takes the filters that its columns have.
 pub(crate) fn narrow(facet: Facet, fields: &mut Fields) -> Result<Narrow> {
     let of_procedures = matches!(facet, Facet::Procedures | Facet::ProcedureParameters);
@@ -59,15 +88,21 @@ pub(crate) fn narrow(facet: Facet, fields: &mut Fields) -> Result<Narrow> {
         column: filter("columnName", facet == Facet::Columns)?,
         procedure: filter("procedureName", of_procedures)?,
         param: filter("paramName", facet == Facet::ProcedureParameters)?,
+        ..Narrow::default()
     })
 }
 
 fn statement(verb: Verb, fields: &mut Fields, offer: &Offer<'_>) -> Result<Op> {
+    let dry_run = if verb == Verb::Select { None } else { fields.boolean("dryRun")? };
+    let every_row = if matches!(verb, Verb::Any | Verb::Update) { fields.boolean("all")? } else { None };
     let sql = Sql {
         text: fields.required("query")?,
         parameters: fields.arguments("parameters")?,
         default_schema: fields.string("defaultSchema")?,
         tools: executing(offer),
+        dry_run: dry_run.unwrap_or_default(),
+        guards_every_row: !every_row.unwrap_or_default(),
+        cost_limit: offer.bounds.explain_cost_limit,
         ..Sql::default()
     };
     Ok(Op::Execute(verb, sql))
@@ -79,28 +114,46 @@ fn procedure(fields: &mut Fields) -> Result<ProcedureCall> {
         arguments: fields.arguments("parameters")?,
         default_schema: fields.string("defaultSchema")?,
         overload: None,
-        dry_run: false,
+        dry_run: fields.boolean("dryRun")?.unwrap_or_default(),
     })
 }
 
-/// `maxRows` may only lower the connection's own cap.
+/// The connection may be named although the address says it already.
+fn check_catalog(fields: &mut Fields, offer: &Offer<'_>) -> Result<()> {
+    match fields.string("catalogName")? {
+        Some(named) if !named.eq_ignore_ascii_case(offer.connection) => Err(Error::not_found(format!(
+            "catalogName: there is no connection {named} at this address, which is of {} alone",
+            offer.connection
+        ))
+        .hint("leave catalogName out")),
+        _ => Ok(()),
+    }
+}
+
+/// `maxRows` raises the caps of a context window up to the connection's own.
 fn asked_caps(fields: &mut Fields, offer: &Offer<'_>, rest: Rest) -> Result<Caps> {
     let caps = caps(offer, rest);
     let asked = fields.integer("maxRows", 1..=u64::MAX).map_err(|_| {
-        Error::invalid(format!("maxRows: give a whole number from 1 to {}, this connection's most", offer.max_rows))
+        let most = offer.bounds.max_rows;
+        Error::invalid(format!("maxRows: give a whole number from 1 to {most}, this connection's most"))
     })?;
     match asked {
-        Some(rows) if rows > offer.max_rows => Err(Error::new(
+        Some(rows) if rows > offer.bounds.max_rows => Err(Error::new(
             Kind::TooLarge,
-            format!("maxRows: this connection answers at most {} rows a call", offer.max_rows),
+            format!("maxRows: this connection answers at most {} rows a call", offer.bounds.max_rows),
         )
         .hint(match rest {
-            Rest::Rewrite => "ask for fewer, and page on with ORDER BY … LIMIT and OFFSET",
+            Rest::Rewrite => {
+                "aggregate in SQL (count, sum, avg … GROUP BY), or ask for fewer, and page on with ORDER BY … LIMIT and \
+                 OFFSET"
+            }
             Rest::Narrow | Rest::Connections => {
                 "ask for fewer, and narrow the listing by names, exact or as LIKE patterns"
             }
             Rest::Parameters => "ask for fewer, or leave maxRows out",
         })),
+        // Who asks for more rows than are shown has room for their bytes.
+        Some(rows) if rows > caps.rows => Ok(Caps { rows, bytes: offer.bounds.max_bytes, ..caps }),
         Some(rows) => Ok(Caps { rows, ..caps }),
         None => Ok(caps),
     }

@@ -13,7 +13,7 @@ use super::names::distinct;
 use super::offer::{Offer, Resolved, caps};
 use super::own_tools::OwnTool;
 use super::source_tools::{self, SourceTool};
-use crate::encode::{Format, Rest};
+use crate::encode::{Caps, Format, Rest};
 use crate::fields::Fields;
 
 /// One tool of a connection, wherever it comes from.
@@ -56,10 +56,10 @@ impl Tool<'_> {
         }
     }
 
-    /// The object that `tools/list` shows.
-    fn describe(&self, offers: &[Offer<'_>]) -> Value {
+    /// The object that `tools/list` shows, where `left_out` of those made from the source are not.
+    fn describe(&self, offers: &[Offer<'_>], left_out: usize) -> Value {
         match self {
-            Self::Fixed(tool) => tool.describe(offers),
+            Self::Fixed(tool) => tool.describe(offers, left_out),
             Self::Own(tool) => tool.describe(),
             Self::Made(tool) => tool.describe(),
         }
@@ -74,8 +74,10 @@ impl Tool<'_> {
             Self::Own(tool) => tool.call(fields)?,
             Self::Made(tool) => Op::Procedure(tool.call(fields)?),
         };
-        let limits = Limits { rows: Some(offer.max_rows), ..Limits::default() };
+        // It has arguments of its own, and none that asks for more.
         let caps = caps(offer, Rest::Parameters);
+        let caps = Caps { rows_bound: caps.rows, ..caps };
+        let limits = Limits { rows: Some(caps.rows), ..Limits::default() };
         Ok(Resolved { operation: self.operation(), op, limits, caps, format: Format::Json })
     }
 }
@@ -145,27 +147,60 @@ fn own_of_several<'a>(offers: &[Offer<'a>]) -> Vec<(String, Found<'a>)> {
 }
 
 /// The tools that `offers` hold and `filter` lets through, in their fixed order, each as the
-/// object that `tools/list` shows.
-pub fn list(offers: &[Offer<'_>], filter: &Filter) -> Vec<Value> {
+/// object that `tools/list` shows. Of those made from a source so many as its connection lists, the first by name,
+/// unless `filter` asks for these. `with_schemas` tells what results look like.
+pub fn list(offers: &[Offer<'_>], filter: &Filter, with_schemas: bool) -> Vec<Value> {
     let passes = |tool: &Tool<'_>| filter.passes(tool.kind(), tool.operation());
     let may = |offer: &Offer<'_>, tool: &Tool<'_>| offer.may_write() || !tool.writes();
     let may_any = |tool: &Tool<'_>| offers.iter().any(|offer| is_there(offer, tool) && may(offer, tool));
+    let mut own: Vec<(String, Found<'_>)> = match offers {
+        [only] => own(only).map(|tool| (tool.name().to_owned(), Found { tool, of: Some(0) })).collect(),
+        _ => own_of_several(offers),
+    };
+    own.retain(|(_, Found { tool, of })| {
+        passes(tool) && of.and_then(|of| offers.get(of)).is_some_and(|offer| may(offer, tool))
+    });
+    let (own, made): (Vec<_>, Vec<_>) = own.into_iter().partition(|(_, found)| !matches!(found.tool, Tool::Made(_)));
+    let (made, left_out) = if filter.asks_for_source() { (made, 0) } else { first_of_each(offers, made) };
     let fixed = DEFINITIONS.iter().map(Tool::Fixed).filter(|tool| passes(tool) && may_any(tool));
-    let mut listed: Vec<Value> = fixed.map(|tool| tool.describe(offers)).collect();
-    match offers {
-        [only] => {
-            listed.extend(own(only).filter(|tool| passes(tool) && may(only, tool)).map(|tool| tool.describe(offers)));
-        }
-        _ => {
-            for (name, Found { tool, of }) in own_of_several(offers) {
-                let Some(offer) = of.and_then(|of| offers.get(of)).filter(|offer| may(offer, &tool)) else { continue };
-                if passes(&tool) {
-                    listed.push(told_apart(tool.describe(offers), &name, offer.connection));
-                }
-            }
-        }
+    let mut listed: Vec<Value> = fixed.map(|tool| tool.describe(offers, left_out)).collect();
+    for (name, Found { tool, of }) in own.into_iter().chain(made) {
+        let described = tool.describe(offers, 0);
+        listed.push(match (offers, of.and_then(|of| offers.get(of))) {
+            ([_, _, ..], Some(offer)) => told_apart(described, &name, offer.connection),
+            _ => described,
+        });
+    }
+    if !with_schemas {
+        listed.iter_mut().filter_map(Value::as_object_mut).for_each(|tool| drop(tool.shift_remove("outputSchema")));
     }
     listed
+}
+
+/// Of `made` so many as the connection of each lists, the first by name; and the number of the others.
+fn first_of_each<'a>(offers: &[Offer<'_>], mut made: Vec<(String, Found<'a>)>) -> (Vec<(String, Found<'a>)>, usize) {
+    let all = made.len();
+    let mut of_each: Vec<usize> = offers.iter().map(|offer| offer.bounds.max_source_tools).collect();
+    let is_cut = |(of, most): (usize, &usize)| {
+        *most > 0 && made.iter().filter(|(_, found)| found.of == Some(of)).count() > *most
+    };
+    if !of_each.iter().enumerate().any(is_cut) {
+        return (made, 0);
+    }
+    made.sort_by(|(first, _), (second, _)| first.cmp(second));
+    let unbounded: Vec<bool> = of_each.iter().map(|most| *most == 0).collect();
+    made.retain(|(_, found)| {
+        let Some(of) = found.of else { return true };
+        let Some(left) = of_each.get_mut(of) else { return true };
+        if unbounded.get(of) == Some(&true) {
+            return true;
+        }
+        let is_listed = *left > 0;
+        *left = left.saturating_sub(1);
+        is_listed
+    });
+    let left_out = all - made.len();
+    (made, left_out)
 }
 
 /// A tool of one of several connections: with its name at their address, and with whose it is.
@@ -180,8 +215,10 @@ fn told_apart(mut tool: Value, name: &str, connection: &str) -> Value {
 fn briefing(offers: &[Offer<'_>], of: usize, offer: &Offer<'_>) -> Briefing {
     let fixed = DEFINITIONS.iter().filter(|tool| tool.is_there(offer) && (offer.may_write() || !tool.writes()));
     Briefing {
-        max_rows: offer.max_rows,
-        max_bytes: offer.max_bytes,
+        max_rows: offer.bounds.rows(),
+        max_bytes: offer.bounds.bytes(),
+        tokens: offer.instructions_tokens,
+        lookup_rows: offer.lookup_rows,
         tools: fixed.map(Definition::name).collect(),
         own_tools: administrators(offers, of, offer),
     }
@@ -226,6 +263,11 @@ pub fn find<'a>(offers: &[Offer<'a>], name: &str) -> Result<Found<'a>> {
         }
     };
     found.ok_or_else(|| {
+        let error = Error::not_found(format!("there is no tool {name:?} {here}"));
+        if DEFINITIONS.iter().any(|tool| tool.writes() && tool.name() == name) && !offers.iter().any(Offer::is_writable)
+        {
+            return error.hint("what is here is read-only; an administrator can change that: access = \"read-write\"");
+        }
         let fixed = fixed(offers).map(|tool| tool.name().to_owned());
         let own: Vec<String> = match offers {
             [only] => own(only).map(|tool| tool.name().to_owned()).collect(),
@@ -233,8 +275,7 @@ pub fn find<'a>(offers: &[Offer<'a>], name: &str) -> Result<Found<'a>> {
         };
         let known: Vec<String> = fixed.chain(own).collect();
         let hint = near::did_you_mean(&near::nearest(name, known.iter().map(String::as_str)));
-        Error::not_found(format!("there is no tool {name:?} {here}"))
-            .hint(hint.unwrap_or_else(|| "tools/list lists what there is".to_owned()))
+        error.hint(hint.unwrap_or_else(|| "tools/list lists what there is".to_owned()))
     })
 }
 

@@ -1,16 +1,33 @@
-//! The `tools` and `ops` query parameters, which narrow `tools/list` (`wire.md` §3).
+//! The query parameters of an MCP address (`wire.md` §3): `tools` and `ops`, which narrow `tools/list`, and
+//! `structured`, which says what a result is sent as.
 
 use portico_actors::error::{Error, Result};
 use portico_actors::near;
 
 use super::kind::{OPERATIONS, Operation, TYPES, Type};
 
-/// Which tools are listed; absent lists let everything through.
+/// Which tools are listed, absent lists let everything through; and what a result is sent as.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Filter {
     types: Option<Vec<Type>>,
     operations: Option<Vec<Operation>>,
+    structured: Structured,
 }
+
+/// Whether a tool's result is sent as `structuredContent` beside its text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Structured {
+    /// Unless the client is known to show a model both.
+    #[default]
+    Auto,
+    /// To every client.
+    Always,
+    /// To none.
+    Never,
+}
+
+const STRUCTURED: [(&str, Structured); 3] =
+    [("auto", Structured::Auto), ("always", Structured::Always), ("never", Structured::Never)];
 
 impl Filter {
     /// Reads decoded query parameters. Of several with one name the first counts; nothing is
@@ -19,15 +36,26 @@ impl Filter {
     /// # Errors
     /// An empty value, an empty element or an unknown word, naming parameter and value.
     pub fn from_query<'a>(parameters: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
-        let (mut types, mut operations) = (None, None);
+        let (mut types, mut operations, mut structured) = (None, None, None);
         for (name, value) in parameters {
             match name {
                 "tools" if types.is_none() => types = Some(read_list(name, value, &TYPES)?),
                 "ops" if operations.is_none() => operations = Some(read_list(name, value, &OPERATIONS)?),
+                "structured" if structured.is_none() => structured = Some(read_word(name, value, &STRUCTURED)?),
                 _ => {}
             }
         }
-        Ok(Self { types, operations })
+        Ok(Self { types, operations, structured: structured.unwrap_or_default() })
+    }
+
+    /// What a result is sent as.
+    pub fn structured(&self) -> Structured {
+        self.structured
+    }
+
+    /// Whether it names the tools that are made from the source.
+    pub(super) fn asks_for_source(&self) -> bool {
+        self.types.as_ref().is_some_and(|types| types.contains(&Type::Source))
     }
 
     pub(super) fn passes(&self, kind: Type, operation: Operation) -> bool {
@@ -37,21 +65,25 @@ impl Filter {
 }
 
 fn read_list<T: Copy>(parameter: &str, value: &str, known: &[(&str, T)]) -> Result<Vec<T>> {
-    value
-        .split(',')
-        .map(|word| {
-            known.iter().find(|(name, _)| *name == word).map(|(_, meaning)| *meaning).ok_or_else(|| {
-                let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-                let error = Error::invalid(if word.is_empty() {
-                    format!("query parameter {parameter}: {value:?} has an empty element")
-                } else {
-                    format!("query parameter {parameter}: {word:?} is not a word it knows (in {value:?})")
-                });
-                let hint = near::did_you_mean(&near::nearest(word, names.iter().copied()));
-                error.hint(hint.unwrap_or_else(|| format!("a comma-separated list of: {}", names.join(", "))))
-            })
-        })
-        .collect()
+    value.split(',').map(|word| meaning(parameter, value, word, known, "a comma-separated list of")).collect()
+}
+
+fn read_word<T: Copy>(parameter: &str, value: &str, known: &[(&str, T)]) -> Result<T> {
+    meaning(parameter, value, value, known, "one of")
+}
+
+/// What `word` of `value` means.
+fn meaning<T: Copy>(parameter: &str, value: &str, word: &str, known: &[(&str, T)], takes: &str) -> Result<T> {
+    known.iter().find(|(name, _)| *name == word).map(|(_, meaning)| *meaning).ok_or_else(|| {
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        let error = Error::invalid(if word.is_empty() {
+            format!("query parameter {parameter}: {value:?} has an empty element")
+        } else {
+            format!("query parameter {parameter}: {word:?} is not a word it knows (in {value:?})")
+        });
+        let hint = near::did_you_mean(&near::nearest(word, names.iter().copied()));
+        error.hint(hint.unwrap_or_else(|| format!("{takes}: {}", names.join(", "))))
+    })
 }
 
 #[cfg(test)]
@@ -63,9 +95,16 @@ mod tests {
         let filter = Filter::from_query([("tools", "sql,source"), ("tools", "nonsense"), ("other", "")]).unwrap();
         assert!(filter.passes(Type::Sql, Operation::ExecuteSql));
         assert!(!filter.passes(Type::Universal, Operation::GetTables));
-        for (name, value) in
-            [("tools", ""), ("tools", "sql,"), ("tools", "sql, source"), ("tools", "SQL"), ("ops", "get_table")]
-        {
+        for (name, value) in [
+            ("tools", ""),
+            ("tools", "sql,"),
+            ("tools", "sql, source"),
+            ("tools", "SQL"),
+            ("ops", "get_table"),
+            ("structured", ""),
+            ("structured", "Auto"),
+            ("structured", "auto,never"),
+        ] {
             let error = Filter::from_query([(name, value)]).unwrap_err();
             assert!(error.message.contains(name) && error.message.contains(&format!("{value:?}")), "{}", error.message);
         }

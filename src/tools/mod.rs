@@ -15,9 +15,9 @@ mod source_tools;
 mod switches;
 
 pub use catalogue::{Found, executing_names, find, fixed_names, list};
-pub use filter::Filter;
+pub use filter::{Filter, Structured};
 pub use kind::{OPERATIONS, Operation, TYPES, Type};
 pub use names::distinct;
-pub use offer::{Offer, Resolved, TIMEOUT_SECONDS, timeout, widest};
+pub use offer::{Bounds, Offer, Resolved, TIMEOUT_SECONDS, timeout, widest};
 pub use own_tools::OwnTool;
 pub use switches::Switches;

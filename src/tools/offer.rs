@@ -31,10 +31,53 @@ pub struct Offer<'a> {
     pub switches: &'a Switches,
     /// The administrator's own tools.
     pub own: &'a [OwnTool],
+    /// Tokens of the instructions at most.
+    pub instructions_tokens: usize,
+    /// Whether the rows of small lookup tables are told.
+    pub lookup_rows: bool,
+    /// How much of a result, and how many tools, a caller is shown.
+    pub bounds: Bounds,
+}
+
+/// How much a caller is shown at one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Bounds {
     /// Rows of a result at most.
     pub max_rows: u64,
     /// Bytes of a result at most.
     pub max_bytes: usize,
+    /// Rows of a result where the call does not ask for more.
+    pub tool_rows: u64,
+    /// Bytes of a result where the call does not ask for more rows.
+    pub tool_bytes: usize,
+    /// Tools made from the source that are listed at most; none is all.
+    pub max_source_tools: usize,
+    /// The cost of its plan beyond which a query is refused.
+    pub explain_cost_limit: Option<u32>,
+}
+
+impl Bounds {
+    /// Rows of a result where the call does not ask for more.
+    pub fn rows(&self) -> u64 {
+        self.tool_rows.min(self.max_rows)
+    }
+
+    /// Bytes of a result where the call does not ask for more rows.
+    pub fn bytes(&self) -> usize {
+        self.tool_bytes.min(self.max_bytes)
+    }
+
+    /// As much as either of two allows.
+    fn widened(self, other: Self) -> Self {
+        Self {
+            max_rows: self.max_rows.max(other.max_rows),
+            max_bytes: self.max_bytes.max(other.max_bytes),
+            tool_rows: self.tool_rows.max(other.tool_rows),
+            tool_bytes: self.tool_bytes.max(other.tool_bytes),
+            max_source_tools: self.max_source_tools,
+            explain_cost_limit: self.explain_cost_limit,
+        }
+    }
 }
 
 /// A call of a tool, understood.
@@ -78,15 +121,15 @@ impl Offer<'_> {
 pub fn widest<'a>(offers: &[Offer<'a>]) -> Offer<'a> {
     let mut widest = offers[0];
     for offer in offers {
-        widest.max_rows = widest.max_rows.max(offer.max_rows);
-        widest.max_bytes = widest.max_bytes.max(offer.max_bytes);
+        widest.bounds = widest.bounds.widened(offer.bounds);
     }
     widest
 }
 
-/// As much of a result as the connection allows.
+/// As much of a result as a context window has room for.
 pub(super) fn caps(offer: &Offer<'_>, rest: Rest) -> Caps {
-    Caps { rows: offer.max_rows, bytes: offer.max_bytes, rows_bound: offer.max_rows, rest }
+    let bounds = offer.bounds;
+    Caps { rows: bounds.rows(), bytes: bounds.bytes(), rows_bound: bounds.max_rows, rest }
 }
 
 /// The bounds of a call's `timeout`, in seconds (`wire.md` §5).

@@ -55,14 +55,20 @@ pub(super) fn arguments(parameters: &[Parameter], fields: Fields) -> Result<Vec<
     Ok(arguments)
 }
 
-/// Schema and check go by the same words: JSON's types.
+/// Schema and check go by the same words: JSON's types. The check takes more than the schema says, which has one type
+/// alone because some clients refuse unions: a decimal as a string, which keeps every digit, and NULL for what may be
+/// left out.
 fn check(name: &str, parameter: &Parameter, value: &RawValue) -> Result<()> {
     let schema = property(parameter);
-    let Some(kinds) = schema.get("type") else { return Ok(()) };
-    let kinds: Vec<&str> = match kinds {
-        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
-        kind => kind.as_str().into_iter().collect(),
-    };
+    let Some(kind) = schema.get("type").and_then(Value::as_str) else { return Ok(()) };
+    let mut kinds = vec![kind];
+    if kind == "number" {
+        kinds.push("string");
+    }
+    // Left out it is NULL, and so it may be said.
+    if parameter.optional && parameter.default.is_none() {
+        kinds.push("null");
+    }
     let text = value.get();
     let given = match text.as_bytes().first() {
         Some(b'"') => "string",
@@ -98,7 +104,7 @@ fn property(parameter: &Parameter) -> Value {
             json!({"type": "integer", "examples": [7]})
         }
         (DataType::Float | DataType::Double | DataType::Decimal | DataType::Numeric, _) => {
-            json!({"type": ["number", "string"], "examples": [19.9]})
+            json!({"type": "number", "examples": [19.9]})
         }
         (DataType::Boolean, _) => json!({"type": "boolean"}),
         (DataType::Date, _) => json!({"type": "string", "format": "date", "examples": ["2026-01-31"]}),
@@ -108,15 +114,6 @@ fn property(parameter: &Parameter) -> Value {
         (DataType::Binary, _) => json!({"type": "string", "contentEncoding": "base64"}),
         _ => json!({"type": "string"}),
     };
-    // Left out it is NULL, and so it may be said.
-    if parameter.optional
-        && parameter.default.is_none()
-        && let Some(kind) = schema.get_mut("type")
-    {
-        let mut kinds = kind.as_array().cloned().unwrap_or_else(|| vec![kind.clone()]);
-        kinds.push(Value::from("null"));
-        *kind = Value::from(kinds);
-    }
     if let Some(default) = parameter.default.as_ref().and_then(|json| serde_json::from_str::<Value>(json).ok()) {
         schema["default"] = default;
     }

@@ -31,6 +31,16 @@ pub(super) fn input_schema(properties: Map<String, Value>, required: Vec<&str>) 
     })
 }
 
+/// The schema of the arguments of a tool that understands more of them than it declares, and refuses all others by
+/// name.
+pub(super) fn open_schema(properties: Map<String, Value>, required: &[&str]) -> Value {
+    let mut schema = json!({"type": "object", "properties": properties});
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    schema
+}
+
 /// The schema that every tabular result satisfies.
 fn output_schema() -> Value {
     json!({
@@ -44,11 +54,11 @@ fn output_schema() -> Value {
                     "required": ["name", "type"],
                 },
             },
+            "truncated": {"type": "boolean"},
+            "hint": {"type": "string", "description": "What was left out and how to get it"},
             "rows": {"type": "array", "items": {"type": "array"}},
             "rowCount": {"type": "integer"},
-            "truncated": {"type": "boolean"},
             "affectedRows": {"type": "integer", "description": "Rows changed; -1 for a statement that only returns rows"},
-            "hint": {"type": "string", "description": "What was left out and how to get it, when truncated"},
         },
         "required": ["columns", "rows", "rowCount", "truncated", "affectedRows"],
     })

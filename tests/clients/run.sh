@@ -14,6 +14,11 @@ mkdir -p "$tools"
 if [ ! -e "$tools/node_modules/@modelcontextprotocol/sdk" ] || [ ! -e "$tools/node_modules/@modelcontextprotocol/client" ]; then
   npm install --silent --no-save --prefix "$tools" @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/sdk@1.32.2
 fi
+# A folder of its own: it brings versions of its own of what the others have, and wants a newer Node.
+if [ ! -e "$tools/inspector/node_modules/@modelcontextprotocol/inspector" ]; then
+  mkdir -p "$tools/inspector"
+  npm install --silent --no-save --prefix "$tools/inspector" node@22 @modelcontextprotocol/inspector@2.12.0
+fi
 # Modules are looked for beside the file that names them.
 cp tests/clients/*.mjs "$tools"
 
@@ -61,5 +66,48 @@ done
 for mode in legacy auto; do
   try "node client 2.4.0, $mode" node "$tools/client_v2.mjs" "$url" "$token" "$mode"
 done
+# Launched, as clients do that know no addresses.
+for mode in auto legacy 2026-07-28; do
+  try "python mcp 2.3.0, launched, $mode" "$tools/python/bin/python" tests/clients/client.py "$url" "$token" "$mode" "$program"
+done
+for mode in legacy auto; do
+  try "node client 2.4.0, launched, $mode" node "$tools/client_v2.mjs" "$url" "$token" "$mode" "$program"
+done
 try "node sdk 1.32.2" node "$tools/client_v1.mjs" "$url" "$token"
+
+# What `portico connect` prints for programs and shells, as it stands but for the token.
+read -r base pat < <(python3 - "$work/page.json" <<'P'
+import json, sys
+page = json.load(open(sys.argv[1]))
+print(page["baseUrl"], page["pat"])
+P
+)
+# Runs what is printed for a client, which must tell of the tool execute_select.
+pasted() {
+  local name=$1
+  shift
+  if timeout 120 "$@" >"$work/out" 2>&1 </dev/null && grep -q execute_select "$work/out"; then
+    echo "ok portico connect $name"
+  else
+    echo "FAIL portico connect $name"
+    cat "$work/out"
+    failed=1
+  fi
+}
+printed() {
+  "$program" connect "$1" --server "$base" --connection shop --json | python3 -c \
+    'import json, sys; told = json.load(sys.stdin); print(told[sys.argv[1]].replace("<token>", sys.argv[2]))' "$2" "$pat"
+}
+export PORTICO_TOKEN=$pat
+printed python program >"$work/connect.py"
+pasted python "$tools/python/bin/python" "$work/connect.py"
+printed typescript program >"$tools/connect.mjs"
+pasted typescript node "$tools/connect.mjs"
+printed curl paste >"$work/connect.sh"
+pasted curl sh -e "$work/connect.sh"
+# npx would fetch the newest one.
+printed inspector paste | sed 's|npx -y @modelcontextprotocol/inspector|mcp-inspector|' >"$work/inspector.sh"
+# It signs in unless it is given a token.
+sed -i 's|$| --header "Authorization: Bearer $PORTICO_TOKEN"|' "$work/inspector.sh"
+pasted inspector env "PATH=$tools/inspector/node_modules/.bin:$PATH" sh -e "$work/inspector.sh"
 exit $failed

@@ -11,9 +11,12 @@ mod conformance_fixture;
 
 mod access;
 mod api;
+mod connect;
+mod documents;
 #[cfg(feature = "federation")]
 mod federation;
 mod house;
+mod launched;
 mod mcp;
 mod oauth;
 mod operations;

@@ -11,6 +11,7 @@ use crate::principal::Principal;
 use crate::reply::Reply;
 pub use crate::request::RequestId;
 use crate::trace::TraceParent;
+pub use crate::workspace::Within;
 
 /// One request to one connection, on its way through the mailbox.
 #[derive(Debug)]
@@ -140,6 +141,14 @@ impl Op {
         }
     }
 
+    /// The workspace that the names of its statements are of.
+    pub const fn within(&self) -> Option<&Within> {
+        match self {
+            Self::Execute(_, sql) | Self::Script(_, sql) => sql.within.as_ref(),
+            Self::Procedure(_) | Self::Describe(..) | Self::Instructions(_) => None,
+        }
+    }
+
     /// The statement's text or the procedure's name, and each set of values that it runs with.
     pub fn statement(&self) -> Option<(&str, Vec<&[Argument]>)> {
         match self {
@@ -174,6 +183,8 @@ pub enum Facet {
     ExportedKeys,
     /// One row per column of an index.
     Indexes,
+    /// One row per table or view: what a digest of the schema needs beside the listings. No endpoint lists it.
+    TableDetails,
 }
 
 /// Narrows a facet. Each member is an exact name or a SQL LIKE pattern; absent means all.
@@ -193,6 +204,14 @@ pub struct Narrow {
     pub procedure: Option<String>,
     /// `paramName`.
     pub param: Option<String>,
+    /// Tables as an agent writes them: names, patterns and comma lists of these, with or without their schema. Empty
+    /// means all; only the facets of tables and columns know it.
+    pub tables: Vec<String>,
+    /// Words that are looked for in names and comments; the rows come with the best first. Only the facet of tables
+    /// knows it.
+    pub search: Option<String>,
+    /// Whether an empty answer says why, and what is near. What stands in `tables` and `search` counts only then.
+    pub explains: bool,
 }
 
 /// What instructions say of the tools in front, as this caller is offered them.
@@ -206,6 +225,10 @@ pub struct Briefing {
     pub tools: Vec<&'static str>,
     /// The administrator's own tools: name and description.
     pub own_tools: Vec<(String, String)>,
+    /// Tokens of the instructions at most, counted as four bytes each.
+    pub tokens: usize,
+    /// Whether the rows of small lookup tables are told.
+    pub lookup_rows: bool,
 }
 
 /// Which classes of statement a tool takes.
@@ -234,6 +257,7 @@ pub enum Mode {
 
 /// A statement as the caller wrote it.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each true or not")]
 pub struct Sql {
     /// The text, with `@name` placeholders.
     pub text: String,
@@ -245,8 +269,14 @@ pub struct Sql {
     pub by_administrator: bool,
     /// Whether everything that it does is undone at its end.
     pub dry_run: bool,
+    /// Whether an UPDATE or DELETE without WHERE is refused, and told with the rows that it would touch.
+    pub guards_every_row: bool,
+    /// The cost of its plan beyond which a query is refused, as the source estimates it.
+    pub cost_limit: Option<u32>,
     /// Whether the answer has room for one result alone; more are refused before anything is run.
     pub one_result: bool,
+    /// The workspace that its names are of; else they are the connection's own.
+    pub within: Option<Within>,
     /// Names of the tools in front that run statements or procedures and are not switched off: a
     /// hint may send the caller to these alone.
     pub tools: Vec<&'static str>,

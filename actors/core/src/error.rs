@@ -92,9 +92,43 @@ struct More {
     needs: Option<&'static str>,
     quota: Option<Quota>,
     cause: Option<String>,
+    missing: Option<Missing>,
     judged: bool,
     credential: Option<String>,
     claimed: Option<String>,
+}
+
+/// What a source did not find, or could not tell apart, where looking at its catalogue helps to name it rightly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// A column, and the table or alias that it was looked for in, where the statement says one.
+    Column {
+        /// In front of its dot.
+        of: Option<String>,
+        /// Its name, as the source understood it.
+        name: String,
+    },
+    /// A column that several tables of the statement have.
+    Ambiguous(String),
+    /// A label of an enumeration.
+    Label {
+        /// The enumeration's type.
+        of: String,
+        /// What was given for one.
+        given: String,
+    },
+}
+
+impl Missing {
+    /// The same with other names in the place of its own.
+    #[must_use]
+    pub fn renamed(&self, rename: impl Fn(&str) -> String) -> Self {
+        match self {
+            Self::Column { of, name } => Self::Column { of: of.as_deref().map(&rename), name: rename(name) },
+            Self::Ambiguous(name) => Self::Ambiguous(rename(name)),
+            Self::Label { of, given } => Self::Label { of: rename(of), given: rename(given) },
+        }
+    }
 }
 
 /// How much of a limit on requests is left.
@@ -231,6 +265,18 @@ impl Error {
     pub fn because(mut self, cause: impl fmt::Display) -> Self {
         self.more().cause = Some(bounded(cause.to_string()));
         self
+    }
+
+    /// Says what is missing, for whoever can look for what is near.
+    #[must_use]
+    pub fn missing(mut self, missing: Missing) -> Self {
+        self.more().missing = Some(missing);
+        self
+    }
+
+    /// What is missing, where looking for what is near helps.
+    pub fn get_missing(&self) -> Option<&Missing> {
+        self.more.as_ref()?.missing.as_ref()
     }
 
     /// Says that it names nothing that its reader did not name: its words are our own.

@@ -34,6 +34,11 @@ pub fn for_like(pattern: &str) -> String {
     text
 }
 
+/// A name as a pattern that fits it alone.
+pub fn literal(name: &str) -> String {
+    name.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
+}
+
 enum Piece {
     Any,
     One,

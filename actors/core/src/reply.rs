@@ -4,12 +4,12 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, ready};
-use futures_util::{FutureExt, Stream, StreamExt, stream};
+use futures_util::{FutureExt, Stream, StreamExt, TryStreamExt, stream};
 
 use crate::error::Error;
 
@@ -48,9 +48,27 @@ pub struct Results {
     pub dry_run: bool,
     /// How long the call waited for its turn.
     pub queued: Duration,
+    /// What a listing has to say beside its rows: why it is empty, and what is near.
+    pub hint: Hint,
     parts: Pin<Box<dyn Stream<Item = Result<Part, Error>> + Send>>,
     /// Let go of after the stream, which is declared before it.
     kept: Option<Box<dyn Send>>,
+}
+
+/// Something to say beside the rows of a listing, which may come to be known while they are read.
+#[derive(Clone, Debug, Default)]
+pub struct Hint(Arc<OnceLock<String>>);
+
+impl Hint {
+    /// Says it; what was said first stands.
+    pub fn say(&self, hint: String) {
+        let _ = self.0.set(hint);
+    }
+
+    /// What is said.
+    pub fn get(&self) -> Option<&str> {
+        self.0.get().map(String::as_str)
+    }
 }
 
 /// A piece of a [`Results`] stream.
@@ -70,8 +88,8 @@ pub enum Part {
 impl Results {
     /// Wraps a driver's stream.
     pub fn new(writes: bool, parts: impl Stream<Item = Result<Part, Error>> + Send + 'static) -> Self {
-        let (class, dry_run, queued) = (None, false, Duration::ZERO);
-        Self { writes, class, dry_run, queued, parts: Box::pin(parts.fuse()), kept: None }
+        let (class, dry_run, queued, hint) = (None, false, Duration::ZERO, Hint::default());
+        Self { writes, class, dry_run, queued, hint, parts: Box::pin(parts.fuse()), kept: None }
     }
 
     /// The same results with parts in front that were read from them already; `held` is dropped when they are taken.
@@ -92,6 +110,12 @@ impl Results {
             Err(error) => mend(error).map(Err).right_future(),
         });
         Self { parts: Box::pin(parts), ..self }
+    }
+
+    /// The same results, and what `change` makes of each of their parts.
+    #[must_use]
+    pub fn each(self, change: impl FnMut(Part) -> Part + Send + 'static) -> Self {
+        Self { parts: Box::pin(self.parts.map_ok(change)), ..self }
     }
 
     /// The same results with so many rows of each at most. What writes, or has several results, is read

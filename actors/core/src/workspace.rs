@@ -2,8 +2,11 @@
 //! schemas.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
+use crate::error::Error;
+use crate::near;
 use crate::pattern::speaks_of;
 
 /// The folder of what lies in none.
@@ -18,10 +21,18 @@ pub struct Workspace {
     pub description: Option<Arc<str>>,
     /// What agents should know.
     pub instructions: Option<Arc<str>>,
+    /// Tokens of these and of what is told of the tables, at most.
+    pub instructions_tokens: usize,
+    /// Whether the rows of small lookup tables are told.
+    pub lookup_rows: bool,
     /// Rows of a tool's result at most.
     pub max_rows: u64,
     /// Bytes of a tool's result at most.
     pub max_bytes: usize,
+    /// Rows of a tool's result where the call does not ask for more.
+    pub tool_rows: u64,
+    /// Bytes of a tool's result where the call does not ask for more rows.
+    pub tool_bytes: usize,
     /// Tables and procedures of connections.
     pub assets: Vec<Asset>,
     /// Views over them, and over one another, without a circle.
@@ -70,6 +81,41 @@ pub struct View {
     pub query: Arc<str>,
 }
 
+/// What a name of a workspace stands for.
+#[derive(Clone, Copy, Debug)]
+pub enum Found<'a> {
+    /// A table or view of a connection.
+    Table {
+        /// As what the workspace has it.
+        asset: &'a Asset,
+        /// The connection.
+        connection: &'a str,
+        /// The schema there, or a pattern.
+        schema: &'a str,
+        /// The table there.
+        table: &'a str,
+    },
+    /// A view of the workspace.
+    View(&'a View),
+}
+
+/// A statement over names of a workspace, on its way to a connection underneath.
+#[derive(Clone)]
+pub struct Within {
+    /// The workspace that its names are of.
+    pub workspace: Arc<Workspace>,
+    /// Whether the caller reaches the connection without the workspace too, and so may see its own names.
+    pub is_reached: bool,
+    /// Hears the connection's name and what is sent to it.
+    pub sent: Arc<dyn Fn(&str, &str) + Send + Sync>,
+}
+
+impl fmt::Debug for Within {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Within").field("workspace", &self.workspace.name).finish_non_exhaustive()
+    }
+}
+
 /// Two columns of the workspace that belong together: `folder.table.column`, or `table.column` in [`MAIN`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relation {
@@ -83,6 +129,68 @@ impl Workspace {
     /// The connections underneath, each once, by name.
     pub fn connections(&self) -> BTreeSet<&str> {
         self.assets.iter().map(Asset::connection).collect()
+    }
+
+    /// What `name` stands for in `folder`. Names are told apart in any case, so that one without quotes is found too.
+    pub fn find<'a>(&'a self, folder: &str, name: &'a str) -> Option<Found<'a>> {
+        let is_here = |place: &str| place.eq_ignore_ascii_case(folder);
+        let mut views = self.views.iter();
+        if let Some(view) = views.find(|view| is_here(view.folder()) && view.name.eq_ignore_ascii_case(name)) {
+            return Some(Found::View(view));
+        }
+        let exact = self.assets.iter().find(|asset| {
+            asset.place().is_some_and(|(place, own)| is_here(place) && own.is_some_and(|own| own == name))
+        });
+        let folded = || {
+            self.assets.iter().find(|asset| {
+                let own = asset.place().filter(|(place, _)| is_here(place)).and_then(|(_, own)| own);
+                own.is_some_and(|own| own.eq_ignore_ascii_case(name))
+            })
+        };
+        let pattern = || {
+            self.assets.iter().find(|asset| {
+                matches!(asset.place(), Some((place, None)) if is_here(place)) && asset.is(asset.schema(), name)
+            })
+        };
+        match exact.or_else(folded).or_else(pattern)? {
+            asset @ Asset::Table { connection, schema, table, .. } => {
+                let table = if asset.is_pattern() { name } else { table };
+                Some(Found::Table { asset, connection, schema, table })
+            }
+            Asset::Procedure { .. } => None,
+        }
+    }
+
+    /// Whether something lies in `folder`.
+    pub fn has_folder(&self, folder: &str) -> bool {
+        let is_it = |place: &str| place.eq_ignore_ascii_case(folder);
+        self.assets.iter().any(|asset| asset.place().is_some_and(|(place, _)| is_it(place)))
+            || self.views.iter().any(|view| is_it(view.folder()))
+    }
+
+    /// The refusal of a name that it does not have; it tells of nothing but what it has.
+    pub fn unknown(&self, folder: &str, name: &str) -> Error {
+        let shown =
+            |folder: &str, name: &str| if folder == MAIN { name.to_owned() } else { format!("{folder}.{name}") };
+        let assets =
+            self.assets.iter().filter_map(|asset| asset.place().and_then(|(folder, name)| Some((folder, name?))));
+        let views = self.views.iter().map(|view| (view.folder(), view.name.as_ref()));
+        let names: Vec<String> = assets.chain(views).map(|(folder, name)| shown(folder, name)).collect();
+        let wanted = shown(folder, name);
+        let error = Error::not_found(format!("query: there is no table {wanted} in the workspace {}", self.name))
+            .sqlstate("42P01");
+        let elsewhere = names.iter().find(|known| known.rsplit('.').next() == Some(name)).cloned();
+        let near = elsewhere.map(|known| format!("did you mean {known}?"));
+        match near.or_else(|| near::did_you_mean(&near::nearest(&wanted, names.iter().map(String::as_str)))) {
+            Some(hint) => error.hint(hint),
+            None => error.hint("get_tables lists what there is"),
+        }
+    }
+
+    /// The refusal of a name that begins with something else than the workspace.
+    pub fn elsewhere(&self, catalog: &str) -> Error {
+        Error::not_found(format!("query: {catalog} is not of the workspace {}", self.name))
+            .hint(format!("write table, folder.table or {}.folder.table", self.name))
     }
 }
 

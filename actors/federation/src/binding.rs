@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_schema::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{JoinType, Result as EngineResult};
@@ -9,6 +10,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{CastExpr, Column, DynamicFilterPhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::filter::FilterExec;
@@ -16,6 +18,7 @@ use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::union::UnionExec;
 
 use crate::keys::Keys;
 use crate::leaf::Leaf;
@@ -54,9 +57,10 @@ fn gather(plan: &Arc<dyn ExecutionPlan>, bound: &mut Vec<(usize, Keys)>) {
         && let Some(filter) = filter_of(join)
     {
         for (_, key) in join.on() {
-            if let Some(column) = column_of(key)
-                && let Some((number, place)) = source(join.right(), column)
-            {
+            let Some(column) = column_of(key, join.right().as_ref()) else { continue };
+            let mut found = Vec::new();
+            sources(join.right(), column, &mut found);
+            for (number, place) in found {
                 bound.push((number, Keys::new(place, Arc::clone(&filter), Arc::clone(key))));
             }
         }
@@ -74,32 +78,52 @@ fn filter_of(join: &HashJoinExec) -> Option<Arc<DynamicFilterPhysicalExpr>> {
         .find_map(std::result::Result::ok)
 }
 
-/// The column that a key is, also behind a cast that loses nothing.
-fn column_of(key: &Arc<dyn PhysicalExpr>) -> Option<usize> {
+/// The column of `input` that a key is, also behind a cast that loses nothing.
+fn column_of(key: &Arc<dyn PhysicalExpr>, input: &dyn ExecutionPlan) -> Option<usize> {
     if let Some(column) = key.downcast_ref::<Column>() {
         return Some(column.index());
     }
     let cast = key.downcast_ref::<CastExpr>()?;
-    let inner = cast.expr().downcast_ref::<Column>()?;
-    let whole = |type_: &arrow_schema::DataType| type_.is_integer();
-    whole(cast.cast_type()).then(|| inner.index())
+    let column = cast.expr().downcast_ref::<Column>()?.index();
+    let is_whole = match (input.schema().field(column).data_type(), cast.cast_type()) {
+        (from, to) if from.is_integer() && to.is_integer() => true,
+        (DataType::Decimal128(_, from), DataType::Decimal128(_, to)) => from <= to,
+        _ => false,
+    };
+    is_whole.then_some(column)
 }
 
-/// The leaf, by its number, and the column of it that the column `at` of `plan` is.
-fn source(plan: &Arc<dyn ExecutionPlan>, at: usize) -> Option<(usize, usize)> {
+/// The leaves, by their numbers, and the column of each that the column `at` of `plan` comes from: of both sides of a
+/// union.
+fn sources(plan: &Arc<dyn ExecutionPlan>, at: usize, found: &mut Vec<(usize, usize)>) {
     if let Some(leaf) = plan.downcast_ref::<Leaf>() {
-        return Some((leaf.number(), at));
+        found.push((leaf.number(), at));
+    } else if plan.downcast_ref::<UnionExec>().is_some() {
+        plan.children().into_iter().for_each(|child| sources(child, at, found));
+    } else if let Some((child, at)) = below(plan, at) {
+        sources(child, at, found);
     }
+}
+
+/// The input of `plan`, and the column there that its column `at` is; `None` where fewer rows of the input would change
+/// other rows of the plan.
+fn below(plan: &Arc<dyn ExecutionPlan>, at: usize) -> Option<(&Arc<dyn ExecutionPlan>, usize)> {
     if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
-        let column = projection.expr().get(at)?.expr.downcast_ref::<Column>()?.index();
-        return source(projection.input(), column);
+        let column = column_of(&projection.expr().get(at)?.expr, projection.input().as_ref())?;
+        return Some((projection.input(), column));
     }
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {
         let at = match filter.projection().as_ref() {
             Some(projection) => *projection.get(at)?,
             None => at,
         };
-        return filter.fetch().is_none().then(|| source(filter.input(), at))?;
+        return filter.fetch().is_none().then(|| (filter.input(), at));
+    }
+    if let Some(grouped) = plan.downcast_ref::<AggregateExec>() {
+        // The rows of a group all have its key.
+        let (key, _) = grouped.group_expr().expr().get(at)?;
+        let is_plain = grouped.group_expr().is_single() && grouped.limit_options().is_none();
+        return is_plain.then(|| Some((grouped.input(), key.downcast_ref::<Column>()?.index())))?;
     }
     if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
         let at = match join.projection.as_ref() {
@@ -107,13 +131,14 @@ fn source(plan: &Arc<dyn ExecutionPlan>, at: usize) -> Option<(usize, usize)> {
             None => at,
         };
         let of_left = join.left().schema().fields().len();
-        let left = |at| source(join.left(), at);
         return match join.join_type() {
-            JoinType::Inner if at < of_left => left(at),
-            JoinType::Inner => source(join.right(), at - of_left),
-            JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark if at < of_left => left(at),
-            JoinType::Right if at >= of_left => source(join.right(), at - of_left),
-            JoinType::RightSemi | JoinType::RightAnti => source(join.right(), at),
+            JoinType::Inner | JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark
+                if at < of_left =>
+            {
+                Some((join.left(), at))
+            }
+            JoinType::Inner | JoinType::Right if at >= of_left => Some((join.right(), at - of_left)),
+            JoinType::RightSemi | JoinType::RightAnti => Some((join.right(), at)),
             _ => None,
         };
     }
@@ -122,7 +147,7 @@ fn source(plan: &Arc<dyn ExecutionPlan>, at: usize) -> Option<(usize, usize)> {
         || plan.downcast_ref::<CoalescePartitionsExec>().is_some_and(|node| node.fetch().is_none())
         || plan.downcast_ref::<SortExec>().is_some_and(|node| node.fetch().is_none());
     match plan.children().as_slice() {
-        [child] if passes => source(child, at),
+        [child] if passes => Some((child, at)),
         _ => None,
     }
 }

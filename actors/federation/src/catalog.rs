@@ -16,10 +16,10 @@ use crate::failure::{carried, of_connection, told};
 use crate::origin::Origins;
 use crate::parse;
 use crate::statement::Deadline;
-use crate::table::{Source, Table};
-use portico_core::error::{Error, Result};
+use crate::table::{self, Source, Table};
+use portico_core::error::{Error, Kind, Result};
 use portico_core::near;
-use portico_core::workspace::{Asset, MAIN, View, Workspace};
+use portico_core::workspace::{self, MAIN, View, Workspace};
 
 /// What one statement names, each asked for once.
 #[derive(Debug)]
@@ -97,24 +97,16 @@ impl Tables {
             return Ok(Found::Table(connection, schema, name));
         };
         if !catalog.eq_ignore_ascii_case(&workspace.name) {
-            return Err(Error::not_found(format!("query: {catalog} is not of the workspace {}", workspace.name))
-                .hint(format!("write table, folder.table or {}.folder.table", workspace.name)));
+            return Err(workspace.elsewhere(catalog));
         }
-        if let Some(view) = workspace.views.iter().find(|view| view.folder() == schema && *view.name == **name) {
-            return Ok(Found::View(view));
-        }
-        let exact = workspace.assets.iter().find(|asset| asset.place() == Some((schema, Some(name))));
-        let pattern = || {
-            let matches = |asset: &&Asset| asset.place() == Some((schema, None)) && asset.is(asset.schema(), name);
-            workspace.assets.iter().find(matches)
-        };
-        match exact.or_else(pattern) {
-            Some(asset @ Asset::Table { connection, schema: at_source, table, .. }) => {
+        match workspace.find(schema, name) {
+            Some(workspace::Found::View(view)) => Ok(Found::View(view)),
+            Some(workspace::Found::Table { connection, schema, table, .. }) => {
                 let place = self.connection(connection);
                 let place = place.ok_or_else(|| Error::internal("a workspace of a connection that is not there"))?;
-                Ok(Found::Table(place, at_source, if asset.is_pattern() { name } else { table }))
+                Ok(Found::Table(place, schema, table))
             }
-            _ => Err(nothing_of(workspace, schema, name)),
+            None => Err(workspace.unknown(schema, name)),
         }
     }
 
@@ -162,34 +154,28 @@ impl Tables {
         let Found::Table(connection, schema, table) = self.find(&name)? else {
             return Err(Error::internal("a view is no table"));
         };
-        let source = Source { connection, schema, table };
-        let shown = self.workspace.as_ref().map(|_| &name);
         let limits = self.deadline.limits()?;
+        // A workspace may have a pattern of schemas; without one `%` is a part of the name.
+        let schema = match &self.workspace {
+            Some(workspace) if schema.contains('%') => {
+                let found = table::schema_of(self.connections.as_ref(), Source { connection, schema, table }, limits);
+                found.await?.ok_or_else(|| workspace.unknown(&name.1, &name.2))?
+            }
+            _ => schema.to_owned(),
+        };
+        let source = Source { connection, schema: &schema, table };
+        let shown = self.workspace.as_ref().map(|_| &name);
         let described = Table::describe(self.connections.as_ref(), source, shown, &self.origins, limits);
         let table = Arc::new(described.await.map_err(|error| {
             let member = self.connections.members().get(connection).map_or("", |member| member.name.as_ref());
-            of_connection(member, error)
+            match &self.workspace {
+                // It tells of its own names alone.
+                Some(workspace) if error.kind == Kind::NotFound => workspace.unknown(&name.1, &name.2),
+                _ => of_connection(member, error),
+            }
         })?);
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::clone(&table));
         Ok(table)
-    }
-}
-
-/// The refusal of a name that a workspace does not have; it tells of nothing but what it has.
-fn nothing_of(workspace: &Workspace, folder: &str, name: &str) -> Error {
-    let shown = |folder: &str, name: &str| if folder == MAIN { name.to_owned() } else { format!("{folder}.{name}") };
-    let assets =
-        workspace.assets.iter().filter_map(|asset| asset.place().and_then(|(folder, name)| Some((folder, name?))));
-    let views = workspace.views.iter().map(|view| (view.folder(), view.name.as_ref()));
-    let names: Vec<String> = assets.chain(views).map(|(folder, name)| shown(folder, name)).collect();
-    let wanted = shown(folder, name);
-    let error = Error::not_found(format!("query: there is no table {wanted} in the workspace {}", workspace.name))
-        .sqlstate("42P01");
-    let elsewhere = names.iter().find(|known| known.rsplit('.').next() == Some(name)).cloned();
-    let near = elsewhere.map(|known| format!("did you mean {known}?"));
-    match near.or_else(|| near::did_you_mean(&near::nearest(&wanted, names.iter().map(String::as_str)))) {
-        Some(hint) => error.hint(hint),
-        None => error.hint("get_tables lists what there is"),
     }
 }
 

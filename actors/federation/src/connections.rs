@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use uuid::Uuid;
 
 use portico_core::call::{Limits, Op};
 use portico_core::error::Result;
@@ -13,6 +14,8 @@ use portico_sources::Driver;
 /// One connection that a statement may name.
 #[derive(Clone, Debug)]
 pub struct Member {
+    /// What it is known by wherever it is opened.
+    pub id: Uuid,
     /// Its name, the catalogue of everything in it.
     pub name: Arc<str>,
     /// What kind of database it is.

@@ -25,6 +25,7 @@ use crate::connections::Connections;
 use crate::explained;
 use crate::failure::{is_memory_exhausted, told};
 use crate::growing;
+use crate::later::BeginWhenRead;
 use crate::numbers::ExactNumbers;
 use crate::origin::Origins;
 use crate::parse::Explain;
@@ -225,6 +226,7 @@ fn base() -> EngineResult<SessionState> {
         .with_analyzer_rules(analyzer)
         .with_physical_optimizer_rule(Arc::new(BindKeys))
         .with_physical_optimizer_rule(Arc::new(YieldInJoins))
+        .with_physical_optimizer_rule(Arc::new(BeginWhenRead))
         .build();
     growing::bound(&mut state)?;
     Ok(state)

@@ -25,11 +25,12 @@ use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 
 use crate::connections::Connections;
 use crate::failure::{carried, of_connection};
+use crate::fragment::{Bound, Fragment};
 use crate::keys::{self, Keys};
 use crate::push::Select;
 use crate::statement::Deadline;
 use portico_arrow::Values;
-use portico_core::call::{Argument, Mode, Op, Sql};
+use portico_core::call::{Argument, Mode, Op};
 use portico_core::error::{Error, Result};
 use portico_core::reply::{Part, Results};
 
@@ -51,6 +52,10 @@ pub(crate) struct LeafTable {
     deadline: Deadline,
     /// How many rows its source expects.
     expected: OnceLock<u64>,
+    /// The same without its conditions.
+    whole: OnceLock<u64>,
+    /// How many different values each column has, where that is known.
+    distinct: Vec<OnceLock<u64>>,
 }
 
 impl LeafTable {
@@ -63,7 +68,9 @@ impl LeafTable {
         let fields = Arc::new(Schema::new(schema.fields().iter().enumerate().map(field).collect::<Vec<_>>()));
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let names = schema.fields().iter().map(|field| field.name().clone()).collect();
-        Self { number, select, fields, names, connections, deadline, expected: OnceLock::new() }
+        let distinct = schema.fields().iter().map(|_| OnceLock::new()).collect();
+        let (expected, whole) = (OnceLock::new(), OnceLock::new());
+        Self { number, select, fields, names, connections, deadline, expected, whole, distinct }
     }
 
     /// The place of its connection.
@@ -79,6 +86,61 @@ impl LeafTable {
     /// Takes note of how many rows the source expects.
     pub(crate) fn expect(&self, rows: u64) {
         let _ = self.expected.set(rows);
+    }
+
+    /// The statement without its conditions, where it has some.
+    pub(crate) fn unconditional(&self) -> Option<String> {
+        self.select.unconditional().map(|select| select.sent())
+    }
+
+    /// Takes note of how many rows the source expects without conditions.
+    pub(crate) fn expect_whole(&self, rows: u64) {
+        let _ = self.whole.set(rows);
+    }
+
+    /// How many rows its source expects.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    pub(crate) fn expected(&self) -> Option<f64> {
+        self.expected.get().map(|rows| *rows as f64)
+    }
+
+    /// How many rows there are without conditions.
+    pub(crate) fn whole(&self) -> Option<u64> {
+        let expected = self.expected.get()?;
+        Some(self.whole.get().map_or(*expected, |whole| *whole.max(expected)))
+    }
+
+    /// Which part of its rows is left by its conditions.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    pub(crate) fn share(&self) -> f64 {
+        match (self.expected(), self.whole()) {
+            (Some(expected), Some(whole)) if whole > 0 => expected / whole as f64,
+            _ => 1.0,
+        }
+    }
+
+    /// Whether the column at `place` has no value twice.
+    pub(crate) fn is_unique(&self, place: usize) -> bool {
+        self.select.is_unique(place)
+    }
+
+    /// Takes note of how many different values the column at `place` has.
+    pub(crate) fn tell_distinct_values(&self, place: usize, values: u64) {
+        if let Some(known) = self.distinct.get(place) {
+            let _ = known.set(values);
+        }
+    }
+
+    /// What its source is asked, with the keys that there are by now.
+    fn fragment(&self, keys: &[Keys]) -> Result<Fragment> {
+        let (select, arguments) = keys::narrowed(self.select.clone(), keys)?;
+        let member = self.connections.members().get(self.select.connection);
+        Ok(Fragment {
+            connection: member.ok_or_else(|| Error::internal("a connection without a place"))?.id,
+            statement: select.sent(),
+            values: arguments.into_iter().map(|Argument { name, value, .. }| Bound { name, value }).collect(),
+            schema: Arc::clone(&self.fields),
+        })
     }
 
     fn name(&self) -> &str {
@@ -120,6 +182,11 @@ impl TableProvider for LeafTable {
             connections: Arc::clone(&self.connections),
             deadline: self.deadline,
             expected: self.expected.clone(),
+            whole: self.whole.clone(),
+            distinct: match projection {
+                Some(places) => places.iter().filter_map(|place| self.distinct.get(*place).cloned()).collect(),
+                None => self.distinct.clone(),
+            },
         };
         Ok(Arc::new(Leaf::new(Arc::new(leaf), Vec::new())))
     }
@@ -149,6 +216,11 @@ impl Leaf {
     /// What tells it apart from other leaves.
     pub(crate) fn number(&self) -> usize {
         self.table.number
+    }
+
+    /// The name of its connection.
+    pub(crate) fn connection(&self) -> &str {
+        self.table.name()
     }
 
     /// The same leaf, narrowed by the keys too.
@@ -243,17 +315,21 @@ impl ExecutionPlan for Leaf {
             // About what a value has; which side of a join is smaller is decided by it.
             statistics.total_byte_size = Precision::Inexact(rows.saturating_mul(16 * self.table.fields.fields().len()));
         }
+        for (column, values) in statistics.column_statistics.iter_mut().zip(&self.table.distinct) {
+            if let Some(values) = values.get().and_then(|values| usize::try_from(*values).ok()) {
+                column.distinct_count = Precision::Inexact(values);
+            }
+        }
         Ok(Arc::new(statistics))
     }
 }
 
 /// Sends the statement with the keys that there are by now.
 async fn open(table: &LeafTable, keys: &[Keys]) -> Result<Results> {
-    let (select, parameters): (Select, Vec<Argument>) = keys::narrowed(table.select.clone(), keys)?;
-    let text = select.sent();
-    table.connections.note(table.select.connection, &text);
-    let sql = Sql { text, parameters, ..Sql::default() };
-    table.connections.ask(table.select.connection, Op::Script(Mode::Run, sql), table.deadline.limits()?).await
+    let fragment = table.fragment(keys)?;
+    table.connections.note(table.select.connection, &fragment.statement);
+    let op = Op::Script(Mode::Run, fragment.sql());
+    table.connections.ask(table.select.connection, op, table.deadline.limits()?).await
 }
 
 /// A value such as an infinite date. It cannot be cast away here: the engine would cast what it has already.

@@ -13,7 +13,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::sql::parser::Statement as Parsed;
 use futures_util::StreamExt;
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 
 use crate::bounds;
 use crate::catalog::{Name, Tables};
@@ -22,6 +22,7 @@ use crate::exact;
 use crate::failure::told;
 use crate::growing;
 use crate::leaf::LeafTable;
+use crate::order;
 use crate::origin;
 use crate::parameters;
 use crate::parse::{self, Explain, Query};
@@ -100,8 +101,9 @@ pub(crate) async fn plan(
     };
     let optimized = state.optimize(&plan).and_then(exact::keep_digits).map_err(told)?;
     let mut pushing = Pushing::new(Arc::clone(&connections), pushdown, deadline);
-    let pushed = pushing.plan(&optimized).and_then(unique::names).map_err(told)?;
-    estimate(&pushing.into_leaves(), connections.as_ref(), deadline).await;
+    let pushed = pushing.plan(&optimized).map_err(told)?;
+    estimate(&pushing.into_leaves(), order::has_chains(&pushed), connections.as_ref(), deadline).await;
+    let pushed = order::by_estimates(pushed).and_then(unique::names).map_err(told)?;
     let config = state.config().clone().with_batch_size(growing::batch_size(&pushed).map_err(told)?);
     let state = SessionStateBuilder::new_from_existing(SessionState::clone(state)).with_config(config).build();
     let run = DefaultPhysicalPlanner::default().create_physical_plan(&pushed, &state).await.map_err(told)?;
@@ -168,19 +170,31 @@ fn with_values(plan: LogicalPlan, values: Vec<ScalarValue>) -> Result<LogicalPla
     plan.with_param_values(ParamValues::from(typed.collect::<Result<Vec<_>>>()?)).map_err(told)
 }
 
-/// Asks the sources how many rows they expect to send, where there is more than one side to choose from.
-async fn estimate(leaves: &[Arc<LeafTable>], connections: &dyn Connections, deadline: Deadline) {
+/// Asks the sources how many rows they expect to send, where there is more than one side to choose from; and how many
+/// there are without conditions where that tells in which order to join.
+async fn estimate(leaves: &[Arc<LeafTable>], has_chains: bool, connections: &dyn Connections, deadline: Deadline) {
     if leaves.len() < 2 {
         return;
     }
-    join_all(leaves.iter().map(|leaf| async {
+    let ask = async |leaf: &LeafTable, statement: &str| {
         let member = connections.members().get(leaf.connection())?;
         let explain = member.driver.pushdown?.explain.as_ref()?;
-        let text = (explain.question)(&leaf.sent());
-        let op = Op::Script(Mode::Run, Sql { text, ..Sql::default() });
+        let op = Op::Script(Mode::Run, Sql { text: (explain.question)(statement), ..Sql::default() });
         let results = connections.ask(leaf.connection(), op, deadline.limits().ok()?).await.ok()?;
-        leaf.expect((explain.rows)(&first(results).await?)?);
-        Some(())
+        (explain.rows)(&first(results).await?)
+    };
+    let ask = &ask;
+    join_all(leaves.iter().map(|leaf| async move {
+        let whole = async {
+            let statement = leaf.unconditional().filter(|_| has_chains)?;
+            leaf.expect_whole(ask(leaf, &statement).await?);
+            Some(())
+        };
+        let expected = async {
+            leaf.expect(ask(leaf, &leaf.sent()).await?);
+            Some(())
+        };
+        join(expected, whole).await
     }))
     .await;
 }

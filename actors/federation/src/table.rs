@@ -14,6 +14,7 @@ use crate::connections::Connections;
 use crate::origin::{self, Origin, Origins};
 use portico_core::call::{Facet, Limits, Mode, Narrow, Op, Sql};
 use portico_core::error::{Error, Result};
+use portico_core::pattern::speaks_of;
 use portico_core::reply::{Cell, Column, DataType, Part, Results};
 use portico_sources::catalog;
 use portico_sources::pushdown::Type;
@@ -41,6 +42,8 @@ pub(crate) struct TableColumn {
     pub(crate) type_: Option<Type>,
     /// Whether its text is filled up with blanks that mean nothing.
     pub(crate) padded: bool,
+    /// Whether it alone is the table's key.
+    pub(crate) unique: bool,
     /// Whether it is an exact number without a bound.
     unbounded: bool,
 }
@@ -79,11 +82,13 @@ impl Table {
         let listed = async { types(listed.await?, schema, name).await };
         // Each is read to its end as it comes: nobody waits for a place who holds one.
         let (columns, types) = futures_util::future::try_join(described, listed).await?;
+        let has_one_key = types.iter().filter(|listed| listed.is_key).count() == 1;
         let mut known = Vec::with_capacity(columns.len());
         let mut fields = Vec::with_capacity(columns.len());
         for column in columns.iter() {
-            let type_name = types.iter().find(|(name, _)| *name == column.label).map_or("", |(_, type_)| type_);
-            let kind = Kind::of(column, type_name);
+            let listed = types.iter().find(|listed| listed.name == column.label);
+            let kind = Kind::of(column, listed.map_or("", |listed| &listed.type_name));
+            let unique = has_one_key && listed.is_some_and(|listed| listed.is_key);
             let column = match shown {
                 Some((catalog, schema, table)) => Column {
                     table: Some(table.clone()),
@@ -102,7 +107,8 @@ impl Table {
             let nullable = !column.enforced || column.nullable;
             let field = Field::new(&column.label, kind.arrow.clone(), nullable);
             let unbounded = kind.unbounded;
-            known.push(TableColumn { name: column.label.clone(), type_: kind.type_, padded: kind.padded, unbounded });
+            let (name, type_, padded) = (column.label.clone(), kind.type_, kind.padded);
+            known.push(TableColumn { name, type_, padded, unique, unbounded });
             fields.push(origin::mark(field, origins.add(Origin { column, unbounded, padded: kind.padded })));
         }
         if known.is_empty() {
@@ -148,12 +154,50 @@ async fn columns(mut results: Results) -> Result<Arc<[Column]>> {
     told.ok_or_else(|| Error::internal("a description without columns"))
 }
 
-/// Name and type of each column of exactly this table.
-async fn types(mut results: Results, schema: &str, table: &str) -> Result<Vec<(String, String)>> {
+/// The first schema that the one of `source` speaks of and that has the table.
+///
+/// # Errors
+/// What the source says.
+pub(crate) async fn schema_of(
+    connections: &dyn Connections,
+    source: Source<'_>,
+    limits: Limits,
+) -> Result<Option<String>> {
+    let narrow = Narrow { table: Some(source.table.to_owned()), ..Narrow::default() };
+    let mut results = connections.ask(source.connection, Op::Describe(Facet::Tables, narrow), limits).await?;
+    let labels = catalog::labels(Facet::Tables);
+    let place = |wanted: &str| labels.iter().position(|(label, _)| *label == wanted);
+    let (Some(of_schema), Some(of_table)) = (place("TABLE_SCHEMA"), place("TABLE_NAME")) else {
+        return Err(Error::internal("a listing of tables without their names"));
+    };
+    let mut found = None;
+    while let Some(part) = results.next().await {
+        let Part::Rows(rows) = part? else { continue };
+        for row in 0..rows.rows() {
+            if let (Cell::Text(schema), Cell::Text(table)) = (rows.cell(row, of_schema)?, rows.cell(row, of_table)?)
+                && table == source.table
+                && speaks_of(source.schema, &schema)
+            {
+                found.get_or_insert(schema.into_owned());
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A column as its source lists it.
+struct Listed {
+    name: String,
+    type_name: String,
+    is_key: bool,
+}
+
+/// Each column of exactly this table.
+async fn types(mut results: Results, schema: &str, table: &str) -> Result<Vec<Listed>> {
     let labels = catalog::labels(Facet::Columns);
     let place = |wanted: &str| labels.iter().position(|(label, _)| *label == wanted);
-    let (Some(of_schema), Some(of_table), Some(of_column), Some(of_type)) =
-        (place("TABLE_SCHEMA"), place("TABLE_NAME"), place("COLUMN_NAME"), place("TYPE_NAME"))
+    let (Some(of_schema), Some(of_table), Some(of_column), Some(of_type), Some(of_key)) =
+        (place("TABLE_SCHEMA"), place("TABLE_NAME"), place("COLUMN_NAME"), place("TYPE_NAME"), place("IS_KEY"))
     else {
         return Err(Error::internal("a listing of columns without their names"));
     };
@@ -166,7 +210,8 @@ async fn types(mut results: Results, schema: &str, table: &str) -> Result<Vec<(S
                 _ => Ok::<_, Error>(String::new()),
             };
             if text(of_schema)? == schema && text(of_table)? == table {
-                found.push((text(of_column)?, text(of_type)?));
+                let is_key = matches!(rows.cell(row, of_key)?, Cell::Boolean(true));
+                found.push(Listed { name: text(of_column)?, type_name: text(of_type)?, is_key });
             }
         }
     }

@@ -27,6 +27,7 @@ pub const fn labels(facet: Facet) -> &'static [(&'static str, DataType)] {
             ("TABLE_NAME", VARCHAR),
             ("TABLE_TYPE", VARCHAR),
             ("REMARKS", VARCHAR),
+            ("ROW_ESTIMATE", BIGINT),
         ],
         Facet::Columns => &[
             ("TABLE_CATALOG", VARCHAR),
@@ -44,6 +45,8 @@ pub const fn labels(facet: Facet) -> &'static [(&'static str, DataType)] {
             ("IS_KEY", BOOLEAN),
             ("IS_AUTOINCREMENT", BOOLEAN),
             ("IS_GENERATEDCOLUMN", BOOLEAN),
+            ("REFERENCES", VARCHAR),
+            ("VALUES", VARCHAR),
         ],
         Facet::Procedures => &[
             ("PROCEDURE_CATALOG", VARCHAR),
@@ -106,7 +109,27 @@ pub const fn labels(facet: Facet) -> &'static [(&'static str, DataType)] {
             ("PAGES", BIGINT),
             ("FILTER_CONDITION", VARCHAR),
         ],
+        Facet::TableDetails => &[
+            ("TABLE_CATALOG", VARCHAR),
+            ("TABLE_SCHEMA", VARCHAR),
+            ("TABLE_NAME", VARCHAR),
+            // The partitioned table that it is a part of.
+            ("PARENT_SCHEMA", VARCHAR),
+            ("PARENT_NAME", VARCHAR),
+            ("PARTITION_KEY", VARCHAR),
+            ("SCHEMA_REMARKS", VARCHAR),
+            // Whether the caller may read all its rows: it is a plain table, and no policy chooses among them.
+            ("IS_READABLE", BOOLEAN),
+            // How often it was read, as the engine counts it.
+            ("USES", BIGINT),
+        ],
     }
+}
+
+/// The place of a column among those of `facet`; of one that it does not have, the place behind the last.
+pub fn place(facet: Facet, label: &str) -> usize {
+    let labels = labels(facet);
+    labels.iter().position(|(known, _)| *known == label).unwrap_or(labels.len())
 }
 
 /// A facet's columns as a result describes them.
@@ -143,7 +166,9 @@ impl Batch for Assembled {
     }
 
     fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {
-        Ok(match &self.0[row][column] {
+        // What a driver knows nothing of, it leaves out.
+        let Some(cell) = self.0.get(row).and_then(|row| row.get(column)) else { return Ok(Cell::Null) };
+        Ok(match cell {
             Cell::Text(text) => Cell::Text(Cow::Borrowed(text)),
             Cell::Decimal(digits) => Cell::Decimal(Cow::Borrowed(digits)),
             Cell::Json(json) => Cell::Json(Cow::Borrowed(json)),

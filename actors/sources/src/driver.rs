@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 
 use crate::endpoint::{Endpoint, Login};
+use crate::explain::Explain;
 use crate::exposure::Exposure;
 use crate::grants::{GrantRequest, GrantScript};
 use crate::plan::{Access, Plan};
@@ -44,9 +45,8 @@ pub struct Driver {
     pub locate: fn(Endpoint<'_>) -> Arc<dyn Location>,
     /// Whether a schema is the engine's own, which is in no listing where something is hidden.
     pub is_system_schema: fn(&str) -> bool,
-    /// A statement that tells of each table its schema, its name, how many rows the engine estimates it to have, and
-    /// its schema's comment; absent where the engine knows neither.
-    pub estimates: Option<&'static str>,
+    /// How its engine is asked what a statement costs; absent where it cannot be.
+    pub explain: Option<&'static Explain>,
     /// What it does of a statement over several connections; absent where all of that is left to the engine.
     pub pushdown: Option<&'static Pushdown>,
 }

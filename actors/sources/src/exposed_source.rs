@@ -3,11 +3,13 @@
 //! are hidden is in `exposure`. What a statement may use is judged by the drivers, which ask their
 //! engines.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 
+use crate::catalog;
 use crate::driver::Driver;
 use crate::exposure::Exposure;
 use crate::{Invocation, Plan, Pool, Procedure, Profile, Source, Task};
@@ -111,7 +113,8 @@ impl Shared {
                 let mut kept = Vec::with_capacity(batch.rows());
                 for row in 0..batch.rows() {
                     if is_shown(&exposure, driver, facet, batch.as_ref(), row)? {
-                        kept.push(row);
+                        let blank = blanked(&exposure, facet, batch.as_ref(), row)?;
+                        kept.push((row, blank));
                     }
                 }
                 Ok(Part::Rows(Box::new(RowSubset { batch, rows: kept })))
@@ -200,7 +203,7 @@ fn is_shown(exposure: &Exposure, driver: &Driver, facet: Facet, batch: &dyn Batc
     }
     Ok(match facet {
         Facet::Catalogs | Facet::Schemas => exposure.shows_schema(&schema),
-        Facet::Tables | Facet::Columns | Facet::PrimaryKeys | Facet::Indexes => {
+        Facet::Tables | Facet::Columns | Facet::PrimaryKeys | Facet::Indexes | Facet::TableDetails => {
             exposure.shows_table(&schema, &text(batch, row, 2)?)
         }
         // A foreign key tells of two tables.
@@ -212,6 +215,36 @@ fn is_shown(exposure: &Exposure, driver: &Driver, facet: Facet, batch: &dyn Batc
     })
 }
 
+/// The cells of a row that is shown that tell of what is not.
+fn blanked(exposure: &Exposure, facet: Facet, batch: &dyn Batch, row: usize) -> Result<Range<usize>> {
+    match facet {
+        Facet::Columns => {
+            let place = catalog::place(facet, "REFERENCES");
+            let referred = text(batch, row, place)?;
+            let is_shown = shows_column(exposure, &referred);
+            Ok(if referred.is_empty() || is_shown { 0..0 } else { place..place + 1 })
+        }
+        Facet::TableDetails => {
+            let (schema, name) = (catalog::place(facet, "PARENT_SCHEMA"), catalog::place(facet, "PARENT_NAME"));
+            let is_shown = exposure.shows_table(&text(batch, row, schema)?, &text(batch, row, name)?);
+            Ok(if is_shown { 0..0 } else { schema..name + 1 })
+        }
+        _ => Ok(0..0),
+    }
+}
+
+/// Whether `schema.table.column` is a column of a table that is shown. Names may have dots in them: it is, where every
+/// way to read it says so.
+fn shows_column(exposure: &Exposure, column: &str) -> bool {
+    let dots: Vec<usize> = column.match_indices('.').map(|(at, _)| at).collect();
+    let ways = dots.iter().enumerate().flat_map(|(first, at)| {
+        dots.iter().skip(first + 1).map(move |other| (column.get(..*at), column.get(at + 1..*other)))
+    });
+    let mut ways = ways.peekable();
+    ways.peek().is_some()
+        && ways.all(|way| matches!(way, (Some(schema), Some(table)) if exposure.shows_table(schema, table)))
+}
+
 fn text(batch: &dyn Batch, row: usize, column: usize) -> Result<String> {
     Ok(match batch.cell(row, column)? {
         Cell::Text(text) => text.into_owned(),
@@ -219,10 +252,10 @@ fn text(batch: &dyn Batch, row: usize, column: usize) -> Result<String> {
     })
 }
 
-/// Some rows of a batch.
+/// Some rows of a batch, each with the cells that are left out of it.
 struct RowSubset {
     batch: Box<dyn Batch>,
-    rows: Vec<usize>,
+    rows: Vec<(usize, Range<usize>)>,
 }
 
 impl Batch for RowSubset {
@@ -235,7 +268,7 @@ impl Batch for RowSubset {
     }
 
     fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {
-        let row = self.rows.get(row).copied().ok_or_else(|| Error::internal("a row beyond the batch"))?;
-        self.batch.cell(row, column)
+        let (row, blank) = self.rows.get(row).ok_or_else(|| Error::internal("a row beyond the batch"))?;
+        if blank.contains(&column) { Ok(Cell::Null) } else { self.batch.cell(*row, column) }
     }
 }

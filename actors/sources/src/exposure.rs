@@ -1,7 +1,10 @@
 //! Which schemas, tables and procedures of a source exist for callers: the administrator's lists,
 //! and what they say of a name. How they are kept is in `exposed`.
 
+use std::sync::Arc;
+
 use portico_core::pattern;
+use portico_core::workspace::{Asset, Workspace};
 
 /// What exists for callers. Everything, unless lists say otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,6 +15,8 @@ pub struct Exposure {
     pub tables: Names,
     /// Procedures and functions, by `procedure` or `schema.procedure`.
     pub procedures: Names,
+    /// What exists is shown by this too.
+    pub within: Option<Arc<Exposure>>,
 }
 
 /// Names, or patterns in which `%` stands for anything, in any case. `_` is itself.
@@ -66,24 +71,49 @@ pub fn speaks_of(entry: &str, schema: Option<&str>, name: &str) -> bool {
 }
 
 impl Exposure {
+    /// What `workspace` has of the connection of that name, and nothing else.
+    pub fn of_workspace(workspace: &Workspace, connection: &str) -> Self {
+        let (mut schemas, mut tables, mut procedures) = (Vec::new(), Vec::new(), Vec::new());
+        for asset in workspace.assets.iter().filter(|asset| asset.connection().eq_ignore_ascii_case(connection)) {
+            schemas.push(asset.schema().to_owned());
+            match asset {
+                Asset::Table { schema, table, .. } => tables.push(format!("{schema}.{table}")),
+                Asset::Procedure { schema, name, .. } => procedures.push(format!("{schema}.{name}")),
+            }
+        }
+        let only = |shown: Vec<String>| Names { shown: Some(shown), hidden: Vec::new() };
+        Self { schemas: only(schemas), tables: only(tables), procedures: only(procedures), within: None }
+    }
+
+    /// Of these, what `other` shows as well.
+    #[must_use]
+    pub fn and(self: &Arc<Self>, other: &Self) -> Self {
+        if self.is_everything() { other.clone() } else { Self { within: Some(Arc::clone(self)), ..other.clone() } }
+    }
+
+    /// Whether both say so, where there is another one.
+    fn both(&self, says: impl Fn(&Self) -> bool) -> bool {
+        says(self) && self.within.as_deref().is_none_or(says)
+    }
+
     /// Whether nothing is hidden.
     pub fn is_everything(&self) -> bool {
-        self.schemas.pass_all() && self.tables.pass_all() && self.procedures.pass_all()
+        self.both(|it| it.schemas.pass_all() && it.tables.pass_all() && it.procedures.pass_all())
     }
 
     /// Whether there is such a schema for callers.
     pub fn shows_schema(&self, schema: &str) -> bool {
-        self.schemas.pass(None, schema)
+        self.both(|it| it.schemas.pass(None, schema))
     }
 
     /// Whether there is such a table or view for callers.
     pub fn shows_table(&self, schema: &str, table: &str) -> bool {
-        self.shows_schema(schema) && self.tables.pass(Some(schema), table)
+        self.shows_schema(schema) && self.both(|it| it.tables.pass(Some(schema), table))
     }
 
     /// Whether the lists hide this table or view by its own name, or by its schema's.
     pub fn hides_table(&self, schema: &str, table: &str) -> bool {
-        self.schemas.hides(None, schema) || self.tables.hides(Some(schema), table)
+        !self.both(|it| !(it.schemas.hides(None, schema) || it.tables.hides(Some(schema), table)))
     }
 
     /// Whether the administrator's list of what is shown names this procedure or function.
@@ -93,17 +123,17 @@ impl Exposure {
 
     /// Whether every table of `schema`, whatever its name, is there for callers.
     pub fn shows_every_table(&self, schema: &str) -> bool {
-        self.shows_schema(schema) && self.tables.pass_all_of(schema)
+        self.shows_schema(schema) && self.both(|it| it.tables.pass_all_of(schema))
     }
 
     /// Whether every procedure and function of `schema`, whatever its name, is there for callers.
     pub fn shows_every_procedure(&self, schema: &str) -> bool {
-        self.shows_schema(schema) && self.procedures.pass_all_of(schema)
+        self.shows_schema(schema) && self.both(|it| it.procedures.pass_all_of(schema))
     }
 
     /// Whether there is such a procedure or function for callers.
     pub fn shows_procedure(&self, schema: &str, procedure: &str) -> bool {
-        self.shows_schema(schema) && self.procedures.pass(Some(schema), procedure)
+        self.shows_schema(schema) && self.both(|it| it.procedures.pass(Some(schema), procedure))
     }
 }
 
@@ -122,6 +152,7 @@ mod tests {
             schemas: names(None, &["audit"]),
             tables: names(Some(&["order%", "crm.people", "pub_x"]), &["%_secret", "old.orders"]),
             procedures: names(Some(&[]), &[]),
+            within: None,
         };
         for (schema, table, expected) in [
             ("public", "orders", true),

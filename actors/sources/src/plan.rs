@@ -2,6 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 
+use crate::exposure::Exposure;
 use portico_core::call::{Argument, Facet, Limits, Narrow, Notices};
 use portico_core::error::Error;
 use portico_core::identity::Assumed;
@@ -31,6 +32,9 @@ pub struct Plan {
     /// Whether somebody is told which columns of which tables the results' columns are. Where nobody is,
     /// drivers need not ask.
     pub describes: bool,
+    /// What exists for the caller of what the connection exposes, where that is less: a workspace's part of it. The
+    /// driver refuses every use of the rest.
+    pub exposure: Option<Exposure>,
 }
 
 impl Plan {
@@ -47,6 +51,7 @@ impl Plan {
             identity: None,
             trace: None,
             describes: true,
+            exposure: None,
         }
     }
 }

@@ -32,6 +32,10 @@ pub struct Dialect {
     pub pragmas: bool,
     /// REPLACE, and INSERT OR ….
     pub replaces: bool,
+    /// The common table expressions of one list see each other, with RECURSIVE or without.
+    pub with_is_recursive: bool,
+    /// In RETURNING a table has its own name, whatever else it is called.
+    pub returning_knows_no_alias: bool,
     /// Triggers have bodies of statements; else routines have them.
     pub trigger_bodies: bool,
 }
@@ -52,6 +56,8 @@ impl Dialect {
         mixes_quotes: false,
         pragmas: false,
         replaces: false,
+        with_is_recursive: false,
+        returning_knows_no_alias: false,
         trigger_bodies: false,
     };
 
@@ -70,6 +76,8 @@ impl Dialect {
         mixes_quotes: true,
         pragmas: true,
         replaces: true,
+        with_is_recursive: true,
+        returning_knows_no_alias: true,
         trigger_bodies: true,
     };
 

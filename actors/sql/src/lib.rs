@@ -10,12 +10,14 @@ mod bracket;
 mod class;
 mod dialect;
 mod effects;
+mod every_row;
 mod frame;
 mod functions;
 mod guard;
 #[cfg(any(test, fuzzing))]
 pub mod invariants;
 mod lexer;
+mod listed;
 mod mask;
 mod memory;
 mod names;
@@ -25,6 +27,7 @@ mod placeholder;
 mod plain;
 mod procedure;
 mod redact;
+mod relations;
 mod rewrite;
 #[cfg(any(test, fuzzing))]
 mod shape;
@@ -32,6 +35,7 @@ mod split;
 mod statement;
 mod token;
 mod tree;
+mod within;
 
 #[cfg(test)]
 mod tests;
@@ -41,6 +45,7 @@ pub use self::class::reads_only_pragma;
 pub use self::dialect::Dialect;
 pub use self::frame::{parameters_apart, query_behind_with};
 pub use self::lexer::tokens_at_source as tokens;
+pub use self::listed::{ListedRelation, listed_relations};
 pub use self::names::{Named, Naming};
 pub use self::outline::{Outline, outline};
 pub use self::placeholder::Given;
@@ -51,3 +56,4 @@ pub use self::rewrite::Edit;
 pub use self::statement::{Statement, catalogs, statements, statements_over_connections, statements_with};
 pub use self::statement::{is_open, with_values};
 pub use self::token::{Kind, Token};
+pub use self::within::{InWorkspace, Renamed, statements_within, written};

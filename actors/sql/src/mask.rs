@@ -76,7 +76,12 @@ fn parameter(masked: &mut String, length: usize) {
     repeat(masked, '0', length.max(1) - usize::from(length > 1));
 }
 
-/// SQLite's INSERT OR … and REPLACE, in words that the parser knows.
+/// What may follow IS in every dialect.
+const AFTER_IS: &[&str] = &["DISTINCT", "DOCUMENT", "FALSE", "JSON", "NORMALIZED", "NULL", "TRUE", "UNKNOWN"];
+/// SQLite's own ways to match a text.
+const MATCHES: &[&str] = &["GLOB", "MATCH", "REGEXP"];
+
+/// SQLite's INSERT OR … and REPLACE, its operators, and EXPLAIN QUERY PLAN, in words that the parser knows.
 fn conform(masked: &mut String, text: &str, tokens: &[Token], start: usize) {
     let words: Vec<&Token> = tokens.iter().filter(|token| token.kind != Kind::Blank).collect();
     for (index, token) in words.iter().enumerate() {
@@ -86,6 +91,30 @@ fn conform(masked: &mut String, text: &str, tokens: &[Token], start: usize) {
             index.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|token| token.is_word(text, "OR"));
         if token.is_word(text, "REPLACE") && says(1, "INTO") && !action {
             masked.replace_range(token.start - start..token.end - start, "INSERT ");
+        }
+        let mut show = |token: &Token, shown: &str| {
+            let range = token.start - start..token.end - start;
+            let shown = format!("{shown:<width$}", width = range.len());
+            masked.replace_range(range, &shown);
+        };
+        let is_value = |token: &&Token| matches!(token.kind, Kind::Text | Kind::Placeholder | Kind::Parameter);
+        if token.is_any(text, MATCHES) && index > 0 && follower(1).as_ref().is_some_and(is_value) {
+            show(token, "LIKE");
+        } else if token.kind == Kind::Operator && token.text(text) == "==" {
+            show(token, "=");
+        } else if token.is_word(text, "IS") && index > 0 {
+            let negated = follower(1).filter(|next| next.is_word(text, "NOT"));
+            let operand = follower(1 + usize::from(negated.is_some()));
+            if operand.is_some_and(|operand| !operand.is_any(text, AFTER_IS)) {
+                show(token, "=");
+                if let Some(negated) = negated {
+                    show(negated, "");
+                }
+            }
+        } else if index == 0 && token.is_word(text, "EXPLAIN") && says(1, "QUERY") && says(2, "PLAN") {
+            for word in follower(1).into_iter().chain(follower(2)) {
+                show(word, "");
+            }
         }
         let writes = token.is_any(text, &["INSERT", "UPDATE"]);
         if let (true, true, Some(action)) = (writes, says(1, "OR"), follower(2)) {

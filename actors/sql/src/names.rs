@@ -145,6 +145,12 @@ fn elsewhere(text: &str, first: Token, naming: Naming<'_>) -> Error {
     error.hint(format!("write {here}.schema.table, or schema.table")).position(position)
 }
 
+/// What has to stand in the place of what was removed from `start` on, in front of a name: no two words become one.
+pub(super) fn glue_before(text: &str, start: usize) -> &'static str {
+    let before = start.checked_sub(1).and_then(|before| text.as_bytes().get(before)).copied();
+    if before.is_some_and(|before| continues_word(before) || matches!(before, b'"' | b'&')) { " " } else { "" }
+}
+
 /// What has to stand in the place of a removed part, so that `JOIN"sales".public.t` does not become one
 /// word, `-sales--` not one comment, and `u&sales."t"` not one name.
 fn glue(text: &str, first: Token, dot: Token) -> &'static str {

@@ -10,7 +10,7 @@ use super::names::{self, Mention, Named, Naming};
 use super::placeholder::{self, Given};
 use super::rewrite::{self, Edit};
 use super::token::{Kind, Token, words};
-use super::{bracket, effects, guard, lexer, memory, redact, split, tree};
+use super::{bracket, effects, every_row, guard, lexer, memory, redact, split, tree};
 use portico_core::error::{Error, Result};
 
 /// One statement, understood and put into the source's own names.
@@ -30,6 +30,8 @@ pub struct Statement {
     /// Whether the rows that the source counts are those that it changed: its verb is INSERT, UPDATE,
     /// DELETE or MERGE, also behind WITH.
     pub counts: bool,
+    /// The verb of an UPDATE or DELETE without WHERE, where it has one.
+    pub every_row: Option<&'static str>,
     /// Whether it calls a function that is not known to be harmless, so that even a SELECT may write.
     pub calls_functions: bool,
     /// The names of the placeholders, without `@`: the first is `$1`, and so on. A name that
@@ -54,6 +56,7 @@ impl Statement {
             understood: false,
             returns_rows: false,
             counts: false,
+            every_row: None,
             calls_functions: true,
             placeholders: Vec::new(),
             names: Vec::new(),
@@ -159,43 +162,59 @@ fn understand(
     if naming.is_none() && !guard::parses(text, &words)? {
         return Err(guard::too_long());
     }
-    let Reading { effects, mentions, sure, class, returns_rows } = reading(text, tokens, &words, dialect)?;
-    let verb = verb(text, &words);
-    let counts = effects.counts && matches!(class, Class::Insert | Class::Update) && verb != "EXPLAIN";
-    let calls_functions = !sure || matches!(class, Class::Call | Class::Other) || names::calls(text, &words, &mentions);
-
+    let reading = reading(text, tokens, &words, dialect)?;
     let connection = naming.map_or("", |naming| naming.connection);
-    let named = names::named(text, &words, &mentions, sure, dialect, connection);
     let mut edits = Vec::new();
     if let Some(naming) = naming {
-        names::strip(text, &words, &mentions, sure, naming, &mut edits)?;
+        names::strip(text, &words, &reading.mentions, reading.sure, naming, &mut edits)?;
     }
     let placeholders = placeholder::number(text, &words, dialect, &mut edits)?;
     if !dialect.bracket_names {
         bracket::requote(text, &words, &mut edits);
     }
+    let statement = assemble(text, tokens, dialect, reading, edits, (before, connection));
+    Ok(Statement { placeholders, ..statement })
+}
+
+/// The statement of `tokens` with `edits`, which may come in any order; `before` is the number of characters in front of
+/// it. Names lose a first part that is `catalog`.
+pub(super) fn assemble(
+    text: &str,
+    tokens: &[Token],
+    dialect: Dialect,
+    reading: Reading,
+    mut edits: Vec<Edit>,
+    (before, catalog): (usize, &str),
+) -> Statement {
+    let words = words(tokens);
+    let Reading { effects, mentions, sure, class, returns_rows } = reading;
+    let verb = verb(text, &words);
+    let counts = effects.counts && matches!(class, Class::Insert | Class::Update) && verb != "EXPLAIN";
+    let every_row = if class.reads_only() { None } else { every_row::every_row(text, &words) };
+    let calls_functions = !sure || matches!(class, Class::Call | Class::Other) || names::calls(text, &words, &mentions);
+    let named = names::named(text, &words, &mentions, sure, dialect, catalog);
     edits.sort_by_key(|edit| edit.range.start);
     // A part that was removed needs no other quotes.
     edits.dedup_by(|later, earlier| later.range == earlier.range);
-
     let range = tokens.first().map_or(0, |first| first.start)..tokens.last().map_or(0, |last| last.end);
     let (text, anchors) = rewrite::apply(text, range, before, &edits);
-    Ok(Statement {
+    Statement {
         text,
         verb,
         class,
         understood: sure,
         returns_rows,
         counts,
+        every_row,
         calls_functions,
-        placeholders,
+        placeholders: Vec::new(),
         names: named,
         edits,
         anchors,
-    })
+    }
 }
 
-fn verb(text: &str, tokens: &[Token]) -> String {
+pub(super) fn verb(text: &str, tokens: &[Token]) -> String {
     let first = tokens.iter().find(|token| !matches!(token.kind, Kind::Blank | Kind::Semicolon));
     first.map(|first| first.text(text).to_uppercase()).unwrap_or_default()
 }
@@ -208,6 +227,17 @@ pub(super) struct Reading {
     sure: bool,
     pub(super) class: Class,
     pub(super) returns_rows: bool,
+}
+
+impl Reading {
+    /// Whether the parser understood all of it.
+    pub(super) const fn is_sure(&self) -> bool {
+        self.sure
+    }
+
+    pub(super) fn mentions(&self) -> &[Mention] {
+        &self.mentions
+    }
 }
 
 /// Reads one statement; `words` are its `tokens` without blanks.

@@ -31,7 +31,7 @@ pub(crate) static DRIVER: Driver = Driver {
     recognizes: |url| url.starts_with("planets:"),
     locate: |Endpoint { url, .. }| Arc::new(System(url.trim_start_matches("planets:").to_owned())),
     is_system_schema: |_| false,
-    estimates: None,
+    explain: None,
     pushdown: None,
 };
 

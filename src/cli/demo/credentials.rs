@@ -62,7 +62,8 @@ pub(super) fn keep(data_dir: &Path, config: &Config) -> Result<Credentials, Fail
         client_id,
         client_secret,
     };
-    write(&path, &credentials)
+    let text = serde_json::to_string_pretty(&credentials).map_err(Error::internal)?;
+    write(&path, &(text + "\n"))
         .map_err(|error| Failure::io(format_args!("{} cannot be written", path.display()), error))?;
     Ok(credentials)
 }
@@ -70,7 +71,7 @@ pub(super) fn keep(data_dir: &Path, config: &Config) -> Result<Credentials, Fail
 /// A token, and the id and the secret of a service account.
 fn make(store: &mut Store, connection: &Connection) -> Result<(String, String, String), Failure> {
     if !store.users()?.iter().any(|user| user.email == USER) {
-        store.add_user(NewUser { email: USER.to_owned(), rights: Rights::all(Scope::Write) })?;
+        store.add_user(NewUser { email: USER.to_owned(), rights: Rights::all(Scope::Admin) })?;
     }
     let (_, pat) = store.create_pat(USER, NewPat::default())?;
     let (account, secret) = if store.service_accounts()?.iter().any(|account| account.name == ACCOUNT) {
@@ -83,12 +84,11 @@ fn make(store: &mut Store, connection: &Connection) -> Result<(String, String, S
 }
 
 /// Written beside and renamed, so that a reader never sees half a file; for the owner alone.
-fn write(path: &Path, credentials: &Credentials) -> std::io::Result<()> {
-    let beside = path.with_extension("json.new");
+pub(super) fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    let beside = path.with_extension("new");
     let _ = std::fs::remove_file(&beside);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-    let text = serde_json::to_string_pretty(credentials).map_err(std::io::Error::other)?;
-    writeln!(file, "{text}")?;
+    file.write_all(text.as_bytes())?;
     file.sync_all()?;
     std::fs::rename(&beside, path)
 }

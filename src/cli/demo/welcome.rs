@@ -1,38 +1,44 @@
-//! The page that the demo prints: where it is, who may call, and three commands that work as
-//! they stand.
+//! The page that the demo prints: where to look at it, and one line for each way to use it, each of which works as it
+//! stands.
+
+use std::path::Path;
 
 use super::credentials::Credentials;
+use crate::clients::client::Client;
+use crate::clients::form::Credential;
+use crate::clients::forms;
+use crate::clients::place::{Part, Place};
 
-/// The whole page.
-pub(super) fn page(credentials: &Credentials) -> String {
-    let Credentials { base_url, mcp_url, auth_url, connection_name, user, pat, client_id, client_secret, .. } =
-        credentials;
+/// The whole page: at most 25 lines. `program` is this one, and `data_dir` the folder of what it keeps.
+pub(super) fn page(credentials: &Credentials, program: &Path, data_dir: &Path) -> String {
+    let Credentials { base_url, connection_name, user, pat, .. } = credentials;
+    let place = Place { server: base_url.clone(), part: Part::All, lean: false };
+    let token = Credential::Token(pat.as_str().into());
+    let claude = forms::form(Client::ClaudeCode, &place, &token, program).paste;
+    let (program, data_dir) = (program.display(), data_dir.display());
+    let launched = place.stdio().join(" ");
     format!(
         r#"
-  Portico is running on a small shop of sample data (connection "{connection_name}").
+  Portico runs on sample data: a shop (connection "{connection_name}"), its customers' support ("crm"), and the workspace
+  "store" over both.
 
-    MCP endpoint     {mcp_url}
-    SQL API          {base_url}/api/query
-    Tokens           {auth_url}
-    In a browser     {base_url}/account
+    In a browser    {base_url}
+    Sign in as      {user}
+    with the token  {pat}
 
-    user             {user}
-    access token     {pat}
-    client id        {client_id}
-    client secret    {client_secret}
+  Claude Code:
 
-  Try it. A token for an agent:
+{claude}
 
-TOKEN=$(curl -s {auth_url} -d grant_type=client_credentials -d client_id={client_id} -d client_secret={client_secret} | sed 's/.*"access_token":"\([^"]*\)".*/\1/')
+  Any client that launches programs:
 
-  The tools that the agent gets:
+PORTICO_TOKEN={pat} {program} {launched}
 
-curl -s {mcp_url} -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{{"jsonrpc":"2.0","id":1,"method":"tools/list"}}'
+  A program, by SQL over HTTP:
 
-  A query by a program:
+curl -s "{base_url}/api/query?workspace=store" -u {user}:{pat} -H "Content-Type: application/json" -d '{{"query":"SELECT c.country, count(*) AS tickets FROM support.tickets t JOIN customers c ON c.id = t.customer_id GROUP BY c.country ORDER BY tickets DESC"}}'
 
-curl -s {base_url}/api/query -u {user}:{pat} -H "Content-Type: application/json" -d '{{"query":"SELECT status, count(*) AS orders FROM orders GROUP BY status ORDER BY orders DESC"}}'
-
-  Ctrl-C stops it. Data and credentials stay in the data directory."#
+  For other clients: {program} connect --help
+  Data and credentials stay in {data_dir}. Ctrl-C stops it."#
     )
 }

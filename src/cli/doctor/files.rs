@@ -3,6 +3,9 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use portico_actors::source::Access;
+use rustix::fs::{Access as Mode, access};
+
 use super::finding::Finding;
 use crate::config::Config;
 
@@ -21,6 +24,17 @@ pub(super) fn permissions(file: &Path, config: &Config) -> Vec<Finding> {
         findings.extend(secret("tls", &tls.key_file));
     }
     for connection in &config.connections {
+        if let Some(path) = connection.location.file()
+            && connection.access == Access::ReadWrite
+            && path.exists()
+            && access(path, Mode::WRITE_OK).is_err()
+        {
+            findings.push(Finding::problem(
+                "permissions",
+                format!("{} may not be written, and connection {} is to write it", path.display(), connection.name),
+                "let the service's user write the file and its folder, or write access = \"read-only\"",
+            ));
+        }
         if let Some(path) = connection.location.file()
             && let Some(mode) = mode(path).filter(|mode| mode & OTHERS_WRITE != 0)
         {

@@ -9,13 +9,15 @@ mod store;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
+use portico_actors::error::Error;
 use portico_actors::finding::{Finding as SourceFinding, Grade as SourceGrade};
 use serde_json::json;
 
 use self::finding::{Finding, Grade};
 use super::check;
-use super::common::{Common, Failure, error_words};
+use super::common::{Common, Failure};
 use super::output::{print_json, say};
+use super::sign_in;
 use crate::config::{Config, Connection};
 
 /// Sources that are attempted at the same time.
@@ -26,9 +28,12 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
         Ok(config) => look(common, &config),
         Err(problems) => {
             let told = |problem: &crate::config::Problem| {
-                let place = if problem.line > 0 { format!("line {}: ", problem.line) } else { String::new() };
                 let key = if problem.key.is_empty() { String::new() } else { format!("{}: ", problem.key) };
-                Finding::problem("configuration", format!("{place}{key}{}", problem.message), problem.remedy.clone())
+                Finding::problem(
+                    "configuration",
+                    format!("{}{key}{}", problem.place(), problem.message),
+                    problem.remedy.clone(),
+                )
             };
             problems.0.iter().map(told).collect()
         }
@@ -52,6 +57,10 @@ fn look(common: &Common, config: &Config) -> Vec<Finding> {
     findings.extend(files::permissions(&common.config, config));
     findings.extend(store::look(config));
     findings.extend(place::look(config));
+    findings.extend(sign_in::look(config).into_iter().map(|found| match found.remedy {
+        Some(remedy) if found.is_mistake => Finding::warning("sign-in", found.message, remedy),
+        remedy => Finding { remedy: remedy.unwrap_or_default().to_owned(), ..Finding::ok("sign-in", found.message) },
+    }));
     findings.push(place::clock(config, &common.config));
     findings.push(place::descriptors(config));
     findings.extend(sources(config));
@@ -64,16 +73,21 @@ fn sources(config: &Config) -> Vec<Finding> {
         let attempts = config.connections.iter().map(|connection| check::attempt(connection, None));
         stream::iter(attempts).buffered(AT_ONCE).collect::<Vec<_>>().await
     });
-    let tell = |(connection, attempt): (&Arc<Connection>, Result<check::Up, _>)| match attempt {
+    let tell = |(connection, attempt): (&Arc<Connection>, Result<check::Up, Error>)| match attempt {
         Ok(up) => {
             let here = Finding::ok("source", format!("{}: up, {}", connection.name, up.profile.product));
             [here].into_iter().chain(up.findings.iter().map(|found| reached(&connection.name, found))).collect()
         }
-        Err(error) => vec![Finding::problem(
-            "source",
-            format!("{}: down, {}", connection.name, error_words(&error)),
-            "look at url, network and the rights of its user; the service starts without it and goes on trying",
-        )],
+        Err(error) => {
+            let cause = error.cause().map_or_else(String::new, |cause| format!(": {cause}"));
+            let usual =
+                "look at url, network and the rights of its user; the service starts without it and goes on trying";
+            vec![Finding::problem(
+                "source",
+                format!("{}: down, {}{cause}", connection.name, error.message),
+                error.get_hint().unwrap_or(usual),
+            )]
+        }
     };
     config.connections.iter().zip(attempts).flat_map(tell).collect()
 }

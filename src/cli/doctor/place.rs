@@ -1,6 +1,5 @@
 //! The machine: listeners, the origin that clients see, certificates, the clock and descriptors.
 
-use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +10,7 @@ use super::super::control::{self, Question};
 use super::finding::Finding;
 use crate::config::{Config, Listen, Tls};
 use crate::edge::expiry;
-use crate::edge::listener::{Listener, Made};
+use crate::edge::listener::{self, Listener, Made};
 
 /// Clients that a service should be able to hold at once, besides its sessions at the sources.
 const CLIENTS: usize = 4096;
@@ -49,13 +48,7 @@ fn free(place: &Listen) -> Finding {
             Finding::ok("listener", format!("{place} is free; no service runs on this store"))
         }
         Err(error) => {
-            let remedy = match error.kind() {
-                io::ErrorKind::AddrInUse => "end the process that listens there (ss -ltnp), or choose another address",
-                io::ErrorKind::AddrNotAvailable => "choose an address of this machine, or 0.0.0.0 for all of them",
-                io::ErrorKind::PermissionDenied => "choose a port from 1024 on, or let systemd listen: portico.socket",
-                _ => "choose another address, or make its folder",
-            };
-            Finding::problem("listener", format!("{place} cannot be listened on: {error}"), remedy)
+            Finding::problem("listener", format!("{place} cannot be listened on: {error}"), listener::remedy(&error))
         }
     }
 }

@@ -14,6 +14,7 @@ use portico_actors::reply::{Column, Part, Results};
 use crate::app::App;
 use crate::encode::{self, Arrow, Document, Encoded, Lines};
 use crate::http::api::media::{self, Form};
+use crate::http::api::parameters;
 use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::http::{caller, error, socket};
 use portico_actors::shares::Room;
@@ -175,9 +176,16 @@ pub(in crate::http) async fn send(
         recorder.finish(0, Some(&refusal));
         return error::with_status(error::NOT_ACCEPTABLE, &refusal, id);
     };
-    let begun = socket::while_present(request, work(&mut recorder)).await.and_then(|begun| begun);
+    // What cannot be written is not run.
+    let begun = match parameters::shape(request.query_string(), form) {
+        Ok(shape) => {
+            let begun = socket::while_present(request, work(&mut recorder)).await.and_then(|begun| begun);
+            begun.map(|results| (shape, results))
+        }
+        Err(refusal) => Err(refusal),
+    };
     match begun {
-        Ok(results) => {
+        Ok((shape, results)) => {
             let class = results.class;
             recorder.note(|event| event.class = class);
             let failed = LateFailure::default();
@@ -194,7 +202,7 @@ pub(in crate::http) async fn send(
             response.content_type(form.content_type());
             match form {
                 Form::Document => {
-                    let document = Document::new(results.dry_run);
+                    let document = Document::new(results.dry_run, shape);
                     response.streaming(socket::Watched::new(request, Encoded::new(document, results, ended)))
                 }
                 Form::Arrow => {
@@ -209,7 +217,7 @@ pub(in crate::http) async fn send(
                     }
                 }
                 Form::Lines(form) => {
-                    let lines = Lines::new(form);
+                    let lines = Lines::new(form, shape.numbers);
                     response.streaming(socket::Watched::new(request, Encoded::new(lines, results, ended)))
                 }
             }

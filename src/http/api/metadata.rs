@@ -48,7 +48,9 @@ pub(in crate::http) fn filters_of(facet: Facet) -> Vec<(&'static str, &'static s
         Facet::Schemas => vec![catalog, schema],
         Facet::Tables => vec![catalog, schema, table, ("tableType", "type, such as TABLE or VIEW")],
         Facet::Columns => vec![catalog, schema, table, ("columnName", "column")],
-        Facet::PrimaryKeys | Facet::ImportedKeys | Facet::ExportedKeys | Facet::Indexes => vec![catalog, schema, table],
+        Facet::PrimaryKeys | Facet::ImportedKeys | Facet::ExportedKeys | Facet::Indexes | Facet::TableDetails => {
+            vec![catalog, schema, table]
+        }
         Facet::Procedures => vec![catalog, schema, procedure],
         Facet::ProcedureParameters => vec![catalog, schema, procedure, ("paramName", "parameter")],
     }
@@ -162,7 +164,7 @@ fn listed<T: Serialize>(
 }
 
 /// The word for callers: whether an administrator has something to look at is not theirs to know.
-fn status(entry: &Entry) -> &'static str {
+pub(in crate::http) fn status(entry: &Entry) -> &'static str {
     match entry.status() {
         "restarting" => "connecting",
         "failed" => "down",
@@ -183,10 +185,15 @@ async fn begin(
     app: &web::Data<App>,
     recorder: &mut CallRecorder,
 ) -> Result<Results> {
-    let known: Vec<&str> = filters_of(facet).into_iter().map(|(name, _)| name).chain(["timeout"]).collect();
+    let filters = filters_of(facet).into_iter().map(|(name, _)| name);
+    let known: Vec<&str> = filters.chain(["timeout"]).chain(parameters::SHAPE).collect();
     let (mut fields, workspace) = parameters::read(request.query_string(), &known)?;
     let narrow = narrow(facet, &mut fields)?;
     let limits = Limits { timeout: timeout(&mut fields)?, rows: None };
+    // How rows are written is read where that is done.
+    for name in parameters::SHAPE {
+        drop(fields.take(name));
+    }
     fields.finish("the query string")?;
     if let Some(name) = workspace {
         let workspace = app.workspace(by, &name)?;

@@ -1,12 +1,25 @@
 //! The query strings of the SQL API: each parameter is known and given once.
 
 use portico_actors::error::{Error, Result};
+use portico_actors::near;
 use serde_json::{Map, Value};
 
+use crate::encode::{LineForm, NumberShape, RowShape, Shape};
 use crate::fields::{self, Fields};
+use crate::http::api::media::Form;
 
 /// Every path of the SQL API takes it.
 const WORKSPACE: &str = "workspace";
+const ROWS: &str = "rows";
+const NUMBERS: &str = "numbers";
+/// How rows are written: what every path that answers with rows takes.
+pub(in crate::http) const SHAPE: [&str; 2] = [ROWS, NUMBERS];
+/// What a row may be.
+pub(in crate::http) const ROW_SHAPES: [(&str, RowShape); 2] =
+    [("arrays", RowShape::Array), ("objects", RowShape::Object)];
+/// What a number may be.
+pub(in crate::http) const NUMBER_SHAPES: [(&str, NumberShape); 2] =
+    [("json", NumberShape::Number), ("text", NumberShape::Text)];
 
 /// The parameters of `query` as members of an object, where there are those in `known`, and the workspace that is named.
 /// An empty one counts as absent.
@@ -28,6 +41,53 @@ pub(in crate::http) fn read(query: &str, known: &[&str]) -> Result<(Fields, Opti
     }
     let workspace = members.remove(WORKSPACE).and_then(|name| name.as_str().map(str::to_owned));
     Ok((Fields::parse(&Value::Object(members).to_string(), "the query string")?, workspace))
+}
+
+/// How rows are to be written, by the parameters `rows` and `numbers` of `query`; an empty one counts as absent.
+///
+/// # Errors
+/// A word is not known, or rows in `form` cannot be like that.
+pub(in crate::http) fn shape(query: &str, form: Form) -> Result<Shape> {
+    let mut shape = Shape::default();
+    for (name, value) in form_urlencoded::parse(query.as_bytes()).filter(|(_, value)| !value.is_empty()) {
+        match name.as_ref() {
+            ROWS => {
+                shape.rows = one_of(ROWS, &value, ROW_SHAPES)?;
+                match (form, shape.rows) {
+                    (Form::Document, _) | (Form::Lines(LineForm::Ndjson), RowShape::Object) => {}
+                    (Form::Lines(LineForm::Ndjson), RowShape::Array) => {
+                        return Err(Error::invalid("rows: each line of application/x-ndjson is an object")
+                            .hint("leave the parameter out, or accept application/json"));
+                    }
+                    _ => return Err(not_in(ROWS, form)),
+                }
+            }
+            NUMBERS => {
+                shape.numbers = one_of(NUMBERS, &value, NUMBER_SHAPES)?;
+                if !matches!(form, Form::Document | Form::Lines(LineForm::Ndjson)) {
+                    return Err(not_in(NUMBERS, form));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(shape)
+}
+
+fn one_of<T>(name: &str, value: &str, known: [(&str, T); 2]) -> Result<T> {
+    let words = known.each_ref().map(|(word, _)| *word);
+    let found = known.into_iter().find(|(word, _)| *word == value);
+    found.map(|(_, shape)| shape).ok_or_else(|| {
+        let near = near::did_you_mean(&near::nearest(value, words));
+        Error::invalid(format!("{name}: give {}", words.join(" or ")))
+            .hint(near.unwrap_or_else(|| format!("{} is what it is without the parameter", words[0])))
+    })
+}
+
+fn not_in(name: &str, form: Form) -> Error {
+    let media = form.content_type().split(';').next().unwrap_or_default();
+    Error::invalid(format!("{name}: this is for rows in JSON, and {media} has none"))
+        .hint("leave the parameter out, or accept application/json or application/x-ndjson")
 }
 
 #[cfg(test)]

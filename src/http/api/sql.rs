@@ -139,7 +139,7 @@ pub(in crate::http) async fn admit(
     let Some(Reader(read)) = request.app_data::<Reader>().copied() else {
         return Err(Error::internal("a route without the reader of its body"));
     };
-    let (_, workspace) = parameters::read(request.query_string(), &[])?;
+    let (_, workspace) = parameters::read(request.query_string(), &parameters::SHAPE)?;
     let bytes = body::read(request, payload).await?;
     let (size, body) = (bytes.len(), bytes.clone());
     let understand = move || read(Fields::parse(body::text(&body)?, "the body")?);
@@ -150,6 +150,7 @@ pub(in crate::http) async fn admit(
     };
     if let Some(name) = workspace {
         let workspace = app.workspace(by, &name)?;
+        asked.addressing.stay_within(&workspace.workspace.name)?;
         let entries = workspace.entries(&app.directory);
         return Ok((Admitted { asked, workspace: Some(workspace), entries }, bytes));
     }

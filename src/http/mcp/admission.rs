@@ -21,6 +21,8 @@ use crate::http::middleware::recorder::CallRecorder;
 use crate::mcp::target::{AllTarget, Member, Target, WorkspaceTarget};
 use crate::workspace::Reachable;
 
+/// Octets of a query that is told back at most.
+const LONGEST_QUERY: usize = 512;
 /// Longer than any connection's name should be.
 const LONGEST_NAME: usize = 255;
 
@@ -155,23 +157,36 @@ fn admit_to_connection(app: &App, by: Arc<Principal>, word: &str, recorder: &mut
 /// The challenge of the MCP endpoint at `address`, whether there is a connection or not.
 pub(in crate::http) fn challenge(request: &HttpRequest, app: &App, address: &Address) -> Challenge {
     let root = format!("{}/.well-known/oauth-protected-resource", app.config().server.public_url);
-    Challenge {
-        metadata: match address {
-            Address::All => format!("{root}/mcp"),
-            Address::Workspace(name) => match Word::read(name) {
-                Some(Word::Name(name)) => format!("{root}/mcp/workspaces/{name}"),
-                _ => root,
-            },
-            Address::Connection(word) => match Word::read(word) {
-                Some(Word::Id(id)) => format!("{root}/mcp/connections/{id}"),
-                Some(Word::Name(name)) => format!("{root}/mcp/connections/{name}"),
-                // Anything else could break out of the header's quotes.
-                None => root,
-            },
+    let metadata = match address {
+        Address::All => format!("{root}/mcp"),
+        Address::Workspace(name) => match Word::read(name) {
+            Some(Word::Name(name)) => format!("{root}/mcp/workspaces/{name}"),
+            _ => root,
         },
+        Address::Connection(word) => match Word::read(word) {
+            Some(Word::Id(id)) => format!("{root}/mcp/connections/{id}"),
+            Some(Word::Name(name)) => format!("{root}/mcp/connections/{name}"),
+            // Anything else could break out of the header's quotes.
+            None => root,
+        },
+    };
+    Challenge {
+        metadata: with_query(metadata, request),
         shown: request.headers().contains_key(header::AUTHORIZATION),
         basic: false,
     }
+}
+
+/// `address` with the query of `request`: a client that narrows the tools by its address compares the whole of that with
+/// the resource that it is told (RFC 9728 §3.3). A query with odd letters could break out of a header's quotes.
+pub(in crate::http) fn with_query(address: String, request: &HttpRequest) -> String {
+    let query = request.query_string();
+    let plain =
+        |each: u8| each.is_ascii_alphanumeric() || matches!(each, b'_' | b'-' | b'=' | b'&' | b',' | b'%' | b'.');
+    if query.is_empty() || query.len() > LONGEST_QUERY || !query.bytes().all(plain) {
+        return address;
+    }
+    format!("{address}?{query}")
 }
 
 /// The MCP endpoint of `word`, as its client names it (RFC 9728 §3.3): every id and every name has one,

@@ -1,4 +1,4 @@
-//! `/account`: a person's own tokens and the applications that they gave access to.
+//! `/account`: what a person may use and how, their own tokens, and the applications that they gave access to.
 
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use secrecy::ExposeSecret;
 use crate::app::App;
 use crate::http::form::Form;
 use crate::http::pages::browser::Visitor;
+use crate::http::pages::connecting::Connecting;
 use crate::http::pages::page::{self, State};
 use crate::http::pages::view::{self, Fresh, View};
 
@@ -31,6 +32,7 @@ const USUAL_LIFETIME: &str = "90";
 #[template(path = "account.html")]
 struct Account<'a> {
     view: View<'a>,
+    connecting: Connecting,
     tokens: Vec<PersonalAccessToken>,
     applications: Vec<Consent>,
     fresh: Option<Fresh>,
@@ -55,7 +57,7 @@ impl Account<'_> {
 
 /// `GET /account`.
 pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
-    page::signed_in(&request, &app, "/account", async |visitor| show(&app, visitor, None).await).await
+    page::signed_in(&request, &app, "/account", async |visitor| show(&request, &app, visitor, None).await).await
 }
 
 /// `POST /account/tokens`: the answer shows the token, this once.
@@ -80,7 +82,7 @@ pub(super) async fn create(request: HttpRequest, payload: web::Payload, app: Sta
             what: format!("Your new token {:?}", token.name),
             values: vec![("Token", secret.expose_secret().to_owned())],
         };
-        show(&app, visitor, Some(fresh)).await
+        show(&request, &app, visitor, Some(fresh)).await
     })
     .await
 }
@@ -103,10 +105,17 @@ pub(super) async fn revoke_application(request: HttpRequest, payload: web::Paylo
     .await
 }
 
-async fn show(app: &App, visitor: &Visitor, fresh: Option<Fresh>) -> Result<HttpResponse> {
+/// The page of the person whose browser it is.
+pub(super) async fn show(
+    request: &HttpRequest,
+    app: &App,
+    visitor: &Visitor,
+    fresh: Option<Fresh>,
+) -> Result<HttpResponse> {
     let tokens = app.people.tokens(&visitor.secret).await?;
     let applications = app.people.grants(&visitor.secret).await?;
-    page::show(&Account { view: View { app, visitor }, tokens, applications, fresh })
+    let connecting = Connecting::new(request, app, &visitor.session.rights);
+    page::show(&Account { view: View { app, visitor }, connecting, tokens, applications, fresh })
 }
 
 fn lifetime(form: &Form) -> Result<Option<Timestamp>> {

@@ -7,8 +7,7 @@ use portico_actors::auth::accounts::Accounts;
 use portico_actors::auth::oauth::authorization::is_challenge;
 use portico_actors::auth::oauth::client::{Client, ClientKind};
 use portico_actors::error::{Error, Kind, Result};
-use portico_actors::principal::Scope;
-use uuid::Uuid;
+use portico_actors::principal::{Rights, Scope};
 
 use crate::app::App;
 use crate::client_document::Documents;
@@ -46,8 +45,8 @@ pub(super) struct RequestedGrant {
     pub(super) usual: Scope,
     /// The resource asked for.
     pub(super) resource: Option<String>,
-    /// The one connection that the resource names.
-    pub(super) connection: Option<Uuid>,
+    /// The one connection or workspace that the resource names.
+    pub(super) part: Option<Rights>,
 }
 
 /// Where the answer to a client goes.
@@ -142,8 +141,8 @@ pub(super) async fn again(
 async fn vouched_for(client: &Client, visitor: Option<&Visitor>) -> Result<bool> {
     match (client.kind, visitor) {
         (ClientKind::Registered, _) => Ok(true),
-        (ClientKind::Dynamic | ClientKind::Document, None) => Ok(false),
-        (ClientKind::Dynamic | ClientKind::Document, Some(visitor)) => {
+        (ClientKind::Dynamic | ClientKind::Known | ClientKind::Document, None) => Ok(false),
+        (ClientKind::Dynamic | ClientKind::Known | ClientKind::Document, Some(visitor)) => {
             let given = visitor.people.grants(&visitor.secret).await?;
             Ok(given.iter().any(|grant| grant.client_id == client.client_id))
         }
@@ -205,12 +204,12 @@ impl RequestedGrant {
             },
         };
         let resource = form.exact("resource").map(|asked| admission::resource(app, asked));
-        let connection = match resource.as_deref().map(|resource| app.people.target(resource)) {
+        let part = match resource.as_deref().map(|resource| app.people.target(resource)) {
             None => None,
-            Some(Ok(connection)) => connection,
+            Some(Ok(part)) => part,
             Some(Err(refusal)) => return Err((refusal.code, refusal.description)),
         };
-        Ok(Self { challenge, scope, usual, resource, connection })
+        Ok(Self { challenge, scope, usual, resource, part })
     }
 }
 

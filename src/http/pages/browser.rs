@@ -15,6 +15,16 @@ use crate::http::form::Form;
 use crate::http::middleware::recorder;
 use crate::http::peer;
 
+/// Says to `/` that there is a session, where the session's own cookie is not sent there. It opens nothing.
+const MARK: &str = "portico-signed-in";
+
+/// Whether the browser has had a session that it may still have.
+pub(super) fn is_marked(request: &HttpRequest) -> bool {
+    let headers = request.headers().get_all(header::COOKIE).filter_map(|value| value.to_str().ok());
+    let mut pairs = headers.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.any(|(name, value)| name == MARK && value == "1")
+}
+
 /// What a cookie is for.
 #[derive(Clone, Copy)]
 pub(super) enum Cookie {
@@ -51,12 +61,19 @@ impl Cookie {
         let begin = self.paths(app).iter().map(|path| self.value(app, secret.expose_secret(), path, ""));
         // An earlier release had one for every path. Two of a name are none.
         let before = (!secure(app)).then(|| self.value(app, "", "/", "; Max-Age=0"));
-        before.into_iter().chain(begin).collect()
+        before.into_iter().chain(begin).chain(self.mark(app, "1", "")).collect()
     }
 
     /// The values of `Set-Cookie` that take it away.
     pub(super) fn clear(self, app: &App) -> Vec<String> {
-        self.paths(app).iter().map(|path| self.value(app, "", path, "; Max-Age=0")).collect()
+        let end = self.paths(app).iter().map(|path| self.value(app, "", path, "; Max-Age=0"));
+        end.chain(self.mark(app, "", "; Max-Age=0")).collect()
+    }
+
+    /// The mark of a session whose cookie is not sent to `/`.
+    fn mark(self, app: &App, value: &str, more: &str) -> Option<String> {
+        let needed = matches!(self, Self::Session) && !secure(app);
+        needed.then(|| format!("{MARK}={value}; Path=/{more}; HttpOnly; SameSite=Lax"))
     }
 
     fn value(self, app: &App, value: &str, path: &str, more: &str) -> String {

@@ -119,6 +119,16 @@ impl Consent<'_> {
         (client.kind == ClientKind::Document).then(|| client.client_id.split('/').nth(2).unwrap_or_default())
     }
 
+    /// The one place that it asks for by its address: what it is, and its name.
+    fn asked(&self) -> Option<(&'static str, &str)> {
+        self.ask.wanted.part.as_ref()?;
+        match (self.places.connections.as_slice(), self.places.workspaces.as_slice()) {
+            ([one], []) => Some(("connection", &one.name)),
+            ([], [one]) => Some(("workspace", &one.name)),
+            _ => None,
+        }
+    }
+
     fn is_registered(&self) -> bool {
         self.ask.client.kind == ClientKind::Registered
     }
@@ -127,9 +137,10 @@ impl Consent<'_> {
 /// The connections and workspaces that can be given to this client.
 fn places(app: &App, ask: &AuthorizationRequest, visitor: &Visitor) -> Places {
     let mut places = Places::within(app, &visitor.session.rights);
-    if let Some(asked) = ask.wanted.connection {
-        places.connections.retain(|place| place.id == asked);
-        places.workspaces.clear();
+    if let Some(asked) = &ask.wanted.part {
+        places.connections.retain(|place| asked.covers(place.id));
+        let named = |name: &str| asked.workspaces().iter().any(|(asked, _)| asked.eq_ignore_ascii_case(name));
+        places.workspaces.retain(|place| named(&place.id));
     }
     places
 }

@@ -6,7 +6,9 @@ mod applications;
 mod authorization_request;
 mod authorize;
 mod browser;
+mod connecting;
 mod consent;
+pub(in crate::http) mod front;
 mod page;
 mod sign_in;
 mod users;
@@ -23,6 +25,7 @@ const FORM: Limit = Limit::Form(64 * 1024);
 pub(super) fn routes(table: &mut Table<'_>) {
     let read = Limit::None;
     table
+        .route(&policy::FRONT, "/", error::READ, read, |page| page.get(front::get))
         .scope(&policy::AUTHORIZE, "/authorize", |authorize| {
             authorize.route("", "GET, HEAD, POST", FORM, |page| page.get(authorize::get).post(authorize::post)).route(
                 "/decision",

@@ -3,6 +3,7 @@
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use portico_actors::auth::Jwks;
+use portico_actors::auth::oauth::client::DynamicRegistration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -90,7 +91,8 @@ pub(in crate::http) async fn authorization_server(app: web::Data<App>) -> HttpRe
         scopes_supported: ["read", "write", "admin"],
         authorization_response_iss_parameter_supported: true,
         client_id_metadata_document_supported: config.oauth.client_documents,
-        registration_endpoint: config.oauth.dynamic_registration.then(|| format!("{issuer}/oauth/register")),
+        registration_endpoint: (config.oauth.registration() != DynamicRegistration::Nobody)
+            .then(|| format!("{issuer}/oauth/register")),
     })
 }
 
@@ -110,8 +112,8 @@ pub(in crate::http) async fn protected_service(app: web::Data<App>) -> HttpRespo
 }
 
 /// `GET /.well-known/oauth-protected-resource/mcp`.
-pub(in crate::http) async fn protected_mcp(app: web::Data<App>) -> HttpResponse {
-    resource(&app, &app.mcp_url_of_all())
+pub(in crate::http) async fn protected_mcp(request: HttpRequest, app: web::Data<App>) -> HttpResponse {
+    resource(&app, &admission::with_query(app.mcp_url_of_all(), &request))
 }
 
 /// `GET /.well-known/oauth-protected-resource/mcp/workspaces/{workspace}`. Any name has a document.
@@ -121,7 +123,7 @@ pub(in crate::http) async fn protected_workspace(
     app: web::Data<App>,
 ) -> HttpResponse {
     match admission::workspace_endpoint(&app, &name) {
-        Some(endpoint) => resource(&app, &endpoint),
+        Some(endpoint) => resource(&app, &admission::with_query(endpoint, &request)),
         None => fallback::no_such_path(request).await,
     }
 }
@@ -134,7 +136,7 @@ pub(in crate::http) async fn protected_connection(
     app: web::Data<App>,
 ) -> HttpResponse {
     match admission::endpoint(&app, &id) {
-        Some(endpoint) => resource(&app, &endpoint),
+        Some(endpoint) => resource(&app, &admission::with_query(endpoint, &request)),
         None => fallback::no_such_path(request).await,
     }
 }

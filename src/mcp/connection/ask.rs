@@ -6,6 +6,7 @@ use portico_actors::call::{Facet, Limits, Narrow, Op};
 use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Result};
 use portico_actors::reply::Reply;
+use portico_actors::source::digest::Kept;
 
 use super::plan::Asked;
 use super::workspace;
@@ -20,6 +21,7 @@ const LOGGER: &str = "portico";
 /// Asks `asked` for what is to be done, and says whose the log messages of the call are.
 pub(super) async fn ask(
     context: &Context<'_>,
+    kept: &Kept<workspace::Key>,
     asked: Asked<'_>,
     op: Op,
     limits: Limits,
@@ -45,7 +47,7 @@ pub(super) async fn ask(
             let asked = routing::ask_several(federation, directory, &entries, &addressing, op, asking, sent).await;
             (asked, LOGGER.to_owned())
         }
-        Asked::Workspace(it) => (workspace::ask(context, it, op, limits, summary).await, LOGGER.to_owned()),
+        Asked::Workspace(it) => (workspace::ask(context, kept, it, op, limits, summary).await, LOGGER.to_owned()),
         Asked::Listed(members) => {
             if let [only] = members.as_slice() {
                 context.note(&only.entry, summary);

@@ -2,10 +2,12 @@
 //! procedures for the template of resources and for the arguments of prompts.
 
 use portico_actors::call::{Facet, Narrow};
+use portico_actors::pattern::literal;
+use portico_actors::source::lookup;
 
 use super::prompts;
 use crate::config::Completes;
-use crate::mcp::connection::resources::{literal, rows, template};
+use crate::mcp::connection::resources::{rows, template};
 use crate::mcp::context::{Context, Summary};
 use crate::mcp::envelope::{RpcError, invalid_params};
 use crate::mcp::features::{CompletionRequest, CompletionTarget};
@@ -45,22 +47,15 @@ pub(in crate::mcp) async fn values(
         }
     };
     let schema = known.remove("schemaName");
-    let begins = Some(format!("{}%", literal(&begun)));
     let schema_narrow = schema.as_deref().map(literal);
     let (facet, column, narrow) = match source {
         None => return Ok(Vec::new()),
-        Some(Completes::Schemas) => (Facet::Schemas, 1, Narrow { schema: begins, ..Narrow::default() }),
-        Some(Completes::Tables) => {
-            (Facet::Tables, 2, Narrow { schema: schema_narrow, table: begins, ..Narrow::default() })
-        }
-        Some(Completes::Procedures) => {
-            (Facet::Procedures, 2, Narrow { schema: schema_narrow, procedure: begins, ..Narrow::default() })
-        }
+        Some(Completes::Schemas) => (Facet::Schemas, 1, Narrow::default()),
+        Some(Completes::Tables) => (Facet::Tables, 2, Narrow { schema: schema_narrow, ..Narrow::default() }),
+        Some(Completes::Procedures) => (Facet::Procedures, 2, Narrow { schema: schema_narrow, ..Narrow::default() }),
     };
     let rows = rows(context, member, facet, narrow, MOST_COUNTED, summary).await?;
-    let mut names: Vec<String> = rows.iter().filter_map(|row| row[column].as_str().map(str::to_owned)).collect();
-    // Overloads share a name, and so may tables of several schemas.
-    names.sort();
-    names.dedup();
-    Ok(names)
+    let names: Vec<String> = rows.iter().filter_map(|row| row[column].as_str().map(str::to_owned)).collect();
+    // Overloads share a name, and so may tables of several schemas: each is told once.
+    Ok(lookup::completions(&begun, names))
 }

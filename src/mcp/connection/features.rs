@@ -7,20 +7,21 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use portico_actors::error::{Error, Kind};
 use portico_actors::reply::Reply;
+use portico_actors::source::digest::Kept;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::ask::ask;
 use super::plan::Plan;
-use super::{completion, instructions, offers, plan, prompts, resources};
+use super::{completion, greeting, instructions, offers, plan, prompts, resources, workspace};
 use crate::encode::{self, Table};
 use crate::fields::Fields;
 use crate::mcp::context::{Context, Summary};
 use crate::mcp::envelope::{self, RpcError, params_error};
 use crate::mcp::features::{
     Answer, CompletionRequest, Digests, FeatureRequest, Features, RequestError, ToolList, ToolListCache, ToolListKey,
-    ToolOutcome, UNKNOWN, digest, tool_result,
+    ToolOutcome, UNKNOWN, digest, structured, tool_result,
 };
 use crate::mcp::logging::Level;
 use crate::mcp::model::present;
@@ -31,6 +32,8 @@ use crate::tools::{self, Operation, Resolved};
 #[derive(Debug, Default)]
 pub struct ConnectionFeatures {
     listings: ToolListCache,
+    /// Instructions of workspaces.
+    workspaces: Kept<workspace::Key>,
 }
 
 #[async_trait(?Send)]
@@ -45,19 +48,25 @@ impl Features for ConnectionFeatures {
         })
     }
 
+    fn instructions(&self, context: &Context<'_>) -> String {
+        greeting::write(context)
+    }
+
     fn tools(&self, context: &Context<'_>) -> Arc<ToolList> {
+        let with_schemas = structured::is_declared(context);
         offers::with(context, |offers| {
+            let list = || tools::list(offers, context.filter, with_schemas).into_iter().collect();
             if let Target::Workspace(_) = context.target {
-                return Arc::new(tools::list(offers, context.filter).into_iter().collect());
+                return Arc::new(list());
             }
             let settings = context.target.members().iter().map(|member| &member.settings);
-            let key = ToolListKey::new(settings.zip(offers), context.filter);
-            self.listings.get(key, || tools::list(offers, context.filter).into_iter().collect())
+            let key = ToolListKey::new(settings.zip(offers), context.filter, with_schemas);
+            self.listings.get(key, list)
         })
     }
 
     async fn call(&self, context: &Context<'_>, asked: FeatureRequest, summary: &mut Summary) -> Answer<ToolOutcome> {
-        call(context, &asked, summary).await.map(ToolOutcome::Complete)
+        call(context, &self.workspaces, &asked, summary).await.map(ToolOutcome::Complete)
     }
 
     async fn resources(&self, context: &Context<'_>, summary: &mut Summary) -> Answer<Vec<Value>> {
@@ -110,7 +119,12 @@ impl Features for ConnectionFeatures {
     }
 }
 
-async fn call(context: &Context<'_>, asked: &FeatureRequest, summary: &mut Summary) -> Answer<String> {
+async fn call(
+    context: &Context<'_>,
+    kept: &Kept<workspace::Key>,
+    asked: &FeatureRequest,
+    summary: &mut Summary,
+) -> Answer<String> {
     let arguments = asked.arguments.as_deref();
     let mut fields = arguments.map_or_else(|| Ok(Fields::default()), |text| Fields::parse(text, "arguments"));
     if let (Target::All(all), Ok(fields)) = (context.target, &mut fields)
@@ -119,13 +133,14 @@ async fn call(context: &Context<'_>, asked: &FeatureRequest, summary: &mut Summa
         // What names it stands to it as what has its address.
         let target = Target::Workspace(Box::new(it.clone()));
         let fields = Ok(std::mem::take(fields));
-        return carry_out(&Context { target: &target, ..context.clone() }, asked, fields, summary).await;
+        return carry_out(&Context { target: &target, ..context.clone() }, kept, asked, fields, summary).await;
     }
-    carry_out(context, asked, fields, summary).await
+    carry_out(context, kept, asked, fields, summary).await
 }
 
 async fn carry_out(
     context: &Context<'_>,
+    kept: &Kept<workspace::Key>,
     asked: &FeatureRequest,
     mut fields: Result<Fields, Error>,
     summary: &mut Summary,
@@ -153,14 +168,15 @@ async fn carry_out(
         Plan::Ask(resolved, whom) => (resolved, whom),
         Plan::Instructions(each) => {
             summary.operation = Some(Operation::GetInstructions.as_str());
-            return Ok(tool_result::instructions(&instructions::write(context, each, summary).await));
+            let text = instructions::write(context, each, summary).await;
+            return Ok(tool_result::instructions(&text, structured::is_sent(context)));
         }
     };
     let Resolved { operation, op, limits, caps, format } = resolved;
     summary.operation = Some(operation.as_str());
-    let (reply, logger) = ask(context, whom, op, limits, summary).await;
+    let (reply, logger) = ask(context, kept, whom, op, limits, summary).await;
     let table = match reply {
-        Ok(Reply::Text(text)) => return Ok(tool_result::instructions(&text)),
+        Ok(Reply::Text(text)) => return Ok(tool_result::instructions(&text, structured::is_sent(context))),
         Ok(Reply::Results(results)) => {
             summary.class = results.class;
             let queued = results.queued;
@@ -181,7 +197,7 @@ async fn carry_out(
     if let Some(missing) = &table.missing {
         summary.note_failure(missing);
     }
-    Ok(tool_result::table(&table))
+    Ok(tool_result::table(&table, structured::is_sent(context)))
 }
 
 /// Tells a client that wants log messages how the call has ended. Words of the source are left to

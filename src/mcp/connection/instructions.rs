@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use futures_util::{StreamExt, stream};
+use portico_actors::call::Op;
 use portico_actors::principal::Scope;
 use portico_actors::reply::Reply;
 use portico_actors::source::Access;
@@ -25,6 +26,8 @@ const LEAST: usize = 1_500;
 const REMARK_LENGTH: usize = 120;
 /// Bytes of the list of workspaces, give or take a line.
 const MOST_WORKSPACES: usize = 2_000;
+/// Bytes of a token, as budgets count them.
+const TOKEN: usize = 4;
 /// Connections that are asked at the same time.
 const AT_ONCE: usize = 4;
 
@@ -42,7 +45,12 @@ const WORKSPACES: &str = "\n# Workspaces\n\n\
 pub(super) async fn write(context: &Context<'_>, each: Vec<(Resolved, &Member)>, summary: &mut Summary) -> String {
     let told = each.len().min((MOST - HEAD.len() - MOST_LISTED) / LEAST);
     let members: Vec<&Member> = each.iter().map(|(_, member)| *member).collect();
-    let asked = each.into_iter().take(told).map(|(resolved, member)| {
+    // Each tells what matters most within its share.
+    let share = (MOST - HEAD.len() - MOST_LISTED) / told.max(1) / TOKEN;
+    let asked = each.into_iter().take(told).map(|(mut resolved, member)| {
+        if let Op::Instructions(briefing) = &mut resolved.op {
+            briefing.tokens = briefing.tokens.min(share);
+        }
         let Asking { by, origin, limits, .. } = context.asking(summary, resolved.limits, None);
         let asked = context.directory.ask(&member.entry, origin, by, resolved.op, limits);
         async move { (member, asked.await) }

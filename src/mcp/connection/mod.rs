@@ -3,6 +3,7 @@
 mod ask;
 mod completion;
 mod features;
+mod greeting;
 mod instructions;
 mod offers;
 mod plan;

@@ -3,12 +3,12 @@
 use std::slice;
 use std::sync::Arc;
 
-use portico_actors::principal::Principal;
-use portico_actors::source::{Access, Profile};
+use portico_actors::principal::{Principal, Rights};
+use portico_actors::source::Profile;
 
 use crate::mcp::context::Context;
 use crate::mcp::target::{Member, Target, WorkspaceTarget};
-use crate::tools::Offer;
+use crate::tools::{Bounds, Offer};
 
 /// What an offer borrows besides the connection.
 struct Seen {
@@ -33,25 +33,48 @@ impl Seen {
             profile: self.profile.as_ref(),
             by: &self.by,
             role: self.role.as_deref(),
-            max_rows: settings.max_rows,
-            max_bytes: settings.max_bytes,
+            instructions_tokens: settings.instructions_tokens,
+            lookup_rows: settings.lookup_rows,
+            bounds: Bounds {
+                max_rows: settings.max_rows,
+                max_bytes: settings.max_bytes,
+                tool_rows: settings.tool_rows,
+                tool_bytes: settings.tool_bytes,
+                max_source_tools: settings.max_source_tools,
+                explain_cost_limit: settings.explain_cost_limit,
+            },
             switches: &settings.switches,
             own: &settings.tools,
         }
     }
 }
 
-/// The offer of a workspace, which is only read, and of what all the connections underneath have switched on.
-fn of_workspace<'a>(context: &'a Context<'_>, it: &'a WorkspaceTarget) -> Offer<'a> {
+/// The caller as the tools of a workspace see them: as far as they may go in it.
+fn by_workspace(context: &Context<'_>, it: &WorkspaceTarget) -> Arc<Principal> {
+    let rights = Rights::only(it.reachable.underneath.iter().copied(), it.reachable.scope);
+    Arc::new(Principal { rights, ..Principal::clone(&context.by) })
+}
+
+/// The offer of a workspace: what all the connections underneath have switched on, and writing where one of them can be
+/// written to.
+fn of_workspace<'a>(by: &'a Principal, it: &'a WorkspaceTarget) -> Offer<'a> {
     let workspace = &it.reachable.workspace;
     Offer {
         connection: &workspace.name,
-        access: Access::ReadOnly,
+        access: it.access(),
         profile: None,
-        by: &context.by,
+        by,
         role: None,
-        max_rows: workspace.max_rows,
-        max_bytes: workspace.max_bytes,
+        instructions_tokens: workspace.instructions_tokens,
+        lookup_rows: workspace.lookup_rows,
+        bounds: Bounds {
+            max_rows: workspace.max_rows,
+            max_bytes: workspace.max_bytes,
+            tool_rows: workspace.tool_rows,
+            tool_bytes: workspace.tool_bytes,
+            max_source_tools: 0,
+            explain_cost_limit: None,
+        },
         switches: &it.switches,
         own: &[],
     }
@@ -60,7 +83,7 @@ fn of_workspace<'a>(context: &'a Context<'_>, it: &'a WorkspaceTarget) -> Offer<
 /// Makes the offers of `context`, one for each connection in their order, and hands them on.
 pub(super) fn with<T>(context: &Context<'_>, then: impl FnOnce(&[Offer<'_>]) -> T) -> T {
     if let Target::Workspace(it) = context.target {
-        return then(&[of_workspace(context, it)]);
+        return then(&[of_workspace(&by_workspace(context, it), it)]);
     }
     match context.target.members() {
         [only] => then(slice::from_ref(&Seen::new(context, only).offer(only))),

@@ -85,8 +85,12 @@ mod tests {
             name: "w".into(),
             description: None,
             instructions: None,
+            instructions_tokens: 2_000,
+            lookup_rows: true,
             max_rows: 1,
             max_bytes: 1,
+            tool_rows: 1,
+            tool_bytes: 1,
             assets: vec![
                 table("sales", "orders", None, None),
                 table("crm", "people", Some("customers"), Some("people")),

@@ -8,7 +8,10 @@ use futures_util::{StreamExt, stream};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_decode_str, utf8_percent_encode};
 use portico_actors::call::{Facet, Limits, Narrow, Op};
 use portico_actors::error::Error;
-use portico_actors::reply::{DataType, Reply};
+use portico_actors::pattern::literal;
+use portico_actors::reply::Reply;
+use portico_actors::source::TextRow;
+use portico_actors::source::digest::{self, Facts, Place, Style};
 use serde_json::{Value, json};
 
 use crate::encode::{self, Caps, Format, Rest};
@@ -90,7 +93,7 @@ pub(in crate::mcp) fn template_item(member: &Member) -> Value {
         "uriTemplate": template(&member.entry.name),
         "name": "table",
         "title": "Definition of a table or view",
-        "description": "Columns, types, keys and comments of one table or view. Names are percent-encoded.",
+        "description": "One table or view in a line, with types, keys and allowed values, and its comments. Names are percent-encoded.",
         "mimeType": MIME_TYPE,
     })
 }
@@ -136,7 +139,7 @@ pub(in crate::mcp) async fn rows(
         Ok(results) => encode::tabulate(results, caps, Format::Json, |_, octets| context.request.prepare(octets)).await,
         Err(error) => Err(error),
     };
-    let table = table.and_then(|table| serde_json::from_str::<Value>(&table.json).map_err(Error::internal));
+    let table = table.and_then(|table| serde_json::from_str::<Value>(&table.json.to_string()).map_err(Error::internal));
     match table {
         Ok(mut table) => Ok(match table["rows"].take() {
             Value::Array(rows) => rows,
@@ -150,59 +153,41 @@ pub(in crate::mcp) async fn rows(
     }
 }
 
+/// The table's line of the digest, and its comments in full.
 fn definition(table: &Value, columns: &[&Value], keys: &[&Value]) -> String {
-    let plain = |cell: &str| cell.replace('|', "\\|").replace(['\n', '\r'], " ");
-    let mut out = format!("# {}.{}\n\n{}", text(table, 1), text(table, 2), text(table, 3));
-    if let Some(remarks) = table[4].as_str() {
-        let _ = write!(out, ": {remarks}");
+    let rows = |rows: &[&Value]| rows.iter().map(|row| text_row(row)).collect::<Vec<TextRow>>();
+    let place: Place = (text(table, 1).to_owned(), text(table, 2).to_owned());
+    // What its keys refer to is there by its name.
+    let referred = keys.iter().map(|key| (text(key, 1), text(key, 2))).filter(|it| *it != (&place.0, &place.1));
+    let referred = referred.map(|(schema, name)| vec![None, Some(schema.to_owned()), Some(name.to_owned())]);
+    let tables: Vec<TextRow> = referred.chain([text_row(table)]).collect();
+    let mut facts = Facts::new(&tables, &[], &rows(keys));
+    facts.describe(&rows(columns));
+    let mut out = format!("# {}.{}\n", place.0, place.1);
+    let Some(found) = facts.table(&place) else { return out };
+    let style = Style { default_schema: None, may_write: true, without_remarks: true };
+    let _ = write!(out, "\n```sql\n{}\n```\n", digest::line(found, &style));
+    if let Some(remarks) = &found.remarks {
+        let _ = write!(out, "\n{remarks}\n");
     }
-    out.push_str("\n\n| Column | Type | NULL | Key | Comment |\n| --- | --- | --- | --- | --- |\n");
-    for column in columns {
-        let size = size(column);
-        let yes = |at: usize, word: &'static str| if column[at] == true { word } else { "" };
-        let key = [yes(12, "primary"), yes(13, "generated"), yes(14, "computed")];
-        let key = key.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ");
-        let _ = writeln!(
-            out,
-            "| {} | {}{size} | {} | {key} | {} |",
-            plain(text(column, 3)),
-            plain(text(column, 5)),
-            if column[11] == false { "no" } else { "yes" },
-            plain(text(column, 9)),
-        );
-    }
-    if !keys.is_empty() {
-        out.push_str("\n## Foreign keys\n\n| Column | Refers to | Constraint |\n| --- | --- | --- |\n");
-    }
-    for key in keys {
-        let target = format!("{}.{}.{}", text(key, 1), text(key, 2), text(key, 3));
-        let _ = writeln!(out, "| {} | {} | {} |", plain(text(key, 7)), plain(&target), plain(text(key, 11)));
+    for (at, (column, remarks)) in found.remarks_of_columns().enumerate() {
+        let _ = writeln!(out, "{}- {column}: {remarks}", if at == 0 { "\n" } else { "" });
     }
     out
 }
 
-/// What stands in parentheses behind the type of a column: digits of a number, characters of a text.
-fn size(column: &Value) -> String {
-    let is = |data_type: DataType| column[4] == data_type.code();
-    let size = column[6].as_i64().filter(|size| *size > 0);
-    match (size, column[8].as_i64().unwrap_or(0)) {
-        // The type's own words may hold them already, and some types have no other length.
-        _ if text(column, 5).contains('(') || ["name", "\"char\""].contains(&text(column, 5)) => String::new(),
-        (Some(size), 0) if is(DataType::Numeric) || is(DataType::Decimal) || is(DataType::Varchar) => {
-            format!("({size})")
-        }
-        (Some(size), scale) if is(DataType::Numeric) || is(DataType::Decimal) => format!("({size}, {scale})"),
-        _ => String::new(),
-    }
+/// A row of a listing as texts.
+fn text_row(row: &Value) -> TextRow {
+    let cell = |cell: &Value| match cell {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    };
+    row.as_array().map(|cells| cells.iter().map(cell).collect()).unwrap_or_default()
 }
 
 fn text(row: &Value, column: usize) -> &str {
     row[column].as_str().unwrap_or_default()
-}
-
-/// A name as a LIKE pattern that fits it alone.
-pub(in crate::mcp) fn literal(name: &str) -> String {
-    name.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
 }
 
 /// Everything but RFC 3986's unreserved characters.

@@ -1,27 +1,83 @@
-//! What a workspace is asked, and what it says of itself.
+//! What a workspace is asked, and what it says of itself: a text that is kept until a source underneath is read again.
 
 use std::fmt::Write;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use portico_actors::call::{Facet, Limits, Narrow, Op};
-use portico_actors::error::{Error, Result};
-use portico_actors::reply::Reply;
-use serde_json::Value;
+use portico_actors::call::{Briefing, Facet, Limits, Narrow, Op, Sql, Verb};
+use portico_actors::error::{Kind, Result};
+use portico_actors::principal::Scope;
+use portico_actors::reply::{Reply, Results};
+use portico_actors::source::digest::{self, Facts, Kept, MOST_LOOKUP_ROWS, MOST_TABLES, Place, Style, quoted};
+use portico_actors::source::{Access, Profile, TextRow, texts};
+use portico_actors::workspace::{MAIN, Workspace};
+use uuid::Uuid;
 
-use crate::encode::{self, Caps, Format, Rest};
 use crate::federation::SentStatements;
 use crate::mcp::context::{Context, Summary};
-use crate::mcp::target::WorkspaceTarget;
+use crate::mcp::target::{Member, WorkspaceTarget};
 use crate::routing;
 
-/// Bytes of the instructions at most: an agent reads them with every conversation.
-const MOST: usize = 16 * 1024;
-/// Bytes of the listing that they are made of.
-const MOST_LISTED: usize = 1024 * 1024;
+/// Bytes of a token, as budgets count them.
+const TOKEN: usize = 4;
+/// Bytes that the tables have in any case.
+const LEAST_TABLES: usize = 512;
+/// Bytes of the administrator's words, which come on top.
+const MOST_WORDS: usize = 4 * 1024;
+/// Columns that are read at most.
+const MOST_COLUMNS: usize = 40_000;
+
+/// Everything that a text of instructions depends on.
+#[derive(Clone)]
+pub(super) struct Key {
+    workspace: Weak<Workspace>,
+    scope: Scope,
+    briefing: Briefing,
+    /// Of each connection underneath what it said last, how often it was read, and who the caller is there.
+    underneath: Vec<(Uuid, Weak<Profile>, u64, Option<String>)>,
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        Weak::ptr_eq(&self.workspace, &other.workspace)
+            && self.scope == other.scope
+            && self.briefing == other.briefing
+            && self.underneath.len() == other.underneath.len()
+            && self.underneath.iter().zip(&other.underneath).all(|(one, other)| {
+                one.0 == other.0 && Weak::ptr_eq(&one.1, &other.1) && one.2 == other.2 && one.3 == other.3
+            })
+    }
+}
+
+impl Key {
+    fn new(context: &Context<'_>, it: &WorkspaceTarget, briefing: &Briefing) -> Self {
+        let by = it.reachable.reader(&context.by);
+        let member = |member: &Member| {
+            let now = context.directory.get(member.entry.id);
+            let entry = now.as_ref().unwrap_or(&member.entry);
+            let role = member.settings.identity.as_ref().and_then(|mapping| mapping.role(&entry.name, &by).ok());
+            let profile = entry.profile().map_or_else(Weak::new, |profile| Arc::downgrade(&profile));
+            (entry.id, profile, entry.refreshes(), role)
+        };
+        Self {
+            workspace: Arc::downgrade(&it.reachable.workspace),
+            scope: it.reachable.scope,
+            briefing: briefing.clone(),
+            underneath: it.underneath.iter().map(member).collect(),
+        }
+    }
+
+    /// Whether `newer` stands for the same, or this one is of a workspace that is gone or was read before.
+    fn is_replaced_by(&self, newer: &Self) -> bool {
+        let is_older = Weak::ptr_eq(&self.workspace, &newer.workspace)
+            && self.underneath.iter().zip(&newer.underneath).any(|(one, newer)| one.2 < newer.2);
+        self == newer || is_older || self.workspace.strong_count() == 0
+    }
+}
 
 /// Asks the workspace.
 pub(super) async fn ask(
     context: &Context<'_>,
+    kept: &Kept<Key>,
     it: &WorkspaceTarget,
     op: Op,
     limits: Limits,
@@ -29,8 +85,18 @@ pub(super) async fn ask(
 ) -> Result<Reply> {
     summary.workspace = Some(Arc::clone(&it.reachable.workspace.name));
     summary.several = it.underneath.iter().map(|member| Arc::clone(&member.entry.name)).collect();
-    if let Op::Instructions(_) = op {
-        return instructions(context, it, limits, summary).await.map(Reply::Text);
+    if let Op::Instructions(briefing) = op {
+        // Before anything is asked: what is read meanwhile is newer than the key says.
+        let key = Key::new(context, it, &briefing);
+        if let Some(text) = kept.get(|it| *it == key) {
+            return Ok(Reply::Text(text.to_string()));
+        }
+        let reading = Reading { context, it, limits, summary };
+        let (text, is_whole) = reading.write(&briefing).await?;
+        if is_whole && key == Key::new(context, it, &briefing) {
+            kept.put(key.clone(), text.as_str().into(), |it| it.is_replaced_by(&key));
+        }
+        return Ok(Reply::Text(text));
     }
     let (federation, directory) = (context.federation, context.directory);
     let asking = context.asking(summary, limits, None);
@@ -45,63 +111,143 @@ pub(super) async fn ask(
     routing::ask_workspace(federation, directory, &it.reachable, op, asking, sent).await
 }
 
-/// What an agent should know before its first query.
-async fn instructions(
-    context: &Context<'_>,
-    it: &WorkspaceTarget,
+/// What is read for the instructions.
+struct Reading<'a> {
+    context: &'a Context<'a>,
+    it: &'a WorkspaceTarget,
     limits: Limits,
-    summary: &Summary,
-) -> Result<String> {
-    let workspace = &it.reachable.workspace;
-    let name = &workspace.name;
-    let mut text = format!("# Workspace {name}\n\n");
-    if let Some(description) = &workspace.description {
-        let _ = writeln!(text, "{description}\n");
-    }
-    let _ = writeln!(
-        text,
-        "You may only read. Each call answers at most {} rows and {} bytes, and is cancelled after `timeout` seconds.\n\n\
-         ## Names\n\nIt has tables of one or more databases under names of its own: `table`, `folder.table` or \
-         `{name}.folder.table`; what lies in no folder is in `main`. Write SELECT statements in PostgreSQL's syntax with \
-         standard functions: what the databases have of their own is not there.",
-        workspace.max_rows, workspace.max_bytes,
-    );
-    if let Some(words) = &workspace.instructions {
-        let _ = writeln!(text, "\n## From the administrator\n\n{}", words.trim());
-    }
-    if !workspace.relations.is_empty() {
-        text.push_str("\n## How tables belong together\n\n");
-        for relation in &workspace.relations {
-            let _ = writeln!(text, "- {} = {}", relation.from, relation.to);
-        }
-    }
-    text.push_str("\n## Tables\n\n");
-    let rows = tables(context, it, limits, summary).await?;
-    for (at, row) in rows.iter().enumerate() {
-        let of = |place: usize| row[place].as_str().unwrap_or_default();
-        let remarks = row[4].as_str().map(|remarks| format!(": {}", remarks.replace('\n', " "))).unwrap_or_default();
-        let line = format!("- {}.{} ({}){remarks}\n", of(1), of(2), of(3).to_lowercase());
-        // Room for the last line is kept.
-        if text.len() + line.len() + 80 > MOST {
-            let _ = writeln!(text, "- … and {} more: get_tables lists them all", rows.len() - at);
-            break;
-        }
-        text.push_str(&line);
-    }
-    Ok(text)
+    summary: &'a Summary,
 }
 
-/// The tables of the workspace, each a row of their listing.
-async fn tables(context: &Context<'_>, it: &WorkspaceTarget, limits: Limits, summary: &Summary) -> Result<Vec<Value>> {
-    let asking = context.asking(summary, limits, None);
-    let (federation, directory) = (context.federation, context.directory);
-    let (facet, narrow) = (Facet::Tables, Narrow::default());
-    let listed = routing::list_workspace(federation, directory, &it.reachable, facet, narrow, asking).await?;
-    let caps = Caps { rows: u64::MAX, bytes: MOST_LISTED, rows_bound: u64::MAX, rest: Rest::Narrow };
-    let table = encode::tabulate(listed, caps, Format::Json, |_, octets| context.request.prepare(octets)).await?;
-    let mut table: Value = serde_json::from_str(&table.json).map_err(Error::internal)?;
-    Ok(match table["rows"].take() {
-        Value::Array(rows) => rows,
-        _ => Vec::new(),
-    })
+impl Reading<'_> {
+    /// What an agent should know before its first query, and whether all of it could be read.
+    async fn write(&self, briefing: &Briefing) -> Result<(String, bool)> {
+        let workspace = &self.it.reachable.workspace;
+        let name = &workspace.name;
+        let (facts, is_whole) = self.facts(briefing).await?;
+        let mut text = format!("# Workspace {name}\n\n");
+        if let Some(description) = &workspace.description {
+            let _ = writeln!(text, "{description}\n");
+        }
+        let may_write = self.it.access() == Access::ReadWrite && self.it.reachable.scope >= Scope::Write;
+        let access = if may_write {
+            "which you may read, and write where a table's connection can be written to; views only read"
+        } else {
+            "which you may only read"
+        };
+        let dialect = match self.it.underneath.as_slice() {
+            [only] => format!("Write {} SQL", only.entry.driver.dialect.name),
+            _ if may_write => {
+                "Write SELECT in PostgreSQL's syntax with standard functions, and what writes in the SQL of \
+                               the table's own database, which it names alone"
+                    .to_owned()
+            }
+            _ => "Write SELECT in PostgreSQL's syntax with standard functions".to_owned(),
+        };
+        let _ = writeln!(
+            text,
+            "Tables of one or more databases under names of its own, {access}. {dialect}; name tables `table` (in \
+             `{MAIN}`), `folder.table` or `{name}.folder.table`. Give values as `@name` with `parameters`.\nA result is \
+             cut at {} rows and {} bytes unless `maxRows` asks for more: filter and aggregate in SQL.",
+            briefing.max_rows, briefing.max_bytes,
+        );
+        let _ = write!(text, "\n## Tables\n\n{}", digest::LEGEND);
+        let style = Style { default_schema: Some(MAIN), may_write, without_remarks: false };
+        let room = (briefing.tokens * TOKEN).saturating_sub(text.len()).max(LEAST_TABLES);
+        text.push_str(&digest::write(
+            &facts,
+            &style,
+            room,
+            "get_columns tells them, get_tables with search finds more",
+        ));
+        // Views refer to nothing by themselves, and what a relation says of one is in no listing of keys.
+        let views = || {
+            workspace
+                .relations
+                .iter()
+                .filter(|relation| !column(&relation.from).is_some_and(|(of, it)| facts.refers(&of, it)))
+        };
+        if views().next().is_some() {
+            text.push_str("\nThese belong together:");
+            for relation in views() {
+                let _ = write!(text, " {} → {};", relation.from, relation.to);
+            }
+            text.push('\n');
+        }
+        if let Some(words) = &workspace.instructions {
+            let words = words.trim();
+            let end = words.floor_char_boundary(MOST_WORDS);
+            let _ = writeln!(text, "\n## From the administrator\n\n{}", words.get(..end).unwrap_or_default());
+        }
+        Ok((text, is_whole))
+    }
+
+    async fn facts(&self, briefing: &Briefing) -> Result<(Facts, bool)> {
+        let tables = self.list(Facet::Tables, MOST_TABLES).await?;
+        let mut is_whole = true;
+        let mut noted = |listed: Result<Vec<TextRow>>| {
+            is_whole &= listed.is_ok();
+            listed.unwrap_or_default()
+        };
+        let details = noted(self.list(Facet::TableDetails, MOST_TABLES).await);
+        let keys = noted(self.list(Facet::ImportedKeys, MOST_COLUMNS).await);
+        let mut facts = Facts::new(&tables, &details, &keys);
+        facts.describe(&noted(self.list(Facet::Columns, MOST_COLUMNS).await));
+        for relation in &self.it.reachable.workspace.relations {
+            if let (Some((from, column)), Some((to, to_column))) = (column(&relation.from), column(&relation.to)) {
+                facts.relate((from, column), (to, to_column));
+            }
+        }
+        let may_select = ["execute_select", "execute_sql"].iter().any(|tool| briefing.tools.contains(tool));
+        if briefing.lookup_rows && may_select {
+            for ((folder, name), columns) in facts.lookups() {
+                let columns: Vec<_> = columns.iter().map(|column| quoted(column)).collect();
+                let text = format!("SELECT {} FROM {}.{}", columns.join(", "), quoted(&folder), quoted(&name));
+                let rows = match self.select(text).await {
+                    Ok(results) => texts(results, MOST_LOOKUP_ROWS + 1).await,
+                    Err(error) => Err(error),
+                };
+                let rows = match rows {
+                    // Who may not read it is told nothing of it.
+                    Err(error)
+                        if matches!(error.kind, Kind::Invalid | Kind::Forbidden | Kind::NotFound | Kind::Rejected) =>
+                    {
+                        Vec::new()
+                    }
+                    rows => noted(rows),
+                };
+                facts.add_lookup(&(folder, name), rows);
+            }
+        }
+        Ok((facts, is_whole))
+    }
+
+    async fn list(&self, facet: Facet, most: usize) -> Result<Vec<TextRow>> {
+        let asking = self.context.asking(self.summary, self.limits, None);
+        let (federation, directory) = (self.context.federation, self.context.directory);
+        let reachable = &self.it.reachable;
+        let listed =
+            routing::list_workspace(federation, directory, reachable, facet, Narrow::default(), asking).await?;
+        texts(listed, most).await
+    }
+
+    /// A statement such as the caller could send.
+    async fn select(&self, text: String) -> Result<Results> {
+        let limits = Limits { rows: Some(MOST_LOOKUP_ROWS as u64 + 1), ..self.limits };
+        let asking = self.context.asking(self.summary, limits, None);
+        let (federation, directory) = (self.context.federation, self.context.directory);
+        let op = Op::Execute(Verb::Select, Sql { text, ..Sql::default() });
+        let sent = SentStatements::default();
+        routing::ask_workspace(federation, directory, &self.it.reachable, op, asking, sent).await?.into_results()
+    }
+}
+
+/// The table of a column that a relation names, and its own name.
+fn column(name: &str) -> Option<(Place, &str)> {
+    let parts: Vec<&str> = name.split('.').collect();
+    match parts[..] {
+        [table, column] => Some(((MAIN.to_owned(), table.to_owned()), column)),
+        [folder, table, column] => Some(((folder.to_owned(), table.to_owned()), column)),
+        _ => None,
+    }
 }

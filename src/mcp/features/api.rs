@@ -157,6 +157,11 @@ pub trait Features: Send + Sync {
     /// are among them.
     fn capabilities(&self) -> Value;
 
+    /// What clients are told at their first request, in at most 2,000 characters.
+    fn instructions(&self, _context: &Context<'_>) -> String {
+        String::new()
+    }
+
     /// Every tool that this caller is shown.
     fn tools(&self, context: &Context<'_>) -> Arc<ToolList>;
 

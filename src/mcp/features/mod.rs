@@ -2,6 +2,7 @@
 
 mod api;
 pub(super) mod pages;
+pub(super) mod structured;
 mod tool_list;
 pub(super) mod tool_result;
 

@@ -78,6 +78,8 @@ pub(in crate::mcp) struct ToolListKey {
     /// Of each connection, in their order.
     offers: Vec<OfferKey>,
     filter: Filter,
+    /// Whether it tells what results look like.
+    with_schemas: bool,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -95,10 +97,12 @@ impl ToolListKey {
     pub(in crate::mcp) fn new<'a>(
         offers: impl Iterator<Item = (&'a Arc<Connection>, &'a Offer<'a>)>,
         filter: &Filter,
+        with_schemas: bool,
     ) -> Self {
         Self {
             offers: offers.map(|(settings, offer)| OfferKey::new(settings, offer)).collect(),
             filter: filter.clone(),
+            with_schemas,
         }
     }
 }
@@ -106,7 +110,8 @@ impl ToolListKey {
 impl OfferKey {
     fn new(settings: &Arc<Connection>, offer: &Offer<'_>) -> Self {
         // Named one by one, so that what an offer gains is thought of here.
-        let Offer { connection, access, profile, by: _, role, switches: _, own: _, max_rows: _, max_bytes: _ } = *offer;
+        let Offer { connection, access, profile, by: _, role, switches: _, own: _, bounds: _, .. } = *offer;
+        let Offer { instructions_tokens: _, lookup_rows: _, .. } = *offer;
         Self {
             settings: Same(Arc::downgrade(settings)),
             profile: profile.map(|profile| Same(Arc::downgrade(profile))),
@@ -151,7 +156,7 @@ mod tests {
             may_write: false,
             role: role.map(str::to_owned),
         };
-        ToolListKey { offers: vec![offer], filter: Filter::default() }
+        ToolListKey { offers: vec![offer], filter: Filter::default(), with_schemas: true }
     }
 
     #[test]

@@ -5,35 +5,45 @@ use std::fmt::Write;
 
 use portico_actors::error::{Error, bounded};
 
-use crate::encode::{Table, write_string};
+use serde::Serializer as _;
+
+use crate::encode::{Pieces, Table};
 
 /// Octets that a result is given besides: its envelope adds to it.
 const ROOM: usize = 1024;
 
 /// The result is written once, into the buffer that is sent: a large one is held with `structured` alone beside it.
-fn result(text: &str, structured: Option<&str>, is_error: bool) -> String {
-    let (member, structured) = structured.map_or(("", ""), |structured| (",\"structuredContent\":", structured));
-    let escapes = text.bytes().filter(|octet| matches!(octet, b'"' | b'\\' | 0..0x20)).count();
-    let mut result = Vec::with_capacity(text.len() + escapes + structured.len() + ROOM);
+fn result(text: &Pieces, structured: Option<&Pieces>, is_error: bool) -> String {
+    let escapes = |text: &str| text.bytes().filter(|octet| matches!(octet, b'"' | b'\\' | 0..0x20)).count();
+    let text_length: usize = text.each().map(|piece| piece.len() + escapes(piece)).sum();
+    let structured_length: usize = structured.map_or(0, |structured| structured.each().map(str::len).sum());
+    let mut result = Vec::with_capacity(text_length + structured_length + ROOM);
     result.extend_from_slice(b"{\"content\":[{\"type\":\"text\",\"text\":");
-    write_string(&mut result, text);
-    let end = if is_error { ",\"isError\":true}" } else { ",\"isError\":false}" };
-    for piece in ["}]", member, structured, end] {
-        result.extend_from_slice(piece.as_bytes());
+    // Writing to memory cannot fail, and a text is always a valid JSON string.
+    let _ = serde_json::Serializer::new(&mut result).collect_str(text);
+    result.extend_from_slice(b"}]");
+    if let Some(structured) = structured {
+        result.extend_from_slice(b",\"structuredContent\":");
+        structured.each().for_each(|piece| result.extend_from_slice(piece.as_bytes()));
     }
+    result.extend_from_slice(if is_error { b",\"isError\":true}" } else { b",\"isError\":false}" });
     // Only texts were written.
     String::from_utf8(result).unwrap_or_default()
 }
 
-/// A table, as `structuredContent` and as text.
-pub(in crate::mcp) fn table(table: &Table) -> String {
-    result(table.text.as_deref().unwrap_or(&table.json), Some(&table.json), false)
+/// A table as text, and as `structuredContent` where that is sent.
+pub(in crate::mcp) fn table(table: &Table, is_structured: bool) -> String {
+    let structured = is_structured.then_some(&table.json);
+    match &table.text {
+        Some(text) => result(&Pieces::from(text.clone()), structured, false),
+        None => result(&table.json, structured, false),
+    }
 }
 
 /// Plain words, and the same for clients that read what is structured.
-pub(in crate::mcp) fn instructions(text: &str) -> String {
-    let structured = serde_json::json!({"instructions": text}).to_string();
-    result(text, Some(&structured), false)
+pub(in crate::mcp) fn instructions(text: &str, is_structured: bool) -> String {
+    let structured = is_structured.then(|| Pieces::from(serde_json::json!({"instructions": text}).to_string()));
+    result(&Pieces::from(text.to_owned()), structured.as_ref(), false)
 }
 
 /// A failure, with everything that helps to mend it, a line each.
@@ -49,5 +59,5 @@ pub(in crate::mcp) fn error(error: &Error) -> String {
     line("Detail", error.get_detail().map(str::to_owned));
     line("Hint", error.get_hint().map(str::to_owned));
     line("Retry after", error.get_retry_after().map(|delay| format!("{} s", delay.as_millis().div_ceil(1000).max(1))));
-    result(&text, None, true)
+    result(&Pieces::from(text), None, true)
 }

@@ -26,7 +26,7 @@ pub(in crate::mcp) fn initialize(call: &MethodCall<'_>, params: Params) -> Answe
         "protocolVersion": version,
         "capabilities": call.features.capabilities(),
         "serverInfo": server_info(),
-        "instructions": call.context.target.instructions(),
+        "instructions": call.features.instructions(call.context),
     });
     let declared = fields.take("capabilities");
     if declared.as_ref().is_some_and(|declared| declared.get().len() > LONGEST_CAPABILITIES) {
@@ -37,6 +37,10 @@ pub(in crate::mcp) fn initialize(call: &MethodCall<'_>, params: Params) -> Answe
     }
     let capabilities: Option<Value> = declared.and_then(|declared| serde_json::from_str(declared.get()).ok());
     let session = call.context.sessions.begin(call.context.owner(), version, capabilities.unwrap_or_default());
+    let client = fields.take("clientInfo").and_then(|client| Fields::parse(client.get(), "clientInfo").ok());
+    if let Some(name) = client.and_then(|client| client.peek("name").ok()?) {
+        session.introduce(&name);
+    }
     Ok(MethodResult::Begun(session, result.to_string()))
 }
 

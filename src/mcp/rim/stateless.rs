@@ -135,7 +135,7 @@ pub(in crate::mcp) fn discover(call: &MethodCall<'_>) -> MethodResult {
     let result = json!({
         "supportedVersions": [STATELESS_VERSION],
         "capabilities": capabilities,
-        "instructions": call.context.target.instructions(),
+        "instructions": call.features.instructions(call.context),
     });
     MethodResult::Complete(result.to_string())
 }

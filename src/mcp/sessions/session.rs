@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -26,6 +26,9 @@ const ANNOUNCED: usize = 64;
 const WATCHED: usize = 1_000;
 const WATCHED_BYTES: usize = 128 * 1024;
 
+/// Octets of a client's name that are kept.
+const LONGEST_CLIENT: usize = 64;
+
 /// Answers of one session that are kept at once.
 pub(super) const RECORDINGS: usize = 4;
 /// Bytes of complete answers that all sessions keep together.
@@ -44,6 +47,8 @@ pub struct Session {
     pub version: &'static str,
     /// What the client declared in its handshake, as JSON text: as values it could take many times the room.
     capabilities: Box<str>,
+    /// The client's name, as it gave it.
+    client: OnceLock<Box<str>>,
     /// From which severity on the client wants log messages; none until it says so.
     level: Mutex<Option<Level>>,
     /// Who waits for the client's answers, by the ids of our requests.
@@ -76,6 +81,7 @@ impl Session {
             owner,
             version,
             capabilities: capabilities.to_string().into(),
+            client: OnceLock::new(),
             level: Mutex::new(None),
             pending: Mutex::default(),
             watched: Mutex::default(),
@@ -105,6 +111,17 @@ impl Session {
     /// What the client declared in its handshake, an object.
     pub fn capabilities(&self) -> Value {
         serde_json::from_str(&self.capabilities).unwrap_or_default()
+    }
+
+    /// The client's name, as it gave it.
+    pub fn client(&self) -> Option<&str> {
+        self.client.get().map(AsRef::as_ref)
+    }
+
+    /// The client calls itself so in its handshake.
+    pub fn introduce(&self, client: &str) {
+        let kept = client.get(..client.floor_char_boundary(LONGEST_CLIENT)).unwrap_or_default();
+        let _ = self.client.set(kept.into());
     }
 
     /// From which severity on the client wants log messages.

@@ -80,6 +80,8 @@ async fn every_filter_is_taken_as_described() {
             .filter(|parameter| parameter["in"] == "query" && parameter["name"] != "workspace")
             .map(|parameter| match parameter["name"].as_str().unwrap() {
                 "timeout" => "timeout=5".to_owned(),
+                "rows" => "rows=arrays".to_owned(),
+                "numbers" => "numbers=text".to_owned(),
                 name => format!("{name}=%25"),
             })
             .collect();

@@ -13,5 +13,7 @@ mod output_schemas;
 mod paths;
 mod query;
 mod repeats;
+mod row_shapes;
 mod whose_failure;
+mod workspace_statements;
 mod workspaces;

@@ -41,7 +41,7 @@ async fn every_result_satisfies_its_tool_s_schema() {
         ("execute_select", json!({"query": "SELECT 1 a, 1.5 b, NULL c, x'00' d, 'x' e, 9e999 f"})),
         ("execute_sql", json!({"query": "CREATE TABLE made (a)"})),
         ("execute_insert", json!({"query": "INSERT INTO made VALUES (1) RETURNING a"})),
-        ("execute_update", json!({"query": "DELETE FROM made"})),
+        ("execute_update", json!({"query": "DELETE FROM made", "all": true})),
         ("orders_above", json!({})),
         ("cities_of", json!({})),
     ];
@@ -53,7 +53,9 @@ async fn every_result_satisfies_its_tool_s_schema() {
         let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
         assert_eq!((&tool["outputSchema"]["type"], &tool["inputSchema"]["type"]), (&json!("object"), &json!("object")));
         satisfies(&tool["inputSchema"], &arguments).unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert!(satisfies(&tool["inputSchema"], &json!({"noSuch": 1})).is_err(), "{name} is closed");
+        // What is not declared is understood by tools that every connection has, or refused by its name.
+        let is_own = matches!(name, "orders_above" | "cities_of");
+        assert!(!is_own || satisfies(&tool["inputSchema"], &json!({"noSuch": 1})).is_err(), "{name} is closed");
         let result = app.tool(name, arguments).await;
         assert_eq!(result["isError"], false, "{name}: {result}");
         satisfies(&tool["outputSchema"], &result["structuredContent"])

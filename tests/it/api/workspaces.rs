@@ -29,7 +29,7 @@ async fn listed(app: &TestApp, token: &str) -> Vec<String> {
 }
 
 /// An access token of a service account that a command has made.
-async fn exchanged(app: &TestApp, made: &Value) -> (String, Value) {
+pub(super) async fn exchanged(app: &TestApp, made: &Value) -> (String, Value) {
     let id = made["clientId"].as_str().unwrap();
     let secret = made["clientSecret"].as_str().unwrap();
     let form = [("grant_type", "client_credentials"), ("client_id", id), ("client_secret", secret)];
@@ -80,6 +80,13 @@ async fn a_workspace_alone_opens_no_connection() {
         assert_eq!((status, &answer["error"]["code"]), (404, &json!(1300)), "{answer}");
         assert!(!answer.to_string().contains("archive.main") || catalog == "archive", "{answer}");
     }
+    // Nor does a statement that says no workspace mean one.
+    let body = json!({"query": "SELECT * FROM orders"});
+    let sent = app.http.post(format!("{}/api/query", app.url)).bearer_auth(&token).json(&body);
+    let (status, answer) = read(sent.send().await.unwrap()).await;
+    assert_eq!((status, &answer["error"]["code"]), (400, &json!(1000)), "{answer}");
+    let hint = answer["error"]["hint"].as_str().unwrap();
+    assert!(hint.starts_with("give workspace") && hint.ends_with("workspaces: revenue"), "{answer}");
     // What a source is sent has names that are not the workspace's: it is told to those who reach the connection.
     let explain = json!({"query": "EXPLAIN SELECT * FROM orders"});
     let path = "/api/query?workspace=revenue";

@@ -258,3 +258,77 @@ async fn a_slow_source_is_waited_for() {
         .await;
     assert_eq!((status, &answer["results"][0]["rows"]), (200, &json!([[1], [2]])), "{answer}");
 }
+
+/// The second side of a join begins when the first one is there: what merges two sources would hold the only place of
+/// one of them meanwhile, for which the first side waits.
+#[actix_web::test]
+async fn a_second_side_waits_without_a_place() {
+    let pair = Pair::start(WIDE, "pool = 1\nqueue_timeout = 60", "").await;
+    let query = "SELECT count(*) AS n, sum(x.times) AS times FROM shop.public.wide a JOIN (SELECT filler, count(*) AS times \
+                 FROM (SELECT filler FROM shop.public.wide UNION ALL SELECT filler FROM crm.public.wide) AS u \
+                 GROUP BY filler) AS x ON x.filler = a.filler";
+    let (status, answer) = pair.app.query(json!({"query": query, "timeout": 120})).await;
+    assert_eq!((status, &answer["results"][0]["rows"]), (200, &json!([[40000, 80000]])), "{answer}");
+    pair.until_idle().await;
+}
+
+#[actix_web::test]
+async fn a_source_that_is_paused_or_ends_its_sessions_fails_only_what_runs() {
+    let pair = Pair::start(WIDE, "", "").await;
+    let one = format!("{JOINED} WHERE w.id = 7");
+    let works = async || pair.app.query(json!({"query": one})).await.0 == 200;
+    eventually("an answer", &works).await;
+    // It says nothing any more while the statement is planned.
+    pair.proxies[1].swallow();
+    let (status, answer) = pair.app.query(json!({"query": one, "timeout": 2})).await;
+    assert!([(408, json!(1500)), (503, json!(1700))].contains(&(status, error(&answer)["code"].clone())), "{answer}");
+    pair.proxies[1].restore();
+    eventually("an answer", &works).await;
+    // The server ends every session between the first row and the last.
+    let mut running = pair.begin(ALL).await;
+    let mut told = within("the first rows", running.chunk()).await.unwrap().unwrap().to_vec();
+    for admin in &pair.admins {
+        let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() \
+                   AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
+        admin.query(end, &[]).await.unwrap();
+    }
+    while let Some(more) = within("the rest", running.chunk()).await.unwrap() {
+        told.extend_from_slice(&more);
+    }
+    let answer: Value = serde_json::from_slice(&told).unwrap();
+    assert!(error(&answer)["code"].is_number(), "{}", error(&answer));
+    eventually("an answer", &works).await;
+    pair.until_idle().await;
+    pair.until_clear().await;
+}
+
+/// Statements have threads of their own: those that serve answer meanwhile.
+#[actix_web::test]
+async fn a_hundred_statements_leave_room_for_others() {
+    let tables = "CREATE TABLE t (id int PRIMARY KEY, other int); INSERT INTO t SELECT i, i % 100 FROM generate_series(1, 3000) i";
+    let settings = "[federation]\nmemory = 1099511627776";
+    let pair = Pair::start(tables, "queue = 200\nqueue_timeout = 100", settings).await;
+    let query = "SELECT count(*) AS n FROM shop.public.t w JOIN crm.public.t o \
+                 ON length(repeat('x', o.other + w.other)) % 2 = 0";
+    let calls = join_all((0..100).map(|_| pair.app.query(json!({"query": query, "timeout": 5}))));
+    let mut calls = std::pin::pin!(calls);
+    let mut healthy = 0;
+    let answers = loop {
+        let asked = within("an answer", pair.app.http.get(format!("{}/healthz", pair.app.url)).send());
+        tokio::select! {
+            biased;
+            answers = &mut calls => break answers,
+            answer = asked => {
+                assert_eq!(answer.unwrap().status(), 200);
+                healthy += 1;
+            }
+        }
+    };
+    assert!(healthy > 0, "nothing else was answered");
+    for (status, answer) in answers {
+        // Who cannot be served in time is told so at once.
+        let is_clear = status == 200 || status == 429 || error(&answer)["sqlState"] == "57014";
+        assert!(is_clear, "{status}: {answer}");
+    }
+    pair.until_idle().await;
+}

@@ -5,8 +5,10 @@ mod casts;
 mod crossing;
 mod differential;
 mod faults;
+mod order;
 mod precedence;
 mod tpch;
+mod traps;
 mod values;
 mod workspaces;
 

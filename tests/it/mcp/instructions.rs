@@ -20,7 +20,7 @@ type = "number"
 "#;
 
 #[actix_web::test]
-async fn the_examples_run_and_everything_named_is_there() {
+async fn the_example_runs_and_everything_named_is_there() {
     let app = fixture::with_sqlite(&(MORE.to_owned() + CITIES_OF)).await;
     let result = app.tool("get_instructions", json!({})).await;
     let text = result["structuredContent"]["instructions"].as_str().unwrap();
@@ -29,25 +29,26 @@ async fn the_examples_run_and_everything_named_is_there() {
         "Connection shop",
         "SQLite 3",
         "you may read and write",
-        "at most 50 rows and 1048576 bytes",
+        "50 rows and 24000 bytes",
         "Amounts are in euros.",
         "- orders_above: The orders above a total.",
-        "- main.cities_of: All cities.",
-        "Schema `main`: 2 tables, 1 views",
-        "- cities (view)",
+        "- cities_of(): All cities.",
+        "customer_id int NOT NULL → customers.id",
+        "VIEW cities(city",
         "`shop.schema.table`",
     ] {
         assert!(text.contains(words), "no {words:?} in {text}");
     }
-    let examples: Vec<&str> = text.split("```sql\n").skip(1).map(|rest| rest.split_once("\n```").unwrap().0).collect();
-    assert_eq!(examples.len(), 2, "{text}");
-    assert!(examples[0].contains("JOIN customers"), "the first follows the foreign key: {}", examples[0]);
-    let joined = app.tool("execute_select", json!({"query": examples[0]})).await;
-    assert_eq!(joined["structuredContent"]["rows"], json!([["Łukasz", 2], ["美咲", 1]]), "{joined}");
-    let parameters = text.split_once("with `parameters` ").unwrap().1.lines().next().unwrap();
-    let parameters: Value = serde_json::from_str(parameters).unwrap();
-    let found = app.tool("execute_select", json!({"query": examples[1], "parameters": parameters})).await;
+    let (query, parameters) = example(text);
+    let found = app.tool("execute_select", json!({"query": query, "parameters": parameters})).await;
     assert_eq!((&found["isError"], &found["structuredContent"]["rowCount"]), (&json!(false), &json!(1)), "{found}");
+}
+
+/// The statement that the text shows, and its values.
+pub(crate) fn example(text: &str) -> (&str, Value) {
+    let (query, rest) = text.split_once("Example: execute_select `").unwrap().1.split_once('`').unwrap();
+    let parameters = rest.split_once("parameters `").unwrap().1.split_once('`').unwrap().0;
+    (query, serde_json::from_str(parameters).unwrap())
 }
 
 #[actix_web::test]
@@ -61,15 +62,18 @@ async fn the_text_is_bounded_and_says_how_much_is_missing() {
     }
     let result = app.tool("get_instructions", json!({})).await;
     let text = result["content"][0]["text"].as_str().unwrap();
-    assert!(text.len() <= 16 * 1024 && text.contains("302 tables, 1 views"), "{}", text.len());
-    let last = text.lines().last().unwrap();
-    let missing: usize = last.trim_start_matches("- … and ").split(' ').next().unwrap().parse().unwrap();
-    let named =
-        text.lines().skip_while(|line| !line.starts_with("Schema ")).filter(|line| line.starts_with("- ")).count();
-    assert_eq!(named - 1 + missing, 303, "{last}");
+    assert!(text.len() <= 2_000 * 4, "{}", text.len());
+    let last = text.lines().rev().find(|line| line.starts_with("Also")).unwrap();
+    let (names, missing) = last.split_once(" … and ").unwrap();
+    let missing: usize = missing.split(' ').next().unwrap().parse().unwrap();
+    let named = names.split_once("):").unwrap().1.split(", ").count();
+    let tables = text.split_once("## Tables").unwrap().1;
+    let whole = tables.lines().filter(|line| line.contains('(') && line.split('(').next().unwrap().len() > 60).count();
+    let whole = whole + ["customers(", "orders(", "VIEW cities("].iter().filter(|start| text.contains(**start)).count();
+    assert_eq!(whole + named + missing, 303, "{text}");
 }
 
 at_the_address_of_all! {
-    the_examples_run_and_everything_named_is_there
+    the_example_runs_and_everything_named_is_there
     the_text_is_bounded_and_says_how_much_is_missing
 }

@@ -1,8 +1,10 @@
 //! The Model Context Protocol, in both eras.
 
+mod agents;
 mod any_bytes;
+mod digest;
 mod envelope;
-mod instructions;
+pub(crate) mod instructions;
 pub(crate) mod listen;
 mod logging;
 mod own_tools;

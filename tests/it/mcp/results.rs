@@ -80,11 +80,16 @@ async fn a_hint_can_be_followed_with_the_tool_that_gave_it() {
     let (app, admin) = service("max_rows = 2").await;
     for (tool, arguments, has, has_not) in [
         ("get_tables", json!({}), "narrow the listing by names", "OFFSET"),
-        ("get_columns", json!({"maxRows": 1}), "raise maxRows (at most 2), narrow the listing", "OFFSET"),
+        (
+            "get_columns",
+            json!({"maxRows": 1}),
+            "narrow the listing by names, exact or as LIKE patterns, or raise maxRows (at most 2)",
+            "OFFSET",
+        ),
         ("execute_select", json!({"query": "SELECT id FROM customers ORDER BY id"}), "OFFSET 2", "again"),
         (
             "execute_update",
-            json!({"query": "UPDATE customers SET city = 'x' RETURNING id"}),
+            json!({"query": "UPDATE customers SET city = 'x' RETURNING id", "all": true}),
             "all 3 rows were changed: do not run it again",
             "OFFSET",
         ),
@@ -98,7 +103,7 @@ async fn a_hint_can_be_followed_with_the_tool_that_gave_it() {
         (
             "execute_procedure",
             json!({"procedure": "many", "parameters": {"n": 3}, "maxRows": 1}),
-            "raise maxRows (at most 2), give parameters",
+            "give parameters for which it returns less, or raise maxRows (at most 2)",
             "OFFSET",
         ),
         ("logged", json!({"w": "x"}), "do not call it again", "OFFSET"),

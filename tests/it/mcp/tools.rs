@@ -62,12 +62,10 @@ async fn every_listed_tool_is_described_for_models() {
     let (_, body) = app.mcp(&app.writer, "tools/list", json!({})).await;
     for tool in body["result"]["tools"].as_array().unwrap() {
         assert!(tool["title"].is_string() && tool["description"].as_str().unwrap().len() > 10, "{tool}");
-        assert_eq!(
-            (&tool["inputSchema"]["type"], &tool["inputSchema"]["additionalProperties"]),
-            (&json!("object"), &json!(false))
-        );
+        assert_eq!(tool["inputSchema"]["type"], "object");
         for (name, property) in tool["inputSchema"]["properties"].as_object().unwrap() {
-            assert!(property["description"].is_string(), "{name} of {tool}");
+            // One type: some clients refuse unions.
+            assert!(property["type"].is_string() && !property.to_string().contains("anyOf"), "{name} of {tool}");
         }
         let reads = tool["annotations"]["readOnlyHint"].as_bool().unwrap();
         assert!(!reads || tool["annotations"]["destructiveHint"] == false, "{tool}");
@@ -88,7 +86,7 @@ async fn all_twelve_operations_answer() {
     assert_eq!(rows("get_catalogs", json!({})).await, json!([["shop"]]));
     assert_eq!(rows("get_schemas", json!({"catalogName": "shop"})).await, json!([["shop", "main"]]));
     let tables = rows("get_tables", json!({"tableType": "VIEW"})).await;
-    assert_eq!(tables, json!([["shop", "main", "cities", "VIEW", null]]));
+    assert_eq!(tables, json!([["shop", "main", "cities", "VIEW", null, null]]));
     let columns = rows("get_columns", json!({"tableName": "orders", "columnName": "tot%"})).await;
     assert_eq!((&columns[0][3], &columns[0][4], &columns[0][11]), (&json!("total"), &json!(13), &json!(false)));
     assert_eq!(rows("get_procedures", json!({"procedureName": "ren%"})).await[0][2], "rename");
@@ -110,7 +108,7 @@ async fn all_twelve_operations_answer() {
     assert_eq!(updated["structuredContent"]["affectedRows"], 2);
     let instructions = app.tool("get_instructions", json!({})).await;
     let text = instructions["content"][0]["text"].as_str().unwrap();
-    for word in ["Connection shop", "SQLite", "orders", "cities (view)", "execute_select"] {
+    for word in ["Connection shop", "SQLite", "orders(", "VIEW cities(", "execute_select"] {
         assert!(text.contains(word), "{word} is not in {text}");
     }
 }
@@ -126,19 +124,13 @@ async fn results_are_cut_at_the_caps_and_say_how_to_go_on() {
     );
     assert!(content["hint"].as_str().unwrap().contains("OFFSET 2"), "{content}");
     let one = app.tool("execute_select", json!({"query": "SELECT id FROM customers", "maxRows": 1})).await;
-    assert!(one["structuredContent"]["hint"].as_str().unwrap().contains("maxRows (at most 2)"));
+    assert!(one["structuredContent"]["hint"].as_str().unwrap().contains("raise maxRows (at most 2)"));
     let exact = app.tool("execute_select", json!({"query": "SELECT id FROM customers LIMIT 2"})).await;
     assert_eq!(exact["structuredContent"]["truncated"], false, "a result that just fits is whole");
     let beyond = app.tool_error("execute_select", json!({"query": "SELECT 1", "maxRows": 3})).await;
     assert!(beyond.contains("maxRows") && beyond.contains('2'), "{beyond}");
     let none = app.tool_error("execute_select", json!({"query": "SELECT 1", "maxRows": 0})).await;
     assert!(none.contains("maxRows: give a whole number from 1 to 2"), "{none}");
-    let large = "SELECT hex(zeroblob(400000)) AS a UNION ALL SELECT hex(zeroblob(400000)) UNION ALL SELECT 'x'";
-    let bytes = app.tool("execute_select", json!({"query": large})).await;
-    assert_eq!(
-        (&bytes["structuredContent"]["rowCount"], &bytes["structuredContent"]["truncated"]),
-        (&json!(1), &json!(true))
-    );
     // A statement that writes is not stopped at the cap, or it would be undone.
     let written = app
         .tool(
@@ -171,7 +163,7 @@ async fn the_text_block_has_three_forms() {
     | id | name | city | odd |
     | --- | --- | --- | --- |
     | 1 | Łukasz | Gdańsk | a,"b"\|c |
-    | 2 | José |  | a,"b"\|c |
+    | 2 | José | NULL | a,"b"\|c |
 
     2 rows
     "#);

@@ -180,7 +180,7 @@ async fn a_person_may_refuse_and_take_back() {
 
 #[actix_web::test]
 async fn clients_register_themselves_only_where_that_is_switched_on() {
-    let off = fixture::on_sqlite().await;
+    let off = Configuration::new().sqlite("shop", "").with("[oauth]\ndynamic_registration = false").start().await;
     let body = json!({"client_name": "Self-made", "redirect_uris": ["http://127.0.0.1/cb"], "token_endpoint_auth_method": "none"});
     let post = |app: &TestApp, body: &Value| app.http.post(format!("{}/oauth/register", app.url)).json(body).send();
     assert_eq!(post(&off, &body).await.unwrap().status(), 404);

@@ -99,12 +99,15 @@ async fn tokens(scripts: bool) {
     };
     assert_eq!(status().await, 200);
     browser.go(&format!("{}/account", app.url)).await;
-    browser.shows("tbody tr:first-child .name", "notebook").await;
+    browser.shows("section[aria-labelledby=tokens] tbody tr:first-child .name", "notebook").await;
     assert_eq!(browser.count(".fresh").await, 0, "the token is shown once");
-    browser.click("tbody tr:first-child summary").await;
-    assert_eq!(browser.spoken("tbody tr:first-child button").await.1, "Revoke the token notebook");
-    browser.click("tbody tr:first-child button").await;
-    browser.shows("tbody tr:first-child .name", "first").await;
+    browser.click("section[aria-labelledby=tokens] tbody tr:first-child summary").await;
+    assert_eq!(
+        browser.spoken("section[aria-labelledby=tokens] tbody tr:first-child button").await.1,
+        "Revoke the token notebook"
+    );
+    browser.click("section[aria-labelledby=tokens] tbody tr:first-child button").await;
+    browser.shows("section[aria-labelledby=tokens] tbody tr:first-child .name", "first").await;
     assert_eq!(status().await, 401);
     // The same hands look after service accounts.
     browser.click("a[href='/users']").await;

@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use crate::mcp::instructions::example;
 use crate::support::app::TestApp;
 use crate::support::fixture;
 use crate::support::mcp::{Client, modern};
@@ -108,18 +109,13 @@ async fn switches_hidden_names_and_own_tools_hold_on_postgres() {
 }
 
 #[actix_web::test]
-async fn the_examples_of_the_instructions_run_on_postgres() {
+async fn the_example_of_the_instructions_runs_on_postgres() {
     let app = fixture::on_postgres().await;
     let result = app.tool("get_instructions", json!({})).await;
     let text = result["content"][0]["text"].as_str().unwrap();
-    assert!(text.contains("PostgreSQL") && text.contains("Schema `public`: 2 tables, 1 views"), "{text}");
-    let examples: Vec<&str> = text.split("```sql\n").skip(1).map(|rest| rest.split_once("\n```").unwrap().0).collect();
-    assert_eq!(examples.len(), 2, "{text}");
-    let joined = app.tool("execute_select", json!({"query": examples[0]})).await;
-    assert_eq!(joined["structuredContent"]["rowCount"], 2, "{}: {joined}", examples[0]);
-    let parameters = text.split_once("with `parameters` ").unwrap().1.lines().next().unwrap();
-    let parameters: Value = serde_json::from_str(parameters).unwrap();
-    let found = app.tool("execute_select", json!({"query": examples[1], "parameters": parameters})).await;
+    assert!(text.contains("PostgreSQL") && text.contains("customer_id int NOT NULL → customers.id"), "{text}");
+    let (query, parameters) = example(text);
+    let found = app.tool("execute_select", json!({"query": query, "parameters": parameters})).await;
     assert_eq!((&found["isError"], &found["structuredContent"]["rowCount"]), (&json!(false), &json!(1)), "{found}");
 }
 

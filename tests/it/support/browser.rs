@@ -153,6 +153,18 @@ impl Browser {
         (role.as_str().unwrap().to_owned(), name.as_str().unwrap().to_owned())
     }
 
+    /// Makes the window so large; a page in it has a little less height.
+    pub(crate) async fn resize(&self, width: u32, height: u32) {
+        self.of("POST", "window/rect", json!({"width": width, "height": height})).await;
+    }
+
+    /// Whether the page is no wider than the window, so that nobody has to scroll sideways.
+    pub(crate) async fn fits(&self, what: &str) {
+        let script = "const page = document.documentElement; return [page.scrollWidth, page.clientWidth];";
+        let widths = self.of("POST", "execute/sync", json!({"script": script, "args": []})).await;
+        assert_eq!(widths[0], widths[1], "{what}: the page is wider than the window");
+    }
+
     /// Keeps a picture of the page in the folder that `PORTICO_SCREENSHOTS` names, if it names one.
     pub(crate) async fn picture(&self, name: &str) {
         let Some(folder) = std::env::var_os("PORTICO_SCREENSHOTS") else { return };

@@ -7,6 +7,7 @@ pub(crate) mod cluster;
 pub(crate) mod configuration;
 pub(crate) mod dice;
 pub(crate) mod fixture;
+pub(crate) mod launched;
 pub(crate) mod mcp;
 pub(crate) mod person;
 pub(crate) mod pgbouncer;

@@ -16,10 +16,21 @@ pub(super) enum Channel {
     ExecuteSelect,
     /// At the MCP address of all that the caller reaches.
     ExecuteSelectOfAll,
+    /// Over names of the workspace `open`.
+    Workspace,
+    /// At the MCP address of it.
+    ExecuteSqlOfWorkspace,
 }
 
-pub(super) const CHANNELS: [Channel; 5] =
-    [Channel::Query, Channel::Batch, Channel::ExecuteSql, Channel::ExecuteSelect, Channel::ExecuteSelectOfAll];
+pub(super) const CHANNELS: [Channel; 7] = [
+    Channel::Query,
+    Channel::Batch,
+    Channel::ExecuteSql,
+    Channel::ExecuteSelect,
+    Channel::ExecuteSelectOfAll,
+    Channel::Workspace,
+    Channel::ExecuteSqlOfWorkspace,
+];
 
 /// What came back, whole.
 #[derive(Clone, Debug)]
@@ -73,6 +84,11 @@ pub(super) fn request(
         Channel::ExecuteSql => tool(&one, "execute_sql"),
         Channel::ExecuteSelect => tool(&one, "execute_select"),
         Channel::ExecuteSelectOfAll => tool("/mcp", "execute_select"),
+        Channel::Workspace => {
+            let body = json!({"query": text, "parameters": values, "timeout": 10});
+            http("/api/query?workspace=open").json(&with(body))
+        }
+        Channel::ExecuteSqlOfWorkspace => tool("/mcp/workspaces/open", "execute_sql"),
     }
 }
 
@@ -102,7 +118,10 @@ pub(super) fn call(
         }
         Channel::ExecuteSql => tool(&one, "execute_procedure", json!({"procedure": routine, "parameters": arguments})),
         Channel::ExecuteSelect => tool(&one, routine, arguments.clone()),
-        Channel::ExecuteSelectOfAll => tool("/mcp", routine, arguments.clone()),
+        // A workspace has no routines.
+        Channel::ExecuteSelectOfAll | Channel::Workspace | Channel::ExecuteSqlOfWorkspace => {
+            tool("/mcp", routine, arguments.clone())
+        }
     }
 }
 

@@ -12,4 +12,6 @@ mod identity;
 mod read_only;
 mod routines;
 pub(crate) mod server;
+mod told;
 mod unasked;
+mod workspaces;

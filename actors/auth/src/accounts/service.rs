@@ -29,7 +29,7 @@ use crate::store::{ReconnectingStore, Store};
 use crate::supervisor::Auth;
 use crate::verify::token::Tokens;
 use portico_core::error::{Error, Result};
-use portico_core::principal::Scope;
+use portico_core::principal::{Rights, Scope};
 
 /// Sessions that are remembered to have been in force: who shows one does not wait behind strangers.
 const KNOWN: usize = 10_000;
@@ -169,15 +169,17 @@ impl Accounts {
     /// [`Kind::Busy`](portico_core::error::Kind::Busy) when there are too many, altogether or from that address.
     pub async fn register(&self, new: NewClient, from: Option<IpAddr>) -> Result<(Client, Option<SecretString>)> {
         self.limiter.registers(from)?;
+        self.auth.admission().dynamic.admit(&new.redirect_uris)?;
         self.store_for(Requester::Stranger(from), move |store| store.register_client(&new)).await
     }
 
-    /// The connection that a resource (RFC 8707) names, if it names a single one.
+    /// The one connection or workspace that a resource (RFC 8707) names, if it names one alone, as far as anybody may go
+    /// there.
     ///
     /// # Errors
     /// `invalid_target` when it is not one of this service.
-    pub fn target(&self, resource: &str) -> Result<Option<Uuid>, GrantError> {
-        grant::resource(resource, &self.tokens).map(|resource| resource.connection())
+    pub fn target(&self, resource: &str) -> Result<Option<Rights>, GrantError> {
+        grant::resource(resource, &self.tokens).map(|resource| resource.part())
     }
 
     /// Keeps what the person of the session agreed to, and answers the code for the client.

@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use crate::clock::Timestamp;
+use crate::oauth::redirects::{is_known, is_published, loopback};
 use portico_core::error::{Error, Result};
 
 /// Begins the id of every client that is kept in the store.
@@ -25,6 +26,9 @@ pub enum ClientKind {
     Registered,
     /// It registered itself (RFC 7591).
     Dynamic,
+    /// It registered itself too, and answers go to the person's own machine or to a published client alone.
+    #[serde(rename = "dynamic")]
+    Known,
     /// Its id is the address of its own description (Client ID Metadata Document).
     Document,
 }
@@ -34,18 +38,66 @@ impl ClientKind {
     pub const fn word(self) -> &'static str {
         match self {
             Self::Registered => "registered",
-            Self::Dynamic => "dynamic",
+            Self::Dynamic | Self::Known => "dynamic",
             Self::Document => "document",
         }
     }
 
-    /// How the client of a grant became known, where `kept` is the word that the store keeps of it; `None` where it is
-    /// not known any more.
-    pub(crate) fn of_grant(client_id: &str, kept: Option<String>) -> Option<Self> {
-        match kept.as_deref() {
-            Some("dynamic") => Some(Self::Dynamic),
-            Some(_) => Some(Self::Registered),
+    /// How a client became known of which the store keeps that word and those addresses.
+    pub(crate) fn of_kept(word: &str, redirect_uris: &[String]) -> Self {
+        match word {
+            "dynamic" if are_known(redirect_uris) => Self::Known,
+            "dynamic" => Self::Dynamic,
+            _ => Self::Registered,
+        }
+    }
+
+    /// How the client of a grant became known, where `word` and `redirect_uris` are what the store keeps of it; `None`
+    /// where it is not known any more.
+    pub(crate) fn of_grant(client_id: &str, word: Option<String>, redirect_uris: Option<String>) -> Option<Self> {
+        match word {
+            // What cannot be read is known to nobody.
+            Some(word) => {
+                let uris = redirect_uris.and_then(|uris| serde_json::from_str::<Vec<String>>(&uris).ok());
+                Some(Self::of_kept(&word, &uris.unwrap_or_default()))
+            }
             None => client_id.contains("://").then_some(Self::Document),
+        }
+    }
+}
+
+/// Whether answers go to the person's own machine and to published clients alone.
+fn are_known(redirect_uris: &[String]) -> bool {
+    !redirect_uris.is_empty() && redirect_uris.iter().all(|uri| is_known(uri))
+}
+
+/// Which clients may register themselves (RFC 7591).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DynamicRegistration {
+    /// None.
+    Nobody,
+    /// Those whose answers go to the person's own machine, or to a published client's address.
+    Known,
+    /// All of them.
+    Everybody,
+}
+
+impl DynamicRegistration {
+    /// Whether a client with these addresses may register itself.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid), naming the first address that stands in the way.
+    pub fn admit(self, redirect_uris: &[String]) -> Result<()> {
+        match redirect_uris.iter().find(|uri| !is_known(uri)) {
+            Some(uri) if self == Self::Known && uri.len() <= LONGEST_REDIRECT => Err(Error::invalid(format!(
+                "redirect_uris: {uri:?} is neither on the client's own machine (http://127.0.0.1/…) nor the address of a \
+                 client that is known here"
+            ))
+            .hint(
+                "an administrator can admit every client with oauth.dynamic_registration = true, or this one with \
+                 `portico client add`",
+            )),
+            _ => Ok(()),
         }
     }
 }
@@ -56,12 +108,12 @@ pub struct Admission {
     /// Those that describe themselves at their own address.
     pub documents: bool,
     /// Those that registered themselves.
-    pub dynamic: bool,
+    pub dynamic: DynamicRegistration,
 }
 
 impl Default for Admission {
     fn default() -> Self {
-        Self { documents: true, dynamic: true }
+        Self { documents: true, dynamic: DynamicRegistration::Everybody }
     }
 }
 
@@ -70,7 +122,8 @@ impl Admission {
     pub fn takes(self, kind: Option<ClientKind>) -> bool {
         match kind {
             Some(ClientKind::Registered) => true,
-            Some(ClientKind::Dynamic) => self.dynamic,
+            Some(ClientKind::Dynamic) => self.dynamic == DynamicRegistration::Everybody,
+            Some(ClientKind::Known) => self.dynamic != DynamicRegistration::Nobody,
             Some(ClientKind::Document) => self.documents,
             None => false,
         }
@@ -119,19 +172,6 @@ impl Client {
     }
 }
 
-/// Host and everything behind the port of an `http` address on this machine.
-fn loopback(uri: &str) -> Option<(&str, &str)> {
-    let rest = uri.strip_prefix("http://")?;
-    let (authority, tail) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-    let (host, port) = match authority.strip_prefix("[::1]") {
-        Some(port) => (authority.get(..5)?, port),
-        None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
-    };
-    let numbered = port.is_empty()
-        || port.strip_prefix(':').is_some_and(|digits| digits.parse::<u16>().is_ok() && !digits.starts_with('+'));
-    (numbered && matches!(host, "127.0.0.1" | "[::1]" | "localhost")).then_some((host, tail))
-}
-
 /// Checks the addresses of a client that is to become known.
 ///
 /// # Errors
@@ -167,6 +207,7 @@ fn check_redirect(uri: &str, kind: ClientKind) -> Result<()> {
         }
         ("http", _) if loopback(uri).is_some() => Ok(()),
         ("http" | "https", _) => wrong("is neither https nor on the client's own machine (http://127.0.0.1/…)"),
+        _ if is_published(uri) => Ok(()),
         // An application's own scheme (RFC 8252 §7.1): any program may claim it, so an administrator decides.
         _ if kind == ClientKind::Registered && is_private_scheme(scheme) => Ok(()),
         _ => wrong("is neither https nor on the client's own machine (http://127.0.0.1/…)"),
@@ -261,6 +302,8 @@ mod tests {
         ] {
             assert!(check_redirect(bad, ClientKind::Dynamic).is_err(), "{bad}");
         }
+        assert!(check_redirect("cursor://anysphere.cursor-mcp/oauth/callback", ClientKind::Dynamic).is_ok());
+        assert!(check_redirect("cursor://anysphere.cursor-mcp/oauth/callback/x", ClientKind::Dynamic).is_err());
         assert!(check_redirect("com.example.app:/cb", ClientKind::Registered).is_ok());
         for bad in ["javascript:alert(1)", "JavaScript:alert(1)", "data:x", "file:///etc/passwd", ":x"] {
             assert!(check_redirect(bad, ClientKind::Registered).is_err(), "{bad}");

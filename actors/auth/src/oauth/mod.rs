@@ -4,3 +4,4 @@ pub mod authorization;
 pub mod client;
 pub(crate) mod grant;
 pub(crate) mod introspection;
+mod redirects;

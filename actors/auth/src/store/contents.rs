@@ -153,7 +153,7 @@ impl Store {
             )?,
             grants: connection.query(
                 "SELECT g.id, g.expires_at, g.scope, g.connections, u.scope, u.reach, t.scope, t.reach, g.token_id,
-                        g.client_id, c.kind
+                        g.client_id, c.kind, c.redirect_uris
                  FROM grants g JOIN users u ON u.id = g.user_id
                  LEFT JOIN personal_access_tokens t ON t.id = g.token_id
                  LEFT JOIN clients c ON c.client_id = g.client_id
@@ -165,7 +165,7 @@ impl Store {
                         rights: rights(row, 2, 3)?.and(&rights(row, 4, 5)?).and(&rights(row, 6, 7)?),
                         expires_at: row.get(1)?,
                         token: row.optional_id(8)?,
-                        kind: ClientKind::of_grant(&row.get::<_, String>(9)?, row.get(10)?),
+                        kind: ClientKind::of_grant(&row.get::<_, String>(9)?, row.get(10)?, row.get(11)?),
                     })
                 },
             )?,

@@ -80,14 +80,6 @@ impl Resource {
         self.part().filter(|_| whole.contains(self))
     }
 
-    /// The one connection that it names, if it does.
-    pub(crate) fn connection(&self) -> Option<Uuid> {
-        match self {
-            Self::Connection(id) => Some(*id),
-            _ => None,
-        }
-    }
-
     /// The one connection or the one workspace that it names, as far as anybody may go there.
     pub(crate) fn part(&self) -> Option<Rights> {
         match self {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_schema::DataType as ArrowType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{DFSchema, Result as EngineResult, not_impl_err};
+use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue, not_impl_err};
 use datafusion::logical_expr::expr::{AggregateFunction, BinaryExpr, Cast, ScalarFunction, WindowFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
@@ -48,6 +48,14 @@ impl AnalyzerRule for ExactNumbers {
     }
 }
 
+/// The whole number with the other sign, which the lowest one of its type does not have; `None` for what is none.
+fn negated(expr: &Expr, schema: &DFSchema) -> EngineResult<Option<Expr>> {
+    let type_ = expr.get_type(schema).ok().filter(ArrowType::is_signed_integer);
+    let Some((type_, difference)) = type_.zip(functions::checked(Operator::Minus)) else { return Ok(None) };
+    let zero = Expr::Literal(ScalarValue::new_zero(&type_)?, None);
+    Ok(Some(difference.call(vec![zero, expr.clone()])))
+}
+
 fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
@@ -77,6 +85,11 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
                 None => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
             })
         }
+        // A number written with its sign is one number.
+        Expr::Negative(inner) if !matches!(*inner, Expr::Literal(..)) => Ok(match negated(&inner, schema)? {
+            Some(negated) => Transformed::yes(negated),
+            None => Transformed::no(Expr::Negative(inner)),
+        }),
         Expr::ScalarFunction(call) if matches!(call.name(), "concat" | "concat_ws") => {
             let args = call.args.into_iter().map(|each| casts::shown(each, schema)).collect::<EngineResult<_>>()?;
             Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { args, ..call })))

@@ -122,20 +122,21 @@ impl Pushing {
         let places = scan.projection.as_ref().unwrap_or(&all);
         let outputs = places.iter().filter_map(|place| table.columns.get(*place)).map(|column| {
             let raw = format!("t.{}", quoted(&column.name));
+            let unique = column.unique;
             match (column.type_, dialect) {
                 (Some(Type::Text), Some(dialect)) => {
                     let sql = format!("{raw}{}", dialect.by_octets);
-                    Output { sql, raw: Some(raw), type_: column.type_ }
+                    Output { sql, raw: Some(raw), type_: column.type_, unique }
                 }
                 (type_, Some(dialect)) if column.padded => match (dialect.type_name)(Type::Text) {
                     Some(text) => {
                         let raw = format!("CAST({raw} AS {text})");
                         let sql = format!("{raw}{}", dialect.by_octets);
-                        Output { sql, raw: None, type_: Some(Type::Text) }
+                        Output { sql, raw: None, type_: Some(Type::Text), unique }
                     }
-                    None => Output { sql: raw, raw: None, type_ },
+                    None => Output { sql: raw, raw: None, type_, unique },
                 },
-                (type_, dialect) => Output { sql: raw, raw: None, type_: type_.filter(|_| dialect.is_some()) },
+                (type_, dialect) => Output { sql: raw, raw: None, type_: type_.filter(|_| dialect.is_some()), unique },
             }
         });
         Ok(Some(Select {
@@ -250,7 +251,7 @@ fn project(projection: &Projection, select: &Select) -> Option<Select> {
             let rendered = scope.render(expr)?;
             // What it is to the engine, digit for digit.
             (type_of(&expr.get_type(schema).ok()?)? == rendered.type_).then_some(())?;
-            Some(Output { sql: rendered.sql, raw: None, type_: Some(rendered.type_) })
+            Some(Output { sql: rendered.sql, raw: None, type_: Some(rendered.type_), unique: false })
         }
     };
     let outputs = projection.expr.iter().map(output).collect::<Option<Vec<_>>>()?;
@@ -263,8 +264,9 @@ fn group(aggregate: &Aggregate, select: &Select) -> Option<Select> {
     let schema = aggregate.input.schema();
     let scope = Scope::of(&select, schema)?;
     let keys = aggregate.group_expr.iter().map(|expr| scope.render(expr)).collect::<Option<Vec<_>>>()?;
+    let unique = keys.len() == 1;
     let mut outputs: Vec<Output> =
-        (keys.iter()).map(|key| Output { sql: key.sql.clone(), raw: None, type_: Some(key.type_) }).collect();
+        (keys.iter()).map(|key| Output { sql: key.sql.clone(), raw: None, type_: Some(key.type_), unique }).collect();
     for expr in &aggregate.aggr_expr {
         outputs.push(aggregated(expr, &scope, aggregate)?);
     }
@@ -307,15 +309,15 @@ fn aggregated(expr: &Expr, scope: &Scope<'_>, aggregate: &Aggregate) -> Option<O
             let argument = scope.render(argument)?;
             (argument.type_ == planned && !matches!(argument.type_, Type::Boolean | Type::Uuid)).then_some(())?;
             let sql = format!("{name}({})", argument.sql);
-            return Some(Output { sql, raw: None, type_: Some(planned) });
+            return Some(Output { sql, raw: None, type_: Some(planned), unique: false });
         }
         _ => return None,
     };
     // Sums and counts have types of their own at each source.
     let cast = scope.cast(&sql, planned);
     Some(match cast {
-        Some(cast) => Output { sql: cast.sql, raw: None, type_: Some(planned) },
-        None if func.name() == "count" => Output { sql, raw: None, type_: Some(planned) },
+        Some(cast) => Output { sql: cast.sql, raw: None, type_: Some(planned), unique: false },
+        None if func.name() == "count" => Output { sql, raw: None, type_: Some(planned), unique: false },
         None => return None,
     })
 }
@@ -339,7 +341,9 @@ fn join(join: &Join, left: &Select, right: &Select) -> Option<Select> {
         one.type_.compares_with(other.type_).then_some(())?;
         conditions.push(format!("{} {equality} {}", one.sql, other.sql));
     }
-    let both: Vec<Output> = left_outputs.iter().chain(&right_outputs).cloned().collect();
+    // A row may find several partners.
+    let often = |output: &Output| Output { unique: false, ..output.clone() };
+    let both: Vec<Output> = left_outputs.iter().chain(&right_outputs).map(often).collect();
     if let Some(filter) = &join.filter {
         let schema = join.left.schema().join(join.right.schema()).ok()?;
         let scope = Scope { dialect, outputs: &both, schema: &schema };

@@ -29,9 +29,22 @@ pub(crate) struct Output {
     pub(super) raw: Option<String>,
     /// What both sides understand alike; absent for what is only handed on.
     pub(super) type_: Option<Type>,
+    /// Whether no value of it comes twice.
+    pub(super) unique: bool,
 }
 
 impl Select {
+    /// The same without its conditions, where it has some and they say which of its rows there are.
+    pub(crate) fn unconditional(&self) -> Option<Self> {
+        let is_plain = self.is_open() && !self.filters.is_empty();
+        is_plain.then(|| Self { filters: Vec::new(), order: Vec::new(), ..self.clone() })
+    }
+
+    /// Whether no value of the column at `place` comes twice.
+    pub(crate) fn is_unique(&self, place: usize) -> bool {
+        self.outputs.get(place).is_some_and(|output| output.unique)
+    }
+
     /// Whether further conditions and columns can be added to it; else it is to be [wrapped](Self::wrapped).
     pub(super) fn is_open(&self) -> bool {
         self.group.is_none() && !self.distinct && self.limit.is_none()
@@ -66,7 +79,12 @@ impl Select {
     /// As a derived table with this alias, for another FROM; and its columns there.
     pub(super) fn derived(&self, alias: &str) -> (String, Vec<Output>) {
         let outputs = (self.outputs.iter().enumerate())
-            .map(|(place, output)| Output { sql: format!("{alias}.c{place}"), raw: None, type_: output.type_ })
+            .map(|(place, output)| Output {
+                sql: format!("{alias}.c{place}"),
+                raw: None,
+                type_: output.type_,
+                unique: output.unique,
+            })
             .collect();
         (format!("({}) AS {alias}", self.text(false)), outputs)
     }

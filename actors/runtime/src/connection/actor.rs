@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use actix::prelude::*;
@@ -64,7 +65,12 @@ impl LiveConnection {
     }
 
     fn gone(&self) -> Error {
-        unavailable(&self.runner.description.connection.name, Instant::now())
+        unavailable(&self.runner.description.connection.name, Instant::now(), None)
+    }
+
+    /// How often the source was read.
+    pub(crate) fn refreshes(&self) -> u64 {
+        self.runner.refreshes.load(Ordering::Acquire)
     }
 
     fn place(self: &Arc<Self>) -> usize {
@@ -95,7 +101,7 @@ impl LiveConnection {
         let attempted = state.wait_for(|state| !matches!(state, State::Connecting)).await;
         match &*attempted.map_err(|_| Error::internal("the connection's monitor ended"))? {
             State::Up(profile) => Ok(Arc::clone(profile)),
-            State::Down { until } => Err(unavailable(&self.runner.description.connection.name, *until)),
+            State::Down { until, why } => Err(unavailable(&self.runner.description.connection.name, *until, Some(why))),
             State::Connecting => Err(Error::internal("waited for the first attempt, which has not ended")),
         }
     }

@@ -23,9 +23,9 @@ const AGAIN: Duration = Duration::from_millis(10);
 /// they are let go of with all that they keep, and the reader is told so; the same when the credential that
 /// they were asked for with has lost its `validity`.
 pub fn attended(results: Results, patience: Duration, validity: Validity) -> Results {
-    let (class, dry_run, queued) = (results.class, results.dry_run, results.queued);
+    let (class, dry_run, queued, hint) = (results.class, results.dry_run, results.queued, results.hint.clone());
     let mut attended = Results::new(results.writes, Attended::new(results, patience, validity));
-    (attended.class, attended.dry_run, attended.queued) = (class, dry_run, queued);
+    (attended.class, attended.dry_run, attended.queued, attended.hint) = (class, dry_run, queued, hint);
     attended
 }
 
@@ -137,21 +137,24 @@ impl Stream for Attended {
         let waker = Waker::from(Arc::clone(&this.shared));
         let next = Pin::new(results).poll_next(&mut Context::from_waker(&waker));
         let next = next.map_err(|failure| this.shared.validity.explain(failure));
+        let mut must_watch = false;
         match &next {
             Poll::Ready(Some(Ok(part))) => {
                 let octets = if let Part::Rows(batch) = part { batch.octets() } else { 0 };
                 let longer = Duration::from_secs((octets / SLOWEST) as u64);
                 held.due = Some(Instant::now() + this.shared.patience + longer);
-                if this.watch.is_none() && matches!(part, Part::Rows(_)) {
-                    this.watch = Some(tokio::spawn(watch(Arc::clone(&this.shared))).abort_handle());
-                }
+                must_watch = matches!(part, Part::Rows(_));
             }
             Poll::Ready(_) => {
                 let over = held.results.take();
                 drop(held);
                 drop(over);
             }
-            Poll::Pending => {}
+            // What is silent for long may lose its validity meanwhile.
+            Poll::Pending => must_watch = true,
+        }
+        if must_watch && this.watch.is_none() {
+            this.watch = Some(tokio::spawn(watch(Arc::clone(&this.shared))).abort_handle());
         }
         next
     }

@@ -1,34 +1,13 @@
 //! "Did you mean …?" for a table or a schema that a statement names and the source does not have:
-//! the caller's next attempt should succeed.
+//! the caller's next attempt should succeed. Columns are in `columns`.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use super::texts::texts;
-use portico_core::call::{Facet, Limits, Narrow, Op};
+use super::nearby::{Nearby, offered, written};
+use portico_core::call::{Facet, Narrow, Op};
 use portico_core::error::{Error, Kind, Result};
-use portico_core::identity::Assumed;
 use portico_core::near;
-use portico_core::trace::TraceParent;
-use portico_sources::{Access, Plan, Source, Task};
 
-/// Names looked through for a near one.
-const NEAR_CANDIDATES: usize = 5_000;
-/// How long the source may take to list its names.
-const PATIENCE: Duration = Duration::from_secs(2);
 /// `invalid_schema_name`.
 const NO_SCHEMA: &str = "3F000";
-
-/// Where near names are looked for, and on whose behalf.
-#[derive(Clone)]
-pub(super) struct Nearby {
-    pub(super) source: Arc<dyn Source>,
-    /// Who asks: only what this caller sees is offered.
-    pub(super) identity: Assumed,
-    pub(super) trace: Option<TraceParent>,
-    /// The schema in which an unqualified name is looked for first.
-    pub(super) default_schema: Option<String>,
-}
 
 /// Whether `error` is about a name that `op` may have misspelt. Of procedures the driver itself
 /// offers near ones.
@@ -43,12 +22,15 @@ pub(super) fn is_misspelt(error: &Error, op: &Op) -> bool {
 
 /// Whether `error` says of a name that there is nothing of that name, and no more.
 pub(super) fn names_nothing(error: &Error) -> bool {
-    error.kind == Kind::NotFound && error.get_hint().is_none()
+    error.get_missing().is_some() || (error.kind == Kind::NotFound && error.get_hint().is_none())
 }
 
 impl Nearby {
     /// Adds near names to an error that says that a name is not there. Dropped when nobody waits for it any more.
     pub(super) async fn offer(self, error: Error) -> Error {
+        if error.get_missing().is_some() {
+            return self.name_missing(error).await;
+        }
         let Some(sought) = quoted_name(&error.message).map(str::to_owned) else { return error };
         if error.get_sqlstate() == Some(NO_SCHEMA) {
             let Ok(schemas) = self.names(Facet::Schemas).await else { return error };
@@ -72,26 +54,19 @@ impl Nearby {
         let first = self.default_schema.as_deref();
         let known: Vec<(&str, &str)> = tables.iter().map(|(schema, name)| (schema.as_str(), name.as_str())).collect();
         let near = near::nearest_qualified(schema.or(first), name, &known);
-        let written = near.iter().map(|(in_schema, name)| {
+        let named = near.iter().map(|(in_schema, name)| {
             if schema.is_none() && first == Some(*in_schema) {
-                (*name).to_owned()
+                written(name)
             } else {
-                format!("{in_schema}.{name}")
+                format!("{}.{}", written(in_schema), written(name))
             }
         });
-        let written: Vec<String> = written.collect();
-        near::did_you_mean(&written.iter().map(String::as_str).collect::<Vec<_>>())
+        offered(&named.collect::<Vec<_>>())
     }
 
     /// Schemas, or tables with theirs, as the caller sees them.
     async fn names(&self, facet: Facet) -> Result<Vec<(String, String)>> {
-        let plan = Plan {
-            limits: Limits { timeout: PATIENCE, rows: None },
-            identity: self.identity.clone(),
-            trace: self.trace,
-            ..Plan::alone(Task::Describe(facet, Narrow::default()), Access::ReadOnly)
-        };
-        let rows = texts(self.source.run(plan).await?, NEAR_CANDIDATES).await?;
+        let rows = self.list(facet, Narrow::default()).await?;
         // TABLE_SCHEMA and, of tables, TABLE_NAME.
         let text = |row: &[Option<String>], at: usize| row.get(at).cloned().flatten().unwrap_or_default();
         Ok(rows.iter().map(|row| (text(row, 1), text(row, 2))).collect())

@@ -4,16 +4,21 @@
 
 mod actor;
 mod attended;
+mod briefed;
+mod columns;
 mod description;
+mod guards;
 mod instructions;
+mod listing;
 mod misspelt;
 mod monitor;
+mod nearby;
 mod run;
 mod runner;
 mod script;
 mod settings;
 mod state;
-mod texts;
+mod within;
 
 pub(crate) use actor::LiveConnection;
 pub use attended::attended;

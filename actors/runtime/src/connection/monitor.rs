@@ -2,6 +2,7 @@
 //! are let through by an actor on each thread (`actor.rs`), which read here how it fares.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use actix::prelude::*;
@@ -137,7 +138,7 @@ impl ConnectionMonitor {
     fn failed(&mut self, error: &Error, ctx: &mut Context<Self>) {
         let delay = self.backoff.delay();
         let name = Arc::clone(self.name());
-        let cause = error.cause().unwrap_or(&error.message).to_owned();
+        let cause = reason(error);
         if error.kind != Kind::Unavailable && matches!(*self.state.borrow(), State::Up(_)) {
             (self.observer)(&Event::CatalogueUnread { name, cause, retry_in: delay });
             let next = ctx.run_later(delay, |actor, ctx| actor.look(Why::Own, ctx));
@@ -145,7 +146,7 @@ impl ConnectionMonitor {
                 ctx.cancel_future(before);
             }
         } else {
-            self.state.send_replace(State::Down { until: Instant::now() + delay });
+            self.state.send_replace(State::Down { until: Instant::now() + delay, why: Arc::new(error.again()) });
             (self.observer)(&Event::ConnectionDown { name, cause, retry_in: delay });
             ctx.run_later(delay, Self::attempt);
         }
@@ -162,6 +163,8 @@ impl ConnectionMonitor {
                 true
             }
         });
+        // What was written of the source before is read anew.
+        self.runner.refreshes.fetch_add(1, Ordering::Release);
         // Who is told of it finds it so.
         if !was_up {
             (self.observer)(&Event::ConnectionUp { name: Arc::clone(self.name()), product });
@@ -217,6 +220,12 @@ impl Actor for ConnectionMonitor {
             }
         });
     }
+}
+
+/// Why an attempt failed, and what to do about it: for the log.
+fn reason(error: &Error) -> String {
+    let cause = error.cause().unwrap_or(&error.message);
+    error.get_hint().map_or_else(|| cause.to_owned(), |remedy| format!("{cause}; {remedy}"))
 }
 
 /// The source may have gone, or something changed there: look at once.

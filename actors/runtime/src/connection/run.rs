@@ -2,31 +2,35 @@
 //! lazy; whoever polls it does the work of decoding.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::ready;
 
 use super::attended::attended;
+use super::briefed::Key;
 use super::description::Description;
-use super::instructions;
-use super::misspelt::{Nearby, is_misspelt, names_nothing};
+use super::misspelt::{is_misspelt, names_nothing};
+use super::nearby::Nearby;
 use super::runner::Runner;
+use super::within::{self, Names};
+use super::{instructions, listing};
 use crate::queue::{Permit, Why};
-use portico_core::call::{Argument, Call, Op, ProcedureCall, Sql, Verb};
+use portico_core::call::{Argument, Call, Mode, Op, ProcedureCall, Sql, Verb};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::identity::Assumed;
 use portico_core::principal::{Principal, Scope};
 use portico_core::reply::Reply;
 use portico_sources::{Access, Invocation, Prepared, Procedure, Profile, Task};
-use portico_sql::{Class, Given, Naming, Statement};
+use portico_sql::{Class, Given, Naming, Renamed, Statement};
 
 /// A statement over this many bytes is parsed on a thread for blocking work.
 const LARGE_STATEMENT: usize = 8 * 1024;
 
 impl Runner {
     /// Carries out `call`.
-    pub(crate) async fn run(&self, call: Call, profile: &Profile) -> Result<Reply> {
+    pub(crate) async fn run(&self, call: Call, profile: &Arc<Profile>) -> Result<Reply> {
         let (abandoned, validity) = (call.abandoned.clone(), call.by.validity.clone());
         let reply = tokio::select! {
             biased;
@@ -36,17 +40,47 @@ impl Runner {
         reply.map_err(|failure| validity.explain(failure))
     }
 
-    async fn admit(&self, call: Call, profile: &Profile) -> Result<Reply> {
+    async fn admit(&self, call: Call, known: &Arc<Profile>) -> Result<Reply> {
         let identity = self.identity(&call)?;
-        let seen = identity.as_ref().map(|identity| profile.seen_by(&identity.role));
-        let profile = seen.as_ref().unwrap_or(profile);
+        let role = identity.as_ref().map(|identity| identity.role.as_str());
+        let key = match &call.op {
+            Op::Instructions(briefing) => {
+                let key =
+                    Key::new(self.refreshes.load(Ordering::Acquire), known, role, self.may_write(&call), briefing);
+                if let Some(kept) = self.instructions.get(|it| *it == key) {
+                    return Ok(Reply::Text(kept.to_string()));
+                }
+                Some(key)
+            }
+            _ => None,
+        };
+        let seen = role.map(|role| known.seen_by(role));
+        let profile = seen.as_ref().unwrap_or(known);
         let arrived = Instant::now();
         let permit = self.permit(&call.by.subject, call.limits.timeout).await?;
         let queued = arrived.elapsed();
-        if let Op::Instructions(briefing) = &call.op {
-            return instructions::write(self, profile, briefing, &call).await.map(Reply::Text);
+        if let Some(key) = key {
+            let (text, is_whole) = instructions::write(self, profile, key.briefing(), &call).await?;
+            if is_whole {
+                let text = Arc::from(text.as_str());
+                self.instructions.put(key.clone(), text, |it| it.is_replaced_by(&key));
+            }
+            return Ok(Reply::Text(text));
         }
-        let (task, access) = self.prepare(&call, profile).await?;
+        if let Op::Describe(facet, narrow) = &call.op
+            && narrow.explains
+        {
+            let mut results = listing::explained(self, *facet, narrow, &call).await?;
+            results.queued = queued;
+            let validity = call.by.validity.clone();
+            return Ok(Reply::Results(attended(
+                results.keep(permit),
+                self.description.connection.reader_timeout,
+                validity,
+            )));
+        }
+        let (task, access, renamed) = self.prepare(&call, profile).await?;
+        let names = call.op.within().map(|within| Names::new(within, renamed));
         let class = match &task {
             Task::Statement(prepared) => Some(prepared.statement.class.as_str()),
             Task::Statements(_) => Some("script"),
@@ -54,13 +88,23 @@ impl Runner {
             Task::Procedure(_) => Some(Class::Call.as_str()),
             Task::Describe(..) | Task::Columns(_) => None,
         };
-        let mut results = match self.plan_as(identity.clone(), task, access, call.limits, &call).await {
-            Err(error) if is_misspelt(&error, &call.op) => {
+        let outcome = match self.guard(&identity, &task, &call).await {
+            Ok(()) => self.plan_as(identity.clone(), task, access, call.limits, &call).await,
+            Err(refusal) => Err(refusal),
+        };
+        let mut results = match outcome {
+            Err(error) if names.is_none() && is_misspelt(&error, &call.op) => {
                 return Err(self.nearby(identity, &call, profile).offer(error).await);
             }
-            other => other?,
+            Err(error) if names.is_none() && error.kind == Kind::TimedOut => {
+                return Err(self.blame_plan(error, &identity, &call).await);
+            }
+            Err(error) => return Err(if let Some(names) = &names { names.failure(error) } else { error }),
+            Ok(results) => results,
         };
-        if class == Some("script") {
+        if let Some(names) = names {
+            results = names.of(results);
+        } else if class == Some("script") {
             // Each statement is only looked at when those before it are done.
             let nearby = self.nearby(identity, &call, profile);
             results = results.mend(move |error| {
@@ -76,12 +120,18 @@ impl Runner {
 
     /// Where names like one that `call` has misspelt are looked for.
     fn nearby(&self, identity: Assumed, call: &Call, profile: &Profile) -> Nearby {
-        let given = match &call.op {
-            Op::Execute(_, sql) | Op::Script(_, sql) => sql.default_schema.clone(),
-            _ => None,
+        let (given, text) = match &call.op {
+            Op::Execute(_, sql) | Op::Script(_, sql) => (sql.default_schema.clone(), sql.text.clone()),
+            _ => (None, String::new()),
         };
-        let default_schema = given.or_else(|| profile.default_schema.clone());
-        Nearby { source: Arc::clone(&self.source), identity, trace: self.trace(call), default_schema }
+        Nearby {
+            source: Arc::clone(&self.source),
+            identity,
+            trace: self.trace(call),
+            default_schema: given.or_else(|| profile.default_schema.clone()),
+            text,
+            dialect: self.description.connection.driver.dialect,
+        }
     }
 
     async fn permit(&self, caller: &str, timeout: Duration) -> Result<Permit> {
@@ -100,18 +150,38 @@ impl Runner {
         )
     }
 
-    async fn prepare(&self, call: &Call, profile: &Profile) -> Result<(Task, Access)> {
-        match &call.op {
-            Op::Describe(facet, narrow) => Ok((Task::Describe(*facet, narrow.clone()), Access::ReadOnly)),
-            Op::Execute(verb, text) => self.prepare_statement(*verb, text, &call.by).await,
-            Op::Script(mode, text) => self.prepare_script(mode, text, &call.by).await,
-            Op::Procedure(procedure) => self.prepare_procedure(procedure, profile, &call.by),
-            Op::Instructions(_) => Err(Error::internal("instructions are no plan")),
-        }
+    /// What to do, and the tables that stand for names of a workspace.
+    async fn prepare(&self, call: &Call, profile: &Profile) -> Result<(Task, Access, Vec<Renamed>)> {
+        let (task, access) = match &call.op {
+            Op::Describe(facet, narrow) => (Task::Describe(*facet, narrow.clone()), Access::ReadOnly),
+            Op::Execute(verb, text) => {
+                let (statements, renamed) = self.understood(text, &text.parameters, profile).await?;
+                let (task, access) = self.prepare_statement(*verb, text, statements, &call.by)?;
+                return Ok((task, access, renamed));
+            }
+            Op::Script(mode, text) => {
+                let values = match mode {
+                    // All sets have the same names.
+                    Mode::Sets(sets) => sets.first().map_or([].as_slice(), Vec::as_slice),
+                    Mode::Run | Mode::Describe => &text.parameters,
+                };
+                let (statements, renamed) = self.understood(text, values, profile).await?;
+                let (task, access) = self.prepare_script(mode, text, statements, &call.by)?;
+                return Ok((task, access, renamed));
+            }
+            Op::Procedure(procedure) => self.prepare_procedure(procedure, profile, &call.by)?,
+            Op::Instructions(_) => return Err(Error::internal("instructions are no plan")),
+        };
+        Ok((task, access, Vec::new()))
     }
 
-    async fn prepare_statement(&self, verb: Verb, text: &Sql, by: &Principal) -> Result<(Task, Access)> {
-        let mut statements = self.understood(text, &text.parameters).await?;
+    fn prepare_statement(
+        &self,
+        verb: Verb,
+        text: &Sql,
+        mut statements: Vec<Statement>,
+        by: &Principal,
+    ) -> Result<(Task, Access)> {
         let count = statements.len();
         let statement = statements.pop().filter(|_| count == 1).ok_or_else(|| {
             Error::invalid(format!("query: one statement at a time, please; this text holds {count}"))
@@ -121,21 +191,36 @@ impl Runner {
         let prepared = Prepared {
             statement,
             values: text.parameters.clone(),
-            default_schema: text.default_schema.clone(),
+            // That of a workspace's statement is a folder, which its names know.
+            default_schema: text.default_schema.clone().filter(|_| text.within.is_none()),
             by_administrator: text.by_administrator,
         };
         Ok((Task::Statement(prepared), access))
     }
 
     /// The statements of a text, once it is clear that it addresses this connection, as the names
-    /// of its `values` make them out.
-    pub(super) async fn understood(&self, text: &Sql, values: &[Argument]) -> Result<Vec<Statement>> {
+    /// of its `values` make them out; and the tables that stand for names of a workspace.
+    async fn understood(
+        &self,
+        text: &Sql,
+        values: &[Argument],
+        profile: &Profile,
+    ) -> Result<(Vec<Statement>, Vec<Renamed>)> {
         let given = values.iter().map(|value| value.name.trim_start_matches('@').to_owned()).collect();
+        let read = |text: &Sql, description: &Description, given: &Given, profile: &Profile| match &text.within {
+            Some(within) => {
+                let connection = &description.connection;
+                let (dialect, place) = (connection.driver.dialect, (within, text.default_schema.as_deref()));
+                within::understand(&text.text, dialect, place, (&connection.name, profile), given)
+            }
+            None => Ok((understand(&text.text, description, given)?, Vec::new())),
+        };
         if text.text.len() <= LARGE_STATEMENT {
-            return understand(&text.text, &self.description, &given);
+            return read(text, &self.description, &given, profile);
         }
-        let (query, description) = (text.text.clone(), Arc::clone(&self.description));
-        tokio::task::spawn_blocking(move || understand(&query, &description, &given)).await.map_err(Error::internal)?
+        let (text, description, profile) = (text.clone(), Arc::clone(&self.description), profile.clone());
+        let reading = tokio::task::spawn_blocking(move || read(&text, &description, &given, &profile));
+        reading.await.map_err(Error::internal)?
     }
 
     /// Decides whether `statement` may run, and whether its plan may write.
@@ -159,7 +244,7 @@ impl Runner {
             _ => {}
         }
         // What was not understood is for the source to judge, and until then nothing is written.
-        if class == Class::Other && (verb != Verb::Any || self.may_write(by, "").is_err()) {
+        if class == Class::Other && (verb != Verb::Any || self.check_writing(by, "").is_err()) {
             return Ok(Access::ReadOnly);
         }
         check_verb(verb, class, tools)?;
@@ -170,17 +255,18 @@ impl Runner {
                 && self.description.connection.access == Access::ReadWrite;
             return Ok(if may_write { Access::ReadWrite } else { Access::ReadOnly });
         }
-        self.may_write(by, "this statement")?;
+        self.check_writing(by, "this statement")?;
         Ok(Access::ReadWrite)
     }
 
-    fn may_write(&self, by: &Principal, what: &str) -> Result<()> {
+    fn check_writing(&self, by: &Principal, what: &str) -> Result<()> {
         if self.description.connection.access == Access::ReadOnly {
             return Err(Error::forbidden(format!(
                 "connection {} is read-only, and {what} may change data",
                 self.description.connection.name
             ))
-            .sqlstate("25006"));
+            .sqlstate("25006")
+            .hint("an administrator can change that: access = \"read-write\" of the connection"));
         }
         if !by.may(Scope::Write) {
             return Err(Error::forbidden(format!("{what} may change data, which needs the scope write")).needs("write"));
@@ -209,7 +295,7 @@ impl Runner {
         let access = match reads_only {
             Some(true) => Access::ReadOnly,
             Some(false) => {
-                self.may_write(by, &format!("procedure {name}"))?;
+                self.check_writing(by, &format!("procedure {name}"))?;
                 Access::ReadWrite
             }
             None if by.may(Scope::Write) => self.description.connection.access,

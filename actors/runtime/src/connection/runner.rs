@@ -1,24 +1,32 @@
 //! What the calls of one connection share, and how a plan is handed to its source.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
+use super::briefed::Key;
 use super::description::Description;
 use portico_core::call::{Call, Limits, Op};
 use portico_core::error::Result;
 use portico_core::identity::Assumed;
+use portico_core::principal::Scope;
 use portico_core::reply::Results;
 use portico_core::trace::TraceParent;
-use portico_sources::{Access, Plan, Source, Task};
+use portico_sources::digest::Kept;
+use portico_sources::{Access, Exposure, Plan, Source, Task};
 
 /// Everything a call needs of its connection; shared by all calls that run at once.
 pub(crate) struct Runner {
     pub(crate) description: Arc<Description>,
     pub(super) source: Arc<dyn Source>,
+    /// How often the source was read.
+    pub(crate) refreshes: AtomicU64,
+    /// Instructions that were written since.
+    pub(super) instructions: Kept<Key>,
 }
 
 impl Runner {
     pub(crate) fn new(description: Arc<Description>, source: Arc<dyn Source>) -> Self {
-        Self { description, source }
+        Self { description, source, refreshes: AtomicU64::default(), instructions: Kept::default() }
     }
 
     /// Completes when every call that was let in, and every one that waits, has ended.
@@ -45,11 +53,16 @@ impl Runner {
         limits: Limits,
         call: &Call,
     ) -> Result<Results> {
-        let (abandoned, notices) = (call.abandoned.clone(), call.notices.clone());
+        let exposure =
+            call.op.within().map(|within| Exposure::of_workspace(&within.workspace, &self.description.connection.name));
+        // What a source says beside its results is in its own names.
+        let notices = call.notices.clone().filter(|_| exposure.is_none());
+        let abandoned = call.abandoned.clone();
         let (dry_run, trace) = (call.op.is_dry_run(), self.trace(call));
         // A tool's result has labels and types alone.
         let describes = !matches!(call.op, Op::Execute(..));
-        self.source.run(Plan { task, access, limits, abandoned, dry_run, notices, identity, trace, describes }).await
+        let plan = Plan { task, access, limits, abandoned, dry_run, notices, identity, trace, describes, exposure };
+        self.source.run(plan).await
     }
 
     /// Who the caller is to the source, where callers have identities there.
@@ -58,6 +71,11 @@ impl Runner {
         mapping
             .identity(&self.description.connection.name, &call.by, call.origin.id)
             .map(|identity| Some(Arc::new(identity)))
+    }
+
+    /// Whether the caller may write here.
+    pub(super) fn may_write(&self, call: &Call) -> bool {
+        self.description.connection.access == Access::ReadWrite && call.by.may(Scope::Write)
     }
 
     /// The caller's trace, where the source is to be told of it.

@@ -13,13 +13,13 @@ use portico_sources::{Access, Prepared, Repeated, Task, given};
 use portico_sql::Statement;
 
 impl Runner {
-    pub(super) async fn prepare_script(&self, mode: &Mode, text: &Sql, by: &Principal) -> Result<(Task, Access)> {
-        let values = match mode {
-            // All sets have the same names.
-            Mode::Sets(sets) => sets.first().map_or([].as_slice(), Vec::as_slice),
-            Mode::Run | Mode::Describe => &text.parameters,
-        };
-        let mut statements = self.understood(text, values).await?;
+    pub(super) fn prepare_script(
+        &self,
+        mode: &Mode,
+        text: &Sql,
+        mut statements: Vec<Statement>,
+        by: &Principal,
+    ) -> Result<(Task, Access)> {
         let results = match mode {
             Mode::Sets(sets) => sets.len(),
             Mode::Run | Mode::Describe => statements.len(),
@@ -37,7 +37,8 @@ impl Runner {
                 access = Access::ReadWrite;
             }
         }
-        let default_schema = text.default_schema.clone();
+        // That of a workspace's statement is a folder, which its names know.
+        let default_schema = text.default_schema.clone().filter(|_| text.within.is_none());
         let task = match mode {
             Mode::Sets(sets) => {
                 let count = statements.len();

@@ -17,6 +17,8 @@ pub enum State {
     Down {
         /// When the next attempt is made.
         until: Instant,
+        /// Why the last one failed.
+        why: Arc<Error>,
     },
 }
 
@@ -31,9 +33,16 @@ impl State {
     }
 }
 
-/// The failure that callers of a connection that is away see, with the delay until `until`.
-pub(crate) fn unavailable(name: &str, until: Instant) -> Error {
-    Error::new(Kind::Unavailable, format!("connection {name} is not available: its database cannot be reached"))
+/// The failure that callers of a connection that is away see, with the delay until `until`. Of an attempt that failed
+/// they are told what its source said for callers: no host, no path and no secret is in that.
+pub(crate) fn unavailable(name: &str, until: Instant, why: Option<&Error>) -> Error {
+    let why = why.filter(|why| why.kind != Kind::Internal);
+    let reason = why.map_or("its database cannot be reached", |why| why.message.as_str());
+    let hint = match why.and_then(Error::get_hint) {
+        Some(remedy) => format!("{remedy}; the connection comes back by itself once that is done"),
+        None => "the connection comes back by itself; try again after the given delay".to_owned(),
+    };
+    Error::new(Kind::Unavailable, format!("connection {name} is not available: {reason}"))
         .retry_after(until.saturating_duration_since(Instant::now()))
-        .hint("the connection comes back by itself; try again after the given delay")
+        .hint(hint)
 }

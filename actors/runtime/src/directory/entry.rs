@@ -82,6 +82,14 @@ impl Entry {
         }
     }
 
+    /// How often the source was read; what was made of it before may be older than what it says now.
+    pub fn refreshes(&self) -> u64 {
+        match &self.standing.occupant {
+            Occupant::Alive(connection) => connection.refreshes(),
+            _ => 0,
+        }
+    }
+
     /// Whether no first attempt to reach the source is under way: it has ended, one way or the
     /// other, or it waits for the first use.
     pub fn attempted(&self) -> bool {

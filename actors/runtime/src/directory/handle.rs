@@ -139,7 +139,7 @@ impl Directory {
             Some(in_use) if !found.is_idle() => Ok((found, in_use)),
             _ => {
                 let wake = Wake { id: entry.id, name: Arc::clone(&entry.name) };
-                self.supervisor.send(wake).await.map_err(|_| unavailable(&entry.name, Instant::now()))?
+                self.supervisor.send(wake).await.map_err(|_| unavailable(&entry.name, Instant::now(), None))?
             }
         }
     }
@@ -170,8 +170,8 @@ impl Directory {
         let (entry, in_use) = self.begin(entry).await?;
         let connection = match &entry.standing.occupant {
             Occupant::Alive(connection) => connection,
-            Occupant::Idle => return Err(unavailable(&entry.name, Instant::now())),
-            Occupant::Replaced(until) => return Err(unavailable(&entry.name, *until)),
+            Occupant::Idle => return Err(unavailable(&entry.name, Instant::now(), None)),
+            Occupant::Replaced(until) => return Err(unavailable(&entry.name, *until, None)),
             Occupant::GivenUp => {
                 return Err(Error::new(Kind::Unavailable, format!("connection {} has failed", entry.name))
                     .retry_after(GIVEN_UP_DELAY)

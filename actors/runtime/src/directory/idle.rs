@@ -31,7 +31,7 @@ impl Handler<Wake> for Supervisor {
 
     fn handle(&mut self, Wake { id, name }: Wake, ctx: &mut Self::Context) -> Self::Result {
         if self.draining {
-            return Err(unavailable(&name, Instant::now()));
+            return Err(unavailable(&name, Instant::now(), None));
         }
         let child = self.children.get(&id).ok_or_else(|| gone(&name))?;
         // However many call at once, the first of them starts it.

@@ -12,6 +12,7 @@ use crate::endpoint::Login;
 use crate::grants::{GrantRequest, GrantScript};
 use crate::postgres::address::Address;
 use crate::postgres::connect::connector::Connector;
+use crate::postgres::explain::EXPLAIN;
 use crate::postgres::grants::apply;
 use crate::postgres::pushdown::PUSHDOWN;
 use crate::postgres::source::Postgres;
@@ -26,20 +27,14 @@ pub static DRIVER: Driver = Driver {
     system_name: "postgresql",
     example: "postgres://user:password@host:5432/database",
     dialect: Dialect::POSTGRESQL,
-    keys: &["password_file", "password_command", "pooler"],
+    keys: &["password_file", "password_command", "pooler", "explain_cost_limit"],
     capabilities: Capabilities { roles: true, procedures: true, statement_comments: true, judges_schemas: true },
     recognizes: |url| url.starts_with("postgres://") || url.starts_with("postgresql://"),
     locate: |endpoint| Arc::new(Address::from(endpoint)),
     is_system_schema: |schema| {
         schema.eq_ignore_ascii_case("information_schema") || schema.to_ascii_lowercase().starts_with("pg_")
     },
-    estimates: Some(
-        "SELECT n.nspname::text, c.relname::text, c.reltuples::bigint, \
-         pg_catalog.obj_description(n.oid, 'pg_namespace') \
-         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-         WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
-         LIMIT 5000",
-    ),
+    explain: Some(&EXPLAIN),
     pushdown: Some(&PUSHDOWN),
 };
 

@@ -1,6 +1,7 @@
 //! PostgreSQL as a source. Only this folder names the wire library and the pool.
 
 pub(crate) mod address;
+mod advice;
 pub(crate) mod bind;
 pub mod blocking;
 pub(crate) mod catalog;
@@ -8,6 +9,7 @@ pub(crate) mod connect;
 pub(crate) mod decode;
 pub(crate) mod driver;
 pub(crate) mod execute;
+mod explain;
 pub(crate) mod failure;
 pub(crate) mod grants;
 mod pushdown;

@@ -103,15 +103,13 @@ impl Shared {
     async fn run(&self, plan: Plan) -> Result<Results> {
         // A reader is refused by its own transaction, whatever the server is.
         let writes = plan.access == Access::ReadWrite;
-        let results = match Box::pin(self.carry_out(plan)).await {
-            Ok(results) if self.walls.hides() => {
-                let walls = Arc::clone(&self.walls);
-                Ok(results.mend(move |error| {
-                    let walls = Arc::clone(&walls);
-                    async move { walls.mend(error).await }.boxed()
-                }))
-            }
-            Err(error) => Err(self.walls.mend(error).await),
+        let walls = self.walls.around(plan.exposure.as_ref());
+        let results = match Box::pin(self.carry_out(plan, &walls)).await {
+            Ok(results) if walls.hides() => Ok(results.mend(move |error| {
+                let walls = Arc::clone(&walls);
+                async move { walls.mend(error).await }.boxed()
+            })),
+            Err(error) => Err(walls.mend(error).await),
             results => results,
         };
         match results {
@@ -127,7 +125,7 @@ impl Shared {
         }
     }
 
-    async fn carry_out(&self, plan: Plan) -> Result<Results> {
+    async fn carry_out(&self, plan: Plan, walls: &Walls) -> Result<Results> {
         let dry_run = plan.dry_run;
         let context = CallContext::start(plan.limits, plan.abandoned, self.closing.clone())
             .hearing(plan.notices)
@@ -136,7 +134,7 @@ impl Shared {
         let options = ExecOptions { access, dry_run, describes: plan.describes };
         context.bound(self.cache.freshen()).await?;
         let (by, trace) = (plan.identity, plan.trace);
-        let asked = CallOptions { options, by: &by, trace };
+        let asked = CallOptions { walls, options, by: &by, trace };
         let execution = match plan.task {
             Task::Describe(facet, narrow) => facets::execution(facet, narrow, &self.name),
             Task::Statement(prepared) => self.execution(prepared, asked, StatementUse::Alone)?,
@@ -167,7 +165,7 @@ impl Shared {
 
     /// Runs `execution` up to its first rows.
     async fn start(&self, mut execution: Execution, asked: CallOptions<'_>, context: CallContext) -> Result<Results> {
-        let CallOptions { options, by, trace } = asked;
+        let CallOptions { walls, options, by, trace } = asked;
         execution.identity.clone_from(by);
         // Our own questions for a facet hold nothing that would have to be prepared.
         execution.position.pooled = self.pooled && matches!(execution.values, Values::Inferred(_));
@@ -177,7 +175,7 @@ impl Shared {
         if execution.opens_cursors {
             return script::run(self, VecDeque::from([execution]), options, context).await;
         }
-        let redaction = context.bound(self.walls.redaction(&execution)).await??;
+        let redaction = context.bound(walls.redaction(&execution)).await??;
         let answer = statement::execute(self, &execution, &context).await?;
         let brief = execution.guarded.as_ref().is_some_and(PendingCheck::is_brief);
         let results = rows::results(answer, execution, context, &self.name, Arc::clone(&self.cache)).await;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::driver::{Capabilities, Driver, Location, Settings, Source};
 use crate::endpoint::{Endpoint, Login};
+use crate::sqlite::explain::EXPLAIN;
 use crate::sqlite::pushdown::PUSHDOWN;
 use crate::sqlite::source::Sqlite;
 use portico_core::error::{Error, Result};
@@ -27,7 +28,7 @@ pub static DRIVER: Driver = Driver {
         Arc::new(DatabaseFile(directory.join(url.strip_prefix(SCHEME).unwrap_or_default())))
     },
     is_system_schema: |_| false,
-    estimates: None,
+    explain: Some(&EXPLAIN),
     pushdown: Some(&PUSHDOWN),
 };
 

@@ -4,12 +4,21 @@
 use rusqlite::ErrorCode;
 use rusqlite::ffi;
 
+use crate::sqlite::advice::advise;
 use crate::sqlite::session::cancel_flag::CancelFlag;
 use portico_core::error::{Error, Kind};
 use portico_sql::Statement;
 
 /// Translates `error` of a job that `cancel` cancels, and of its statement where a caller wrote one.
 pub(crate) fn translate(error: &rusqlite::Error, statement: Option<&Statement>, cancel: &CancelFlag) -> Error {
+    let failure = told(error, statement, cancel);
+    match statement {
+        Some(statement) => advise(failure, statement),
+        None => failure,
+    }
+}
+
+fn told(error: &rusqlite::Error, statement: Option<&Statement>, cancel: &CancelFlag) -> Error {
     match error {
         rusqlite::Error::SqliteFailure(code, message) => match cancel.verdict() {
             Some(verdict) => verdict,

@@ -4,6 +4,11 @@
 
 use crate::pushdown::{Explain, Pushdown, Type, Use};
 
+/// Rows that are counted at most, to find out how many are expected.
+const COUNTED: u64 = 20_000;
+/// What is expected of a statement with as many.
+const MANY: u64 = 1_000_000;
+
 /// Of SQLite.
 pub(super) static PUSHDOWN: Pushdown = Pushdown {
     does: |type_, use_| use_ == Use::Compare && matches!(type_, Type::BigInt | Type::Text),
@@ -26,9 +31,11 @@ pub(super) static PUSHDOWN: Pushdown = Pushdown {
     like: false,
     date_part: |_, _| None,
     substring: |_, _, _| None,
-    // It keeps no numbers of its own; as far as this it is counted.
+    // It keeps no numbers of its own; as far as `COUNTED` its rows are counted.
     explain: Some(Explain {
-        question: |statement| format!("SELECT CAST(count(*) AS TEXT) FROM (SELECT 1 FROM ({statement}) LIMIT 20000)"),
-        rows: |count| count.parse().ok(),
+        question: |statement| {
+            format!("SELECT CAST(count(*) AS TEXT) FROM (SELECT 1 FROM ({statement}) LIMIT {COUNTED})")
+        },
+        rows: |count| count.parse().ok().map(|count| if count < COUNTED { count } else { MANY }),
     }),
 };

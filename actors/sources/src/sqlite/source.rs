@@ -29,7 +29,9 @@ use crate::sqlite::schema::SCHEMA;
 use crate::sqlite::session::cancel_flag::CancelFlag;
 use crate::sqlite::session::channel;
 use crate::sqlite::session::worker_pool::{Work, WorkerPool};
-use crate::{Access, Declared, Invocation, Plan, Prepared, Procedure, Profile, Settings, Source, Table, Task};
+use crate::{
+    Access, Declared, Exposure, Invocation, Plan, Prepared, Procedure, Profile, Settings, Source, Table, Task,
+};
 use portico_core::budget::Budget;
 use portico_core::call::{Facet, Limits, Narrow};
 use portico_core::error::{Error, Kind, Result};
@@ -74,11 +76,11 @@ impl Sqlite {
 }
 
 /// On which terms a plan is carried out.
-#[derive(Clone, Copy)]
 struct ExecOptions {
     access: Access,
     limits: Limits,
     dry_run: bool,
+    exposure: Option<Exposure>,
 }
 
 impl Source for Sqlite {
@@ -148,8 +150,8 @@ impl Drop for Inner {
 impl Inner {
     async fn run(&self, plan: Plan) -> Result<Results> {
         // The engine says nothing beside its results, keeps no comments, and knows nobody.
-        let Plan { task, access, limits, abandoned, dry_run, notices: _, identity: _, trace: _, describes: _ } = plan;
-        let options = ExecOptions { access, limits, dry_run };
+        let Plan { task, access, limits, abandoned, dry_run, exposure, .. } = plan;
+        let options = ExecOptions { access, limits, dry_run, exposure };
         match task {
             Task::Describe(facet, narrow) => self.describe(facet, narrow, limits, abandoned).await,
             Task::Statement(prepared) => {
@@ -211,7 +213,7 @@ impl Inner {
         options: ExecOptions,
         abandoned: CancellationToken,
     ) -> Result<Results> {
-        let ExecOptions { access, limits, dry_run } = options;
+        let ExecOptions { access, limits, dry_run, exposure } = options;
         // A query needs no writer, and many of them can run while one statement writes.
         // EXPLAIN of a writer is compiled like one, which a reader's authorizer refuses.
         let explains = steps.iter().all(|step| check::explains(&step.statement));
@@ -223,7 +225,7 @@ impl Inner {
             _ => (&self.readers, false),
         };
         let (rows, catalog, budget) = (limits.rows, Arc::clone(&self.name), self.budget.clone());
-        let execution = Execution { steps, runs, access, rows, catalog, dry_run, budget };
+        let execution = Execution { steps, runs, access, rows, catalog, dry_run, budget, exposure };
         let results = execution.results();
         let work: Work = Box::new(move |opened, cancel, sender| statement::run(opened, cancel, sender, &execution));
         let (first, receiver) = start(workers, limits, abandoned, work, results).await?;

@@ -10,6 +10,7 @@ mod positions;
 mod properties;
 mod redacting;
 mod splitting;
+mod within;
 
 use super::statement::facts;
 use super::token::{Kind, Token};

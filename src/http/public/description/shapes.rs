@@ -3,6 +3,7 @@
 #![expect(dead_code, reason = "these types are described and never made")]
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::json;
 
 use crate::encode::{Descriptor, ErrorBody};
 
@@ -26,7 +27,7 @@ pub(super) struct Document {
 struct ResultSet {
     /// The columns; none where no rows come back.
     schema: Vec<Descriptor<'static>>,
-    /// The rows, each with a value for every column.
+    /// The rows, each with a value for every column: an array, or with `rows=objects` an object by label.
     #[schemars(schema_with = "rows")]
     rows: (),
     /// How many rows were changed; −1 of a statement that only returns rows.
@@ -51,6 +52,8 @@ struct Key {
 }
 
 fn rows(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "array", "items": {"type": "array",
-        "items": {"type": ["string", "number", "boolean", "null"]}}})
+    let value = json!({"type": ["string", "number", "boolean", "null"]});
+    json_schema!({"type": "array", "items": {
+        "type": ["array", "object"], "items": value, "additionalProperties": value
+    }})
 }

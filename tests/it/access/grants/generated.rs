@@ -274,8 +274,12 @@ async fn a_role_may_do_exactly_what_is_exposed() {
             .collect();
         let called: Vec<_> = routines.iter().map(|(_, schema, name, ..)| (schema.clone(), name.clone())).collect();
         let schemas: Vec<_> = world.schemas.iter().map(|schema| (String::new(), schema.clone())).collect();
-        let exposure =
-            Exposure { schemas: world.lists(&schemas), tables: world.lists(&names), procedures: world.lists(&called) };
+        let exposure = Exposure {
+            schemas: world.lists(&schemas),
+            tables: world.lists(&names),
+            procedures: world.lists(&called),
+            within: None,
+        };
         let writes = world.dice.one_in(2);
         let role = format!("{} of {database}", AWKWARD[world.dice.below(AWKWARD.len())]);
         let more = format!("access = \"{}\"\n{}", if writes { "read-write" } else { "read-only" }, toml(&exposure));

@@ -41,7 +41,9 @@ async fn the_operations_answer_under_the_workspaces_names_in_both_eras() {
     let tools = listed(&app, &app.writer).await;
     let found = names(&tools);
     assert!(found.contains(&"execute_select") && found.contains(&"execute_procedure"), "{found:?}");
-    assert!(!found.contains(&"execute_insert") && !found.contains(&"orders_of"), "{found:?}");
+    assert!(found.contains(&"execute_insert") && !found.contains(&"orders_of"), "{found:?}");
+    let tools = listed(&app, &app.reader).await;
+    assert!(!names(&tools).contains(&"execute_insert"), "{tools:?}");
     for era in ERAS {
         let rows = async |name: &str, arguments: Value| content(&app, era, name, arguments).await["rows"].take();
         assert_eq!(rows("get_catalogs", json!({})).await, json!([["store"]]));
@@ -63,6 +65,10 @@ async fn the_operations_answer_under_the_workspaces_names_in_both_eras() {
         let joined = json!({"query": joined, "parameters": {"id": 3}});
         assert_eq!(rows("execute_select", joined.clone()).await, json!([["美咲"]]));
         assert_eq!(rows("execute_sql", joined).await, json!([["美咲"]]));
+        let insert = json!({"query": "INSERT INTO orders (id, customer_id, total) VALUES (9, 3, 1) RETURNING total"});
+        assert_eq!(rows("execute_insert", insert).await, json!([[1.00]]));
+        let delete = json!({"query": "DELETE FROM store.main.orders WHERE id = @id", "parameters": {"id": 9}});
+        assert_eq!(content(&app, era, "execute_update", delete).await["affectedRows"], 1);
         let cut = content(&app, era, "execute_select", json!({"query": "SELECT o.id FROM orders o, orders p"})).await;
         assert_eq!((&cut["rowCount"], &cut["truncated"]), (&json!(3), &json!(true)), "the workspace's own caps");
         let told = tool(&app, era, "get_instructions", json!({})).await;
@@ -71,16 +77,20 @@ async fn the_operations_answer_under_the_workspaces_names_in_both_eras() {
             "# Workspace store",
             "Orders with their customers",
             "Amounts are in euros.",
-            "- orders.customer_id = crm.people.id",
-            "- crm.people (table)",
-            "- reports.turnover (view): Turnover by customer",
+            "customer_id int NOT NULL → crm.people.id",
+            "crm.people(id int PK",
+            "VIEW reports.turnover(name",
+            "/*Turnover by customer*/",
         ] {
             assert!(told.contains(words), "no {words:?} in {told}");
         }
     }
     for (name, arguments, words) in [
         ("execute_select", json!({"query": "SELECT * FROM shop.main.customers"}), "shop"),
-        ("execute_sql", json!({"query": "DELETE FROM orders"}), "DELETE"),
+        ("execute_sql", json!({"query": "DELETE FROM reports.turnover WHERE total > 1"}), "views only read"),
+        ("execute_update", json!({"query": "UPDATE crm.people SET name = 'x' WHERE id = 1"}), "archive is read-only"),
+        ("execute_insert", json!({"query": "SELECT 1"}), "this tool takes what writes"),
+        ("execute_select", json!({"query": "DELETE FROM orders WHERE id = 1"}), "execute_update"),
         ("execute_procedure", json!({"procedure": "orders_off"}), "did you mean orders_of"),
         ("execute_procedure", json!({"procedure": "shop.main.orders_of"}), "no procedure shop.main.orders_of"),
         ("get_tables", json!({"catalogName": "shop"}), "catalogName"),
@@ -108,6 +118,11 @@ async fn who_is_not_given_it_and_does_not_reach_what_lies_underneath_finds_nothi
         if status == 200 {
             assert_eq!(body["result"]["structuredContent"]["rows"], json!([[3]]), "{body}");
         }
+    }
+    let insert = json!({"name": "execute_insert", "arguments": {"query": "INSERT INTO orders VALUES (8, 1, 1, NULL)"}});
+    for (by, status) in [(&given, 403), (&both, 403), (&app.writer, 200)] {
+        let response = ask(&app, by, Era::Stateless, "tools/call", insert.clone()).await;
+        assert_eq!(response.status(), status, "{}", by.name);
     }
     // In it nobody does more than they may on each connection, or were given.
     let rename = json!({"name": "execute_procedure", "arguments": {
@@ -201,7 +216,11 @@ async fn all_connections_together_have_workspaces_by_their_names() {
     }
     for (name, arguments, words) in [
         ("execute_select", json!({"query": "SELECT * FROM customers", "catalogName": "store"}), "no table customers"),
-        ("execute_insert", json!({"query": "INSERT INTO orders VALUES (9)", "catalogName": "store"}), "only read"),
+        (
+            "execute_insert",
+            json!({"query": "INSERT INTO crm.people VALUES (9, 'x', 'y')", "catalogName": "store"}),
+            "read-only",
+        ),
         ("execute_select", json!({"query": "SELECT * FROM store.main.orders"}), "catalogName=store"),
     ] {
         let text = failure(&app, name, arguments.clone()).await;

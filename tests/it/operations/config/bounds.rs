@@ -1,4 +1,4 @@
-//! What docs/operating.md says of bounds is what the settings declare, and what the code has.
+//! What docs/configuration.md says of bounds is what the settings declare, and what the code has.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ const NO_BOUNDS: [&str; 3] = ["tokens.clock_skew", "connections.refresh_interval
 
 /// The rows of the table behind `heading`, each as its cells.
 fn table(heading: &str) -> Vec<Vec<String>> {
-    let text = file("docs/operating.md");
+    let text = file("docs/configuration.md");
     let (_, rest) = text.split_once(heading).unwrap();
     let lines =
         rest.lines().skip_while(|line| !line.starts_with("|---")).skip(1).take_while(|line| line.starts_with('|'));
@@ -25,7 +25,7 @@ fn table(heading: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn the_table_of_bounds_is_what_the_settings_declare() {
-    let rows = table("### Bounds\n");
+    let rows = table("## Bounds\n");
     let told: BTreeMap<String, String> =
         rows.into_iter().map(|row| (row[0].trim_matches('`').to_owned(), row[1].clone())).collect();
     let is_bound = |path: &str| !NO_BOUNDS.contains(&path) && !path.starts_with("defaults.");

@@ -90,7 +90,8 @@ fn relative_paths_lead_to_where_the_unit_may_write() {
 
 #[test]
 fn the_manual_says_of_watchdog_and_alerts_what_packages_carry() {
-    let manual = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operating.md")).unwrap();
+    let page = |name: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
+    let (manual, observing) = (page("docs/operating.md"), page("docs/observing.md"));
     let words = manual.split_whitespace().collect::<Vec<_>>().join(" ");
     let half = number(&unit()["WatchdogSec"]) / 2;
     assert!(words.contains(&format!("has to have turned within half of `WatchdogSec=` ({half} s)")));
@@ -104,5 +105,5 @@ fn the_manual_says_of_watchdog_and_alerts_what_packages_carry() {
     let rules = names(&rules, "- alert: ", '\n');
     assert!(rules.len() > 8);
     assert_eq!(names(&tried, "alertname=\"", '"'), rules, "each fires in its own test");
-    assert_eq!(names(&manual, "| `", '`'), rules, "and the manual says what to do about it");
+    assert_eq!(names(&observing, "| `", '`'), rules, "and the manual says what to do about it");
 }

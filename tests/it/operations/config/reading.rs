@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use portico::config::{Config, Problem};
+use portico::config::{Config, Database, Problem, Problems};
 use portico_actors::directory::Start;
 use portico_actors::source::Access;
 use portico_actors::source::postgres::Address;
@@ -14,7 +14,7 @@ fn problems(text: &str) -> Vec<(usize, String, String)> {
     problems
         .0
         .into_iter()
-        .map(|Problem { line, key, message, remedy }| (line, key, format!("{message}; {remedy}")))
+        .map(|Problem { line, key, message, remedy, .. }| (line, key, format!("{message}; {remedy}")))
         .collect()
 }
 
@@ -275,4 +275,22 @@ fn the_store_is_a_file_or_a_database_and_its_password_is_not_repeated() {
         assert_eq!(found_key, key, "{text}");
         assert!(text.contains(message) && !text.contains("hunter2"), "{text}");
     }
+}
+
+#[test]
+fn a_database_on_the_command_line_is_judged_as_in_a_file() {
+    let folder = Path::new("/nowhere");
+    let (url, access) = ("postgres://app:${PW}@h/sales", Access::ReadWrite);
+    let database = Database { url, name: Some("a b"), access };
+    let Problems(problems) = Config::of_database(&database, folder, folder, &|_| None).unwrap_err();
+    let keys: Vec<&str> = problems.iter().map(|problem| problem.key.as_str()).collect();
+    assert!(keys.contains(&"--name") && keys.contains(&"--url"), "{problems:?}");
+    let config = |name| {
+        let database = Database { url, name, access };
+        Config::of_database(&database, folder, folder, &|name| (name == "PW").then(|| "x".to_owned())).unwrap()
+    };
+    let (made, named) = (config(None), config(Some("Sales")));
+    assert_eq!((made.connections[0].name.as_ref(), made.connections[0].access), ("sales", access));
+    assert_eq!(made.connections[0].id, named.connections[0].id, "the id is that of the name");
+    assert_eq!(made.store.place.file(), Some(Path::new("/nowhere/portico.db")));
 }

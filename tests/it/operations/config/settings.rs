@@ -1,4 +1,4 @@
-//! What `config.toml` and docs/operating.md say of settings is what `src/config` declares. `PORTICO_BLESS=1` writes
+//! What `config.toml` and docs/configuration.md say of settings is what `src/config` declares. `PORTICO_BLESS=1` writes
 //! both files anew.
 
 use std::collections::BTreeSet;
@@ -177,6 +177,7 @@ fn form(kind: Kind) -> String {
     let words = |words: fn() -> Vec<&'static str>| format!("`{}`", words().join("`, `"));
     match kind {
         Kind::Switch => "`true`, `false`".to_owned(),
+        Kind::SwitchOrWord(known) => format!("`true`, `false`, {}", words(known)),
         Kind::Number(least, most) => format!("{least} to {most}"),
         Kind::Text => "text".to_owned(),
         Kind::Word(known) => words(known),
@@ -203,11 +204,11 @@ fn the_guides_table_of_settings_is_what_they_declare() {
         );
         table += &format!("| `{path}` | {first} | {} | {default} | {reload} |\n", form(setting.kind));
     }
-    let text = file("docs/operating.md");
+    let text = file("docs/configuration.md");
     let (before, rest) =
         text.split_once(HEAD).unwrap_or_else(|| panic!("the guide has no table with the head\n{HEAD}"));
     let rows: usize = rest.split_inclusive('\n').take_while(|line| line.starts_with('|')).map(str::len).sum();
-    hold("docs/operating.md", &format!("{before}{table}{}", &rest[rows..]));
+    hold("docs/configuration.md", &format!("{before}{table}{}", &rest[rows..]));
 }
 
 #[test]

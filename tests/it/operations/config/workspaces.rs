@@ -117,7 +117,7 @@ fn every_problem_has_its_line_its_key_and_a_remedy() {
         (&format!("{orders}max_rows = 0"), "max_rows", "from 1 to"),
     ] {
         let problems = read(keys).unwrap_err().0;
-        let [Problem { line, key: told, message, remedy }] = problems.as_slice() else {
+        let [Problem { line, key: told, message, remedy, .. }] = problems.as_slice() else {
             panic!("{keys}: {problems:?}")
         };
         assert_eq!(told, &format!("workspaces[0].{key}"), "{keys}");

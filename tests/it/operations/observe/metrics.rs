@@ -185,7 +185,7 @@ async fn dashboard_alerts_and_manual_name_metrics_that_there_are() {
     .await;
     let known = named(&samples.keys().cloned().collect::<Vec<_>>().join("\n"));
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    for file in ["packaging/grafana/portico.json", "packaging/prometheus/alerts.yml", "docs/operating.md"] {
+    for file in ["packaging/grafana/portico.json", "packaging/prometheus/alerts.yml", "docs/observing.md"] {
         let text = std::fs::read_to_string(root.join(file)).unwrap();
         let names = named(&text);
         assert!(names.len() > 8, "{file} names too few: {names:?}");
@@ -197,7 +197,7 @@ async fn dashboard_alerts_and_manual_name_metrics_that_there_are() {
         }
     }
     // And every alert has its line in the manual.
-    let manual = std::fs::read_to_string(root.join("docs/operating.md")).unwrap();
+    let manual = std::fs::read_to_string(root.join("docs/observing.md")).unwrap();
     let rules = std::fs::read_to_string(root.join("packaging/prometheus/alerts.yml")).unwrap();
     let alerts: Vec<&str> = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
     assert!(alerts.len() > 8);

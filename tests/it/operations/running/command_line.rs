@@ -48,8 +48,28 @@ async fn the_demo_runs_keeps_its_data_and_stops_cleanly() {
         assert_eq!(status, 200, "{document}");
         document["results"][0]["rows"].clone()
     };
-    assert_eq!(query("SELECT count(*) FROM customers").await, json!([[2000]]));
-    query("INSERT INTO categories (id, name) VALUES (9999, 'kept')").await;
+    assert_eq!(query("SELECT count(*) FROM shop.main.customers").await, json!([[2000]]));
+    query("INSERT INTO shop.main.categories (id, name) VALUES (9999, 'kept')").await;
+    let both = "SELECT count(*) FROM crm.main.tickets t JOIN shop.main.orders o ON o.id = t.order_id \
+                AND o.customer_id = t.customer_id";
+    assert!(query(both).await[0][0].as_i64().unwrap() > 500, "tickets belong to orders");
+    let config = folder.path().join("data/config.toml");
+    assert_eq!(std::fs::metadata(&config).unwrap().permissions().mode() & 0o777, 0o600);
+    let checked = json_of(&portico(&folder.path().join("data"), &["check", "--config", "config.toml", "--json"]));
+    assert_eq!(checked["connections"].as_array().unwrap().len(), 2, "{checked}");
+    let users = run(&["user", "list"], &folder.path().join("data"));
+    assert!(users.to_string().contains("admin"), "{users}");
+    let workspace = async |sql: &str| {
+        let url = format!("{}/api/query?workspace=store", text("baseUrl"));
+        let request = http.post(url).basic_auth(text("user"), Some(text("pat")));
+        let (status, document) = read(request.json(&json!({"query": sql})).send().await.unwrap()).await;
+        assert_eq!(status, 200, "{document}");
+        document["results"][0]["rows"].clone()
+    };
+    let by_country = workspace("SELECT * FROM reports.tickets_by_country WHERE country = 'Poland'").await;
+    assert!(by_country[0][1].as_i64().unwrap() > 10, "{by_country}");
+    let troubled = workspace("SELECT * FROM reports.troubled_orders ORDER BY ticket_id LIMIT 3").await;
+    assert_eq!(troubled.as_array().unwrap().len(), 3, "{troubled}");
     let form = [
         ("grant_type", "client_credentials"),
         ("client_id", &text("clientId")),
@@ -70,7 +90,8 @@ async fn the_demo_runs_keeps_its_data_and_stops_cleanly() {
     let request = http
         .post(format!("{}/api/query", again["baseUrl"].as_str().unwrap()))
         .basic_auth(text("user"), Some(text("pat")));
-    let kept = request.json(&json!({"query": "SELECT name FROM categories WHERE id = 9999"})).send().await.unwrap();
+    let kept =
+        request.json(&json!({"query": "SELECT name FROM shop.main.categories WHERE id = 9999"})).send().await.unwrap();
     assert_eq!(read(kept).await.1["results"][0]["rows"], json!([["kept"]]), "data are kept");
     interrupt(child).await;
 }
@@ -162,7 +183,11 @@ async fn check_tells_every_problem_and_tries_each_connection() {
     let keys: Vec<Value> = json_of(&bad)["problems"].as_array().unwrap().iter().map(|it| it["key"].clone()).collect();
     assert_eq!(keys, ["connections", "server.listen", "stor"]);
     let text = portico(folder.path(), &["serve"]);
-    assert!(String::from_utf8_lossy(&text.stderr).contains("line 3: stor"), "serve says the same");
+    assert!(
+        String::from_utf8_lossy(&text.stderr)
+            .contains("config.toml:3:2: stor: there is no such key; did you mean store"),
+        "serve says the same"
+    );
 }
 
 /// Runs a command with a line on its standard input.
@@ -263,4 +288,37 @@ fn a_reader_that_has_left_ends_no_command_in_an_alarm() {
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success() && !told.contains("panicked"), "{arguments:?}: {told}");
     }
+}
+
+/// What the demo prints for people: each of its lines works as it stands.
+#[actix_web::test]
+async fn the_demo_says_on_one_screen_how_to_use_it() {
+    let folder = TempDir::new().unwrap();
+    let mut command = program();
+    command.args(["demo", "--listen", "127.0.0.1:0", "--data-dir", "data"]).current_dir(folder.path());
+    let mut demo = Running::begin(command.stdout(Stdio::piped()).stderr(Stdio::null()));
+    demo.line("Ctrl-C stops it").await;
+    let page = demo.seen().join("\n");
+    assert!(demo.seen().len() <= 25, "{page}");
+    let find = |begin: &str| {
+        let line = demo.seen().iter().find(|line| line.trim_start().starts_with(begin));
+        line.unwrap_or_else(|| panic!("no {begin} in {page}")).trim_start().to_owned()
+    };
+    let credentials = std::fs::read(folder.path().join("data/credentials.json")).unwrap();
+    let credentials: Value = serde_json::from_slice(&credentials).unwrap();
+    let (base, token) = (credentials["baseUrl"].as_str().unwrap(), credentials["pat"].as_str().unwrap());
+    assert!(find("In a browser").ends_with(base));
+    let front = client().get(base).header("accept", "text/html").send().await.unwrap();
+    assert!(front.status() == 200 && front.text().await.unwrap().contains("Sign in"));
+    let claude = find("claude mcp add ");
+    assert!(claude.contains(&format!(" portico {base}/mcp --header \"Authorization: Bearer {token}\"")), "{claude}");
+    let launched = find("PORTICO_TOKEN=");
+    assert!(launched.starts_with(&format!("PORTICO_TOKEN={token} /")), "{launched}");
+    assert!(launched.ends_with(&format!("/portico stdio --server {base}")), "{launched}");
+    let mut shell = std::process::Command::new("sh");
+    let asked =
+        output(shell.args(["-c", &find("curl ")]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    let asked = json_of(&asked);
+    assert!(asked["results"][0]["rows"].as_array().unwrap().len() > 2, "{asked}");
+    interrupt(demo).await;
 }

@@ -127,7 +127,7 @@ async fn the_doctor_says_what_is_wrong_and_what_to_do() {
     }
     configure(path, None, "listen = \"nowhere\"", "");
     let (well, findings) = doctor(path);
-    let placed = findings.iter().any(|(.., message)| message.starts_with("line 3: server.listen: "));
+    let placed = findings.iter().any(|(.., message)| message.starts_with("config.toml:3:10: server.listen: "));
     assert!(!well && placed, "{findings:?}");
 }
 

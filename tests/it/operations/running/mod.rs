@@ -10,3 +10,4 @@ mod manager;
 mod reload;
 mod stop;
 mod threads;
+mod without_files;

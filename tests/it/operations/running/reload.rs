@@ -89,9 +89,9 @@ async fn a_bad_file_changes_nothing_and_says_why() {
     write("max_body = 5", &unchanged);
     let output = service.run(&["reload"]);
     let words = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success() && words.contains("line 4: server.max_body: "), "{words}");
+    assert!(!output.status.success() && words.contains("config.toml:4:12: server.max_body: "), "{words}");
     std::fs::write(service.folder.path().join("config.toml"), "[[").unwrap();
-    assert!(String::from_utf8(service.run(&["reload"]).stderr).unwrap().contains("line 1"));
+    assert!(String::from_utf8(service.run(&["reload"]).stderr).unwrap().contains("config.toml:1:"));
 }
 
 #[actix_web::test]

@@ -1,5 +1,5 @@
 //! Everything that can go wrong with a database, and what its callers and everybody else see of it.
-//! `docs/operating.md` tells the same to administrators.
+//! `docs/troubleshooting.md` tells the same to administrators.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

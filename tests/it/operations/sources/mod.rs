@@ -4,3 +4,4 @@ mod faults;
 mod idle;
 mod pooler;
 mod unhealthy;
+mod words;

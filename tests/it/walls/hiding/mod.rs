@@ -34,6 +34,16 @@ schemas = ["vault_zq7"]
 tables = ["canary%"]
 procedures = ["canary%"]
 "#;
+/// A workspace of everything that the connection has, by names of its own and by the schemas'.
+const WORKSPACE: &str = r#"
+[[workspaces]]
+name = "open"
+assets = [
+    { table = "shop.public.%" },
+    { table = "shop.public.%", folder = "public" },
+    { table = "shop.vault_zq7.%", folder = "vault" },
+]
+"#;
 /// What is sent before the canaries are looked at again.
 const ROUND: usize = 96;
 
@@ -128,7 +138,7 @@ impl Attack {
             }
         };
         let log = "info,tokio_postgres=warn,portico=debug,portico_actors=debug";
-        let service = Configuration::new().connection("shop", &url, EXPOSURE);
+        let service = Configuration::new().connection("shop", &url, EXPOSURE).with(WORKSPACE);
         let service = service.serve_with(&[("RUST_LOG", log)]).await;
         let dblink = format!("host=127.0.0.1 port={} dbname=walls user=postgres", server.cluster.port);
         let mut attack = Self { service, server, admin, targets: Vec::new(), dblink, state: String::new(), user };

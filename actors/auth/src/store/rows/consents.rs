@@ -34,7 +34,8 @@ pub(crate) fn left(row: &Row<'_>) -> Result<Rights> {
 
 pub(crate) fn in_force(connection: &Connection, condition: &str, values: impl ToParams) -> Result<Vec<Consent>> {
     let sql = format!(
-        "SELECT {RIGHTS}, g.id, u.email, g.client_id, g.client_name, g.created_at, g.used_at, g.expires_at, c.kind
+        "SELECT {RIGHTS}, g.id, u.email, g.client_id, g.client_name, g.created_at, g.used_at, g.expires_at, c.kind,
+                c.redirect_uris
          {FROM} WHERE g.expires_at > :ended AND g.used_at IS NOT NULL {condition} ORDER BY g.created_at DESC, g.rowid DESC"
     );
     connection.query(&sql, values, record)
@@ -45,7 +46,7 @@ fn record(row: &Row<'_>) -> Result<Consent> {
     Ok(Consent {
         id: row.id("id")?,
         email: row.get("email")?,
-        client_kind: ClientKind::of_grant(&client_id, row.get("kind")?),
+        client_kind: ClientKind::of_grant(&client_id, row.get("kind")?, row.get("redirect_uris")?),
         client_id,
         client_name: row.get("client_name")?,
         rights: left(row)?,

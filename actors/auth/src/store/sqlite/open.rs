@@ -11,6 +11,8 @@ use rusqlite::{Connection, OpenFlags};
 use crate::store::sqlite::{revision, schema};
 use portico_core::error::{Error, Kind, Result};
 
+const UNOPENED: &str = "the store of users and tokens cannot be opened";
+
 /// How long a writer waits for another one.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -26,7 +28,7 @@ pub(crate) fn identity(path: &Path) -> Result<Identity> {
 
 /// Opens the store at `path`. A missing file is made, an older format is brought up to date.
 pub(crate) fn open(path: &Path) -> Result<Connection> {
-    let cannot = |error: io::Error| cannot_open().because(format!("{}: {error}", path.display()));
+    let cannot = |error: io::Error| cannot_make(&error).because(format!("{}: {error}", path.display()));
     let directory = make_directory(path).map_err(cannot)?;
     let _turn = take_turns(directory);
     make_file(path).map_err(cannot)?;
@@ -87,7 +89,23 @@ fn connect(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
+/// What to do where the file or its folder cannot be made.
+fn cannot_make(error: &io::Error) -> Error {
+    let remedy = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room on the disk of store.url",
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "its disk is mounted read-only: name a folder that can be written, as store.directory or in store.url"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "this user may not write there: run it as the service's own user, give that user the folder, or name another \
+             one as store.directory or in store.url"
+        }
+        _ => return cannot_open(),
+    };
+    Error::new(Kind::Unavailable, UNOPENED).hint(remedy)
+}
+
 fn cannot_open() -> Error {
-    Error::new(Kind::Unavailable, "the store of users and tokens cannot be opened")
+    Error::new(Kind::Unavailable, UNOPENED)
         .hint("check that its directory exists and that this user may read and write the file")
 }

@@ -156,14 +156,14 @@ const SELECT: &str =
 
 fn record(row: &Row<'_>) -> Result<Client> {
     let uris: String = row.get("redirect_uris")?;
-    let dynamic = row.get::<_, String>("kind")? == "dynamic";
+    // What cannot be read matches no address.
+    let redirect_uris: Vec<String> = serde_json::from_str(&uris).unwrap_or_default();
     Ok(Client {
         client_id: row.get("client_id")?,
-        kind: if dynamic { ClientKind::Dynamic } else { ClientKind::Registered },
+        kind: ClientKind::of_kept(&row.get::<_, String>("kind")?, &redirect_uris),
         name: row.get("name")?,
         confidential: row.get("confidential")?,
-        // What cannot be read matches no address.
-        redirect_uris: serde_json::from_str(&uris).unwrap_or_default(),
+        redirect_uris,
         created_at: row.get("created_at")?,
         used_at: row.get("used_at")?,
     })

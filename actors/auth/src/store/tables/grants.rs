@@ -219,14 +219,14 @@ fn shown_token(
 /// What the grant opens for that client now, if it is in force.
 fn granted(connection: &Connection, grant: Uuid, client_id: &str, now: Now) -> Result<Option<Granted>> {
     let sql = format!(
-        "SELECT {RIGHTS}, u.email, g.resource, g.token_id, c.kind {FROM}
+        "SELECT {RIGHTS}, u.email, g.resource, g.token_id, c.kind, c.redirect_uris {FROM}
          WHERE g.id = :grant AND g.client_id = :client AND g.expires_at > :ended
            AND u.disabled_at IS NULL AND t.revoked_at IS NULL"
     );
     let values = named_params! { ":grant": grant.to_string(), ":client": client_id, ":ended": now.ended() };
     let read = |row: &Row<'_>| {
-        let (subject, kind) = (row.get("email")?, ClientKind::of_grant(client_id, row.get("kind")?));
-        let token = row.optional_id("token_id")?;
+        let kind = ClientKind::of_grant(client_id, row.get("kind")?, row.get("redirect_uris")?);
+        let (token, subject) = (row.optional_id("token_id")?, row.get("email")?);
         Ok((Granted { grant, rights: left(row)?, subject, resource: row.get("resource")?, kind }, token))
     };
     match connection.query_opt(&sql, values, read)? {

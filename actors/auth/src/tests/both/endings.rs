@@ -9,7 +9,7 @@ use super::desk::Desk;
 use super::support::{SALES, ask, basic, bearer, pace, user};
 use crate::Reconfigure;
 use crate::oauth::authorization::{Approval, Issued, NextRefresh, Refresh};
-use crate::oauth::client::{Admission, ClientKind, NewClient};
+use crate::oauth::client::{Admission, ClientKind, DynamicRegistration, NewClient};
 use crate::oauth::grant::GrantError;
 use crate::records::{NewPat, PersonalAccessToken};
 use crate::secret::Digest;
@@ -192,16 +192,18 @@ async fn an_account_that_is_enabled_again_has_none_of_its_tokens_back() {
 
 /// A client of each kind with a grant.
 async fn clients(desk: &Desk) -> Vec<(ClientKind, String, Issued)> {
-    let new = NewClient {
-        name: "itself".to_owned(),
-        redirect_uris: vec!["https://client.example/cb".to_owned()],
-        confidential: false,
+    let register = async |uri: &str| {
+        let redirect_uris = vec![uri.to_owned()];
+        let new = NewClient { name: "itself".to_owned(), redirect_uris, confidential: false };
+        desk.people.register(new, None).await.unwrap().0.client_id
     };
-    let dynamic = desk.people.register(new, None).await.unwrap().0.client_id;
+    let dynamic = register("https://client.example/cb").await;
+    let known = register("cursor://anysphere.cursor-mcp/oauth/callback").await;
     let mut given = Vec::new();
     for (kind, client) in [
         (ClientKind::Registered, desk.client.clone()),
         (ClientKind::Dynamic, dynamic),
+        (ClientKind::Known, known),
         (ClientKind::Document, DOCUMENT.to_owned()),
     ] {
         let approval = Approval { client_id: client.clone(), ..desk.approval(Scope::Read, &[SALES]) };
@@ -236,9 +238,10 @@ async fn what_clients_hold_that_are_not_admitted_any_more_opens_nothing() {
     let given = clients(&desk).await;
     let consents = desk.house.store().consents(Some(ANN)).unwrap();
     for admission in [
-        Admission { documents: false, dynamic: true },
-        Admission { documents: true, dynamic: false },
-        Admission { documents: false, dynamic: false },
+        Admission { documents: false, dynamic: DynamicRegistration::Everybody },
+        Admission { documents: true, dynamic: DynamicRegistration::Known },
+        Admission { documents: true, dynamic: DynamicRegistration::Nobody },
+        Admission { documents: false, dynamic: DynamicRegistration::Nobody },
     ] {
         let settings = desk.house.settings();
         let change = Reconfigure {

@@ -1,9 +1,8 @@
 //! `get_instructions`: what an agent should know before its first query. What is read for it is in
-//! [`survey`], its examples in [`examples`].
+//! [`survey`]; a text is kept until the source is read again.
 
-mod examples;
-mod quoted;
 mod survey;
 mod text;
 
+pub(super) use survey::list;
 pub(super) use text::write;

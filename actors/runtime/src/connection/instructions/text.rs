@@ -1,150 +1,144 @@
-//! `get_instructions`: what an agent should know before its first query, made from the connection
-//! itself and bounded in size. What is read for it is in [`survey`], its examples in [`examples`].
+//! The text: what the connection is, the administrator's words, tools and procedures, and the digest of the schema,
+//! which has the room that is left.
 
 use std::fmt::Write;
 
-use super::super::runner::Runner;
-use super::examples;
-use super::quoted::plain_or_quoted;
-use super::survey::{self, Survey, Table};
-use portico_core::call::{Briefing, Call, Limits};
+use super::survey::{self, Survey};
+use crate::connection::runner::Runner;
+use portico_core::call::{Briefing, Call};
 use portico_core::error::Result;
-use portico_core::principal::Scope;
-use portico_sources::{Access, Profile};
+use portico_sources::digest::{Facts, Style, one_line, quoted};
+use portico_sources::{Direction, Procedure, Profile, digest};
 
-/// Bytes of the whole text at most: an agent reads it with every conversation.
-const MOST: usize = 16 * 1024;
-/// Bytes of the administrator's words, of own tools and of procedures.
+/// Bytes of a token, as budgets count them.
+const TOKEN: usize = 4;
+/// Bytes of the administrator's words, which come on top, and of own tools.
 const MOST_WORDS: usize = 4 * 1024;
 const MOST_TOOLS: usize = 3 * 1024;
-const MOST_PROCEDURES: usize = 2 * 1024;
-/// Characters of a comment.
-const REMARK_LENGTH: usize = 120;
+/// A part of the room, in percent, is for procedures.
+const PROCEDURES: usize = 25;
+/// Bytes that the tables have in any case.
+const LEAST_TABLES: usize = 512;
 
-/// Writes the instructions for the caller of `call`.
+/// Writes the instructions for the caller of `call`, and says whether all that belongs to them could be read.
 pub(in crate::connection) async fn write(
     runner: &Runner,
     profile: &Profile,
     briefing: &Briefing,
     call: &Call,
-) -> Result<String> {
-    let survey = survey::read(runner, call).await?;
-    let examples = examples::write(runner, profile, &survey, call).await?;
-    let description = &runner.description;
-    let mut text = String::with_capacity(MOST);
-    let writable = description.connection.access == Access::ReadWrite && call.by.may(Scope::Write);
-    let _ = writeln!(
-        text,
-        "# Connection {}\n\nSource: {}. Access: {}.\nEach call answers at most {} rows and {} bytes, and is cancelled \
-         after `timeout` seconds ({} unless given, 300 at most).",
-        description.connection.name,
-        profile.product,
-        if writable { "you may read and write" } else { "you may only read" },
-        briefing.max_rows,
-        briefing.max_bytes,
-        Limits::DEFAULT_TIMEOUT.as_secs(),
-    );
-    if let Some(words) = &description.connection.instructions {
-        let _ = writeln!(text, "\n## From the administrator\n\n{}", cut(words.trim(), MOST_WORDS));
+) -> Result<(String, bool)> {
+    let Survey { facts, is_whole } = survey::read(runner, briefing, call).await?;
+    let style = Style {
+        default_schema: Some(profile.default_schema.as_deref().unwrap_or("main")),
+        may_write: runner.may_write(call),
+        without_remarks: false,
+    };
+    let most = briefing.tokens * TOKEN;
+    let mut text = String::with_capacity(most);
+    write_head(&mut text, runner, profile, briefing, &facts, &style);
+    write_tools(&mut text, profile, briefing, &style, most * PROCEDURES / 100);
+    let mut words = String::new();
+    if let Some(own) = &runner.description.connection.instructions {
+        let _ = writeln!(words, "\n## From the administrator\n\n{}", cut(own.trim(), MOST_WORDS));
     }
-    write_names(&mut text, runner, profile);
-    write_tools(&mut text, profile, briefing);
-    text.push_str(&examples);
-    write_tables(&mut text, &survey, briefing);
-    Ok(cut(&text, MOST))
+    text.push_str("\n## Tables\n\n");
+    if facts.tables.is_empty() {
+        text.push_str("None that you may see.\n");
+    } else {
+        text.push_str(digest::LEGEND);
+        let room = most.saturating_sub(text.len()).max(LEAST_TABLES);
+        text.push_str(&digest::write(&facts, &style, room, &more(briefing)));
+    }
+    // Behind what is the same for long: clients keep what they were told by its beginning.
+    text.push_str(&words);
+    Ok((text, is_whole))
 }
 
-fn write_names(text: &mut String, runner: &Runner, profile: &Profile) {
-    let name = &runner.description.connection.name;
-    let default = profile.default_schema.as_deref().unwrap_or("main");
-    let dialect = runner.description.connection.driver.dialect.name;
-    let _ = writeln!(
-        text,
-        "\n## Names\n\nWrite {dialect} SQL. Name tables as `table`, `schema.table` or `{name}.schema.table`; \
-         unqualified names are looked for in `defaultSchema` if you give it, then in `{default}`. \
-         Quote names that are not plain lower case as \"Name\"."
-    );
-}
-
-fn write_tools(text: &mut String, profile: &Profile, briefing: &Briefing) {
+/// How to ask for what was left out.
+fn more(briefing: &Briefing) -> String {
     let has = |tool: &str| briefing.tools.contains(&tool);
-    text.push_str("\n## How to go on\n\n");
-    if has("get_tables") && has("get_columns") {
-        text.push_str("- get_tables and get_columns tell the structure; comments are in REMARKS.\n");
-    }
-    if has("execute_select") || has("execute_sql") {
-        let tool = if has("execute_select") { "execute_select" } else { "execute_sql" };
+    let each = if has("get_columns") { "get_columns tells them" } else { "" };
+    let find = if has("get_tables") { "get_tables with search finds more" } else { "" };
+    [each, find].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+fn write_head(
+    text: &mut String,
+    runner: &Runner,
+    profile: &Profile,
+    briefing: &Briefing,
+    facts: &Facts,
+    style: &Style<'_>,
+) {
+    let connection = &runner.description.connection;
+    let (name, dialect) = (&connection.name, connection.driver.dialect.name);
+    let default = style.default_schema.unwrap_or_default();
+    let access = if style.may_write { "you may read and write" } else { "you may only read" };
+    let _ = writeln!(
+        text,
+        "# Connection {name}\n\n{}, {access}. Write {dialect} SQL; name tables `table` (in `{default}`), `schema.table` \
+         or `{name}.schema.table`, and quote names that are not plain lower case: \"Name\". Give values as `@name` with \
+         `parameters`, never in the text.\nA result is cut at {} rows and {} bytes unless `maxRows` asks for more: \
+         filter and aggregate in SQL.",
+        profile.product, briefing.max_rows, briefing.max_bytes,
+    );
+    let tool = ["execute_select", "execute_sql"].into_iter().find(|tool| briefing.tools.contains(tool));
+    let mut keyed = facts.ranked().into_iter().filter_map(|at| {
+        let table = facts.tables.get(at).filter(|table| table.is_table())?;
+        Some((table, table.key()?))
+    });
+    if let (Some(tool), Some((table, (key, is_number)))) = (tool, keyed.next()) {
+        let value = if is_number { "1" } else { "\"abc\"" };
         let _ = writeln!(
             text,
-            "- {tool} reads; each call is one statement and its own transaction.\n\
-             - Give values as parameters, `@name` in the statement and `{{\"name\": value}}` in `parameters`, never \
-             inside the text.\n\
-             - Results are cut at `maxRows` (see `truncated` and `hint`): aggregate or filter in SQL rather than \
-             reading everything."
+            "Example: {tool} `SELECT * FROM {} WHERE {} = @key`, parameters `{{\"key\": {value}}}`.",
+            digest::table_name(table, style),
+            quoted(key),
         );
     }
+}
+
+fn write_tools(text: &mut String, profile: &Profile, briefing: &Briefing, style: &Style<'_>, most: usize) {
     if !briefing.own_tools.is_empty() {
-        text.push_str("\nTools made for questions about this connection; prefer them where they fit:\n\n");
+        text.push_str("\n## Tools made for questions about this connection\n\n");
         let lines = briefing.own_tools.iter().map(|(name, about)| format!("- {name}: {}", one_line(about)));
         write_list(text, lines, MOST_TOOLS, "tools/list lists them all");
     }
-    if !profile.procedures.is_empty() {
-        text.push_str("\nProcedures:\n\n");
-        let lines = profile.procedures.iter().map(|procedure| {
-            let name = format!("{}.{}", plain_or_quoted(&procedure.schema), plain_or_quoted(&procedure.name));
-            match &procedure.remarks {
-                Some(remarks) => format!("- {name}: {}", one_line(remarks)),
-                None => format!("- {name}"),
+    if !profile.procedures.is_empty() && briefing.tools.contains(&"execute_procedure") {
+        text.push_str("\n## Procedures (execute_procedure)\n\n");
+        let lines = profile.procedures.iter().map(|procedure| format!("- {}", signature(procedure, style)));
+        let more = if briefing.tools.contains(&"get_procedures") { "get_procedures lists them all" } else { "" };
+        write_list(text, lines, most, more);
+    }
+}
+
+/// A procedure with what it takes, what may be left out of that, and what it returns.
+fn signature(procedure: &Procedure, style: &Style<'_>) -> String {
+    let name = quoted(&procedure.name);
+    let mut line = if style.default_schema == Some(&procedure.schema) {
+        name.into_owned()
+    } else {
+        format!("{}.{name}", quoted(&procedure.schema))
+    };
+    let (mut given, mut returned) = (Vec::new(), Vec::new());
+    for parameter in &procedure.parameters {
+        let mut told = format!("{} {}", parameter.name, parameter.type_name).trim().to_owned();
+        match parameter.direction {
+            Direction::In | Direction::InOut => {
+                if parameter.optional {
+                    let _ = write!(told, " = {}", parameter.default.as_deref().unwrap_or("default"));
+                }
+                given.push(told);
             }
-        });
-        write_list(
-            text,
-            lines,
-            MOST_PROCEDURES,
-            if has("get_procedures") { "get_procedures lists them all" } else { "" },
-        );
-    }
-}
-
-fn write_tables(text: &mut String, survey: &Survey, briefing: &Briefing) {
-    text.push_str("\n## Schemas and tables\n");
-    if survey.schemas.is_empty() {
-        text.push_str("\nNone that you may see.\n");
-        return;
-    }
-    let all: usize = survey.schemas.values().map(|schema| schema.tables.len()).sum();
-    let mut lines = Vec::with_capacity(all + survey.schemas.len());
-    for (name, schema) in &survey.schemas {
-        let views = schema.tables.iter().filter(|table| table.kind.ends_with("VIEW")).count();
-        let mut head = format!("\nSchema `{name}`: {} tables, {views} views", schema.tables.len() - views);
-        if let Some(remarks) = &schema.remarks {
-            let _ = write!(head, ". {}", one_line(remarks));
+            Direction::Return if parameter.name == "returnValue" => returned.push(parameter.type_name.clone()),
+            Direction::Out | Direction::Return => returned.push(told),
         }
-        lines.push((head, false));
-        lines.extend(schema.tables.iter().map(|table| (describe(table), true)));
     }
-    let more = if briefing.tools.contains(&"get_tables") { ": get_tables lists them all" } else { "" };
-    let mut left = all;
-    for (line, is_table) in lines {
-        // Room for the last line is kept.
-        if text.len() + line.len() + 1 > MOST - 80 {
-            let _ = writeln!(text, "- … and {left} more{more}");
-            return;
-        }
-        text.push_str(&line);
-        text.push('\n');
-        left -= usize::from(is_table);
+    let _ = write!(line, "({})", given.join(", "));
+    if !returned.is_empty() {
+        let _ = write!(line, " → {}", returned.join(", "));
     }
-}
-
-fn describe(table: &Table) -> String {
-    let mut line = format!("- {}", plain_or_quoted(&table.name));
-    match (table.kind.as_str(), table.rows) {
-        ("TABLE", Some(rows)) => drop(write!(line, " (about {rows} rows)")),
-        ("TABLE", None) => {}
-        (kind, _) => drop(write!(line, " ({})", kind.to_lowercase())),
-    }
-    if let Some(remarks) = &table.remarks {
+    if let Some(remarks) = &procedure.remarks {
         let _ = write!(line, ": {}", one_line(remarks));
     }
     line
@@ -165,23 +159,13 @@ fn write_list(text: &mut String, lines: impl ExactSizeIterator<Item = String>, m
     }
 }
 
-/// A comment on one line, cut where it is long.
-fn one_line(remarks: &str) -> String {
-    let mut words = remarks.split_whitespace().collect::<Vec<_>>().join(" ");
-    if let Some((at, _)) = words.char_indices().nth(REMARK_LENGTH) {
-        words.truncate(at);
-        words.push('…');
-    }
-    words
-}
-
 /// At most `most` bytes, and a sign where something is missing.
 fn cut(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }
-    let end = (0..=most - '…'.len_utf8()).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    format!("{}…", &text[..end])
+    let end = text.floor_char_boundary(most - '…'.len_utf8());
+    format!("{}…", text.get(..end).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -194,9 +178,5 @@ mod tests {
         write_list(&mut text, (0..100).map(|n| format!("- {n}")).collect::<Vec<_>>().into_iter(), 25, "look there");
         assert_eq!(text, "- 0\n- 1\n- 2\n- 3\n- 4\n- 5\n- … and 94 more: look there\n");
         assert_eq!((cut("äöü", 6), cut("äöü", 5)), ("äöü".to_owned(), "ä…".to_owned()));
-        assert_eq!(
-            plain_or_quoted("order") + &plain_or_quoted("a_b") + &plain_or_quoted("A\"b"),
-            "\"order\"a_b\"A\"\"b\""
-        );
     }
 }

@@ -107,7 +107,7 @@ impl CatalogCache {
     }
 
     /// What statements are held against.
-    pub(crate) fn walls(&self) -> &Walls {
+    pub(crate) fn walls(&self) -> &Arc<Walls> {
         &self.walls
     }
 

@@ -3,7 +3,7 @@
 
 use crate::Access;
 use crate::postgres::catalog::fragments::{CALLABLE, base_modifier, base_type, may_execute, visible_table};
-use crate::postgres::catalog::keys;
+use crate::postgres::catalog::{checks, details, keys};
 use crate::postgres::decode::types;
 use crate::postgres::execute::execution::{Execution, Values};
 use crate::postgres::execute::options::{ExecOptions, TransactionPosition};
@@ -37,7 +37,8 @@ const TABLE_TYPE: &str = "CASE c.relkind WHEN 'r' THEN 'TABLE' WHEN 'p' THEN 'PA
 
 /// The query for `facet`. Its parameters: $1 the connection's name, $2 catalogue, $3 schema, $4
 /// table or procedure, $5 column or parameter, $6 table type; $7 to $11 see [`matches`]. Facets with
-/// types put the type's number and modifier behind their own columns, for [`FacetRows`].
+/// types put the type's number and modifier behind their own columns, and the columns' what checks say of each,
+/// for [`FacetRows`].
 pub(crate) fn execution(facet: Facet, narrow: Narrow, connection: &str) -> Execution {
     let catalog = matches("$1", 2);
     let seen = format!("{catalog} AND {}", visible_schema());
@@ -50,10 +51,12 @@ pub(crate) fn execution(facet: Facet, narrow: Narrow, connection: &str) -> Execu
             format!("SELECT $1, n.nspname::text FROM pg_catalog.pg_namespace n WHERE {seen} ORDER BY 2")
         }
         Facet::Tables => format!(
-            "SELECT $1, n.nspname::text, c.relname::text, {TABLE_TYPE}, pg_catalog.obj_description(c.oid, 'pg_class')
+            "SELECT $1, n.nspname::text, c.relname::text, {TABLE_TYPE}, pg_catalog.obj_description(c.oid, 'pg_class'),
+    {}
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE {tables} AND {}
 ORDER BY n.nspname, c.relname",
+            details::ROW_ESTIMATE,
             matches(&format!("({TABLE_TYPE})"), 6)
         ),
         Facet::Columns => columns(&tables),
@@ -70,6 +73,7 @@ ORDER BY n.nspname, p.proname, p.oid"
         Facet::ImportedKeys => keys::foreign(&tables, false),
         Facet::ExportedKeys => keys::foreign(&tables, true),
         Facet::Indexes => keys::indexes(&tables),
+        Facet::TableDetails => details::of_tables(&tables),
     };
     let object = match facet {
         Facet::Procedures | Facet::ProcedureParameters => narrow.procedure,
@@ -97,6 +101,8 @@ ORDER BY n.nspname, p.proname, p.oid"
 
 fn columns(tables: &str) -> String {
     let (base, modifier) = (base_type("t"), base_modifier("t", "a.atttypmod"));
+    let (references, labels) = (details::references(), details::labels(&base));
+    let checks = details::CHECKS;
     let part = matches("a.attname", 5);
     format!(
         "SELECT $1, n.nspname::text, c.relname::text, a.attname::text, NULL::int4,
@@ -109,7 +115,9 @@ fn columns(tables: &str) -> String {
         WHERE k.conrelid = c.oid AND k.contype = 'p' AND a.attnum = ANY (k.conkey)),
     a.attidentity <> '' OR COALESCE(pg_catalog.pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%', false),
     a.attgenerated <> '',
-    {base}, {modifier}
+    {references},
+    {labels},
+    {base}, {modifier}, {checks}
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -181,6 +189,14 @@ impl<B: Batch> Batch for FacetRows<B> {
             }
             "PRECISION" => Ok(Cell::Integer(traits().precision)),
             "SCALE" => Ok(Cell::Integer(traits().scale)),
+            "VALUES" => match self.rows.cell(row, column)? {
+                // Who has no labels may have a check that lists values.
+                Cell::Null => Ok(match self.rows.cell(row, labels.len() + 2)? {
+                    Cell::Text(text) => checks::listed_values(&text).map_or(Cell::Null, |it| Cell::Text(it.into())),
+                    _ => Cell::Null,
+                }),
+                labels => Ok(labels),
+            },
             _ => self.rows.cell(row, column),
         }
     }

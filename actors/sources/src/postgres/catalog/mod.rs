@@ -1,6 +1,8 @@
 //! What is read from the server's catalogue, and what is remembered of it.
 
 pub(crate) mod cache;
+pub(crate) mod checks;
+pub(crate) mod details;
 pub(crate) mod facets;
 pub(crate) mod fragments;
 pub(crate) mod keys;

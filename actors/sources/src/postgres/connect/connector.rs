@@ -17,6 +17,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::postgres::address::Address;
 use crate::postgres::connect::cancel::Canceller;
+use crate::postgres::connect::fault::Fault;
 use crate::postgres::connect::invalid::refusal;
 use crate::postgres::connect::lending::Lending;
 use crate::postgres::connect::login;
@@ -31,7 +32,7 @@ use crate::postgres::connect::wire::Wire;
 use crate::postgres::failure;
 use crate::{Login, Password, Pooler, check_login_role, of_role};
 use portico_core::budget::Budget;
-use portico_core::error::{Error, Result};
+use portico_core::error::{Error, Kind, Result};
 
 /// Is asked of a session when not every one will do.
 const SUITS: &str = "SELECT pg_catalog.pg_is_in_recovery(), \
@@ -175,6 +176,7 @@ impl Connector {
                     Ok(addresses) => addresses,
                     Err(why) => {
                         failure.add(host, &why);
+                        failure.fault.get_or_insert(Fault::Name);
                         continue;
                     }
                 };
@@ -183,6 +185,7 @@ impl Connector {
                         Ok(wire) => return Ok(wire),
                         Err(refusal) => {
                             failure.add(host, &refusal.why);
+                            failure.fault = Some(refusal.fault);
                             failure.code = refusal.code;
                             // As libpq does: who is refused here would be refused everywhere.
                             if is_of_us(failure.code.as_ref()) {
@@ -240,7 +243,7 @@ impl Connector {
             let error = match attempt.await {
                 Ok(Ok(wire)) => return Ok(wire),
                 Ok(Err(refused)) => refused,
-                Err(_) => Refusal::new("it did not answer in time"),
+                Err(_) => Refusal::new(Fault::Silent, "it did not answer in time"),
             };
             // What `pg_hba.conf` refuses under one protection it may allow under the other.
             let another = error.in_handshake || error.code == Some(SqlState::INVALID_AUTHORIZATION_SPECIFICATION);
@@ -249,7 +252,7 @@ impl Connector {
                 break;
             }
         }
-        Err(refusal.unwrap_or_else(|| Refusal::new("no mode is left")))
+        Err(refusal.unwrap_or_else(|| Refusal::new(Fault::Other, "no mode is left")))
     }
 
     fn config(&self, host: &Host, place: &ServerAddress, password: Option<&SecretString>, mode: SslMode) -> Config {
@@ -275,7 +278,11 @@ impl Connector {
         target: Target,
         tls: &MakeRustlsConnect,
     ) -> Result<Wire, Refusal> {
-        let unreached = |error| Refusal::new(&format!("error connecting to server: {error}"));
+        let in_file_system = matches!(place, ServerAddress::Socket(_));
+        let unreached = |error: std::io::Error| {
+            let why = format!("error connecting to server: {error}");
+            Refusal::new(Fault::of_socket(&error, in_file_system), &why)
+        };
         let socket = place.connect_with(config).await.map_err(unreached)?;
         let pin = Arc::<Pin>::default();
         // Whether TLS is asked for: the answer is one octet.
@@ -285,8 +292,9 @@ impl Connector {
         let lent = Arc::clone(&lending.lent);
         let stream = Bounded::new(socket, Arc::clone(&pin), lending, usize::from(asks));
         let below = MakeTlsConnect::<Socket>::make_tls_connect(&mut tls.clone(), name);
-        let below = Below(below.map_err(|error| Refusal::new(&error.to_string()))?);
-        let (client, connection) = config.connect_raw(stream, below).await?;
+        let below = Below(below.map_err(|error| Refusal::new(Fault::Tls, &error.to_string()))?);
+        let connected = config.connect_raw(stream, below).await;
+        let (client, connection) = connected.map_err(|error| Refusal::of(&error))?;
         let messages = Arc::<MessageListener>::default();
         // The task ends with the client or with the connection, whichever goes first.
         let driver = tokio::spawn(notices::drive(connection, Arc::clone(&messages)));
@@ -298,8 +306,9 @@ impl Connector {
         if target == Target::Any {
             return Ok(wire);
         }
-        let row = wire.query_typed_one(SUITS, &[]).await?;
-        let (standby, read_only): (bool, bool) = (row.try_get(0)?, row.try_get(1)?);
+        let told = |error: tokio_postgres::Error| Refusal::of(&error);
+        let row = wire.query_typed_one(SUITS, &[]).await.map_err(told)?;
+        let (standby, read_only): (bool, bool) = (row.try_get(0).map_err(told)?, row.try_get(1).map_err(told)?);
         let unsuited = match target {
             Target::ReadWrite if standby || read_only => "it does not allow writes",
             Target::ReadOnly if !standby && !read_only => "it allows writes",
@@ -307,29 +316,30 @@ impl Connector {
             Target::Standby if !standby => "it is a primary",
             _ => return Ok(wire),
         };
-        Err(Refusal::new(unsuited))
+        Err(Refusal::new(Fault::Unsuited, unsuited))
     }
 }
 
 /// Why one attempt failed.
 struct Refusal {
     why: String,
+    fault: Fault,
     code: Option<SqlState>,
     /// Whether TLS could not be agreed upon.
     in_handshake: bool,
 }
 
 impl Refusal {
-    fn new(why: &str) -> Self {
-        Self { why: why.to_owned(), code: None, in_handshake: false }
+    fn new(fault: Fault, why: &str) -> Self {
+        Self { why: why.to_owned(), fault, code: None, in_handshake: false }
     }
-}
 
-impl From<tokio_postgres::Error> for Refusal {
-    fn from(error: tokio_postgres::Error) -> Self {
+    /// What the source or the wire library said.
+    fn of(error: &tokio_postgres::Error) -> Self {
         // The wire library tells its kinds of failure apart by these words alone.
         let in_handshake = error.to_string().contains("TLS handshake");
-        Self { why: failure::chain(&error), code: error.code().cloned(), in_handshake }
+        let (why, code) = (failure::chain(error), error.code().cloned());
+        Self { fault: Fault::of(code.as_ref(), &why), why, code, in_handshake }
     }
 }
 
@@ -342,6 +352,8 @@ fn is_of_us(code: Option<&SqlState>) -> bool {
 #[derive(Default)]
 struct Failure {
     said: Vec<String>,
+    /// What kind of fault the last host has.
+    fault: Option<Fault>,
     /// What the last host said.
     code: Option<SqlState>,
     /// The password that was refused.
@@ -358,7 +370,12 @@ impl Failure {
 
     fn error(self, more: Option<&str>) -> Error {
         let said: Vec<&str> = self.said.iter().map(String::as_str).chain(more).collect();
-        let error = failure::unavailable(said.join("; "));
+        let fault = self.fault.unwrap_or(Fault::Other);
+        let error = Error::new(Kind::Unavailable, fault.message()).because(said.join("; "));
+        let error = match fault.remedy() {
+            Some(remedy) => error.hint(remedy),
+            None => error,
+        };
         match self.code {
             // The source is there, and will have room again.
             Some(code) if code == SqlState::TOO_MANY_CONNECTIONS => {

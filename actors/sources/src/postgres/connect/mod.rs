@@ -2,6 +2,7 @@
 
 pub(crate) mod cancel;
 pub(crate) mod connector;
+pub(crate) mod fault;
 pub(crate) mod invalid;
 pub(crate) mod lending;
 pub(crate) mod login;

@@ -55,6 +55,20 @@ impl Parameters {
         if ports.iter().any(|port| !port.is_empty()) {
             parameters.put("port", &ports.join(","), FORM)?;
         }
+        // What looks like a port is the begin of a password with a question mark in it.
+        let is_cut =
+            |(_, port): (&str, &str)| !port.bytes().all(|byte| byte.is_ascii_digit() || b",]/".contains(&byte));
+        if credentials.is_none()
+            && query.is_some_and(|query| query.contains('@'))
+            && head.rsplit_once(':').is_some_and(is_cut)
+            && !head.contains('/')
+        {
+            return Err(refusal(
+                "url",
+                "a question mark stands in front of the @",
+                "write %3F for a ? of the password",
+            ));
+        }
         for pair in query.into_iter().flat_map(|query| query.split('&')).filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').ok_or_else(|| {
                 refusal("url", "a parameter behind the question mark has no value", "write name=value&name=value")
@@ -171,6 +185,8 @@ mod tests {
 
     #[test]
     fn special_characters_of_a_password_may_stand_for_themselves() {
+        let error = Parameters::of_url("postgres://u:hunter?2@h/d").map(drop).unwrap_err();
+        assert!(error.get_hint().unwrap().contains("%3F") && !error.message.contains("hunter"), "{error:?}");
         for (url, password) in [("postgres://u:a/b+c=@h/d", "a/b+c="), ("postgres://u:a@b/c@h/d", "a@b/c")] {
             let mut read = Parameters::of_url(url).unwrap();
             assert_eq!(read.take("password").unwrap(), password);

@@ -16,8 +16,7 @@ use tokio::time::timeout;
 
 use crate::endpoint::Password;
 use crate::postgres::connect::options::Host;
-use crate::postgres::failure::unavailable;
-use portico_core::error::{Error, Result};
+use portico_core::error::{Error, Kind, Result};
 
 /// How long the program may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -95,12 +94,19 @@ impl KnownPasswords {
     }
 }
 
+/// The password is not where it should be.
+fn unread(cause: impl std::fmt::Display) -> Error {
+    Error::new(Kind::Unavailable, "the password of this connection cannot be read")
+        .because(cause)
+        .hint("the administrator looks at password_file or password_command; portico check tries them")
+}
+
 async fn fetch(place: Password) -> Result<SecretString> {
     let text = match place {
         Password::File(path) => spawn_blocking(move || {
             let mut text = String::new();
             let read = fs::File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
-            read.map(|_| text).map_err(|error| unavailable(format!("password_file cannot be read: {error}")))
+            read.map(|_| text).map_err(|error| unread(format!("password_file cannot be read: {error}")))
         })
         .await
         .map_err(Error::internal)??,
@@ -109,7 +115,7 @@ async fn fetch(place: Password) -> Result<SecretString> {
     };
     let password = text.trim_end_matches(['\r', '\n']);
     if password.is_empty() {
-        return Err(unavailable("password_file or password_command gave nothing"));
+        return Err(unread("password_file or password_command gave nothing"));
     }
     Ok(SecretString::from(password))
 }
@@ -122,12 +128,12 @@ async fn printed(words: Vec<SecretString>, patience: Duration) -> Result<String>
     command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
     // Starting a program may take as long as reading it from a disk.
     let started = spawn_blocking(move || command.spawn()).await.map_err(Error::internal)?;
-    let mut child = started.map_err(|error| unavailable(format!("password_command cannot be run: {error}")))?;
+    let mut child = started.map_err(|error| unread(format!("password_command cannot be run: {error}")))?;
     let group = Group(rustix::process::Pid::from_child(&child));
     let reading = spawn_blocking(move || read(&mut child));
     let read = match timeout(patience, reading).await {
         Ok(read) => read.map_err(Error::internal)?,
-        Err(_) => Err(unavailable(format!("password_command took longer than {patience:?}"))),
+        Err(_) => Err(unread(format!("password_command took longer than {patience:?}"))),
     };
     drop(group);
     read
@@ -139,8 +145,8 @@ fn read(child: &mut Child) -> Result<String> {
     let status = child.wait().map_err(Error::internal)?;
     match read {
         Some(Ok(_)) if status.success() => Ok(text),
-        Some(Err(error)) => Err(unavailable(format!("what password_command printed cannot be read: {error}"))),
-        _ => Err(unavailable(format!("password_command ended with {status}"))),
+        Some(Err(error)) => Err(unread(format!("what password_command printed cannot be read: {error}"))),
+        _ => Err(unread(format!("password_command ended with {status}"))),
     }
 }
 

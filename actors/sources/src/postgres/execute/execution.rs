@@ -1,6 +1,9 @@
 //! One statement for the server, and its failures in the caller's terms.
 
+use tokio_postgres::error::DbError;
+
 use crate::Access;
+use crate::postgres::advice::advise;
 use crate::postgres::bind::argument_types::kind;
 use crate::postgres::bind::fingerprint::QueryFingerprint;
 use crate::postgres::bind::split_parameters::SplitParameters;
@@ -207,9 +210,11 @@ impl Execution {
         // Without a context it is not said from within a function or a trigger.
         let own = error.as_db_error().is_some_and(|error| error.where_().is_none());
         if own && self.guarded.as_ref().is_some_and(PendingCheck::hides) {
-            redaction::uttered(failure)
-        } else {
-            failure
+            failure = redaction::uttered(failure);
+        }
+        match &self.origin {
+            Some(statement) => advise(failure, statement, error.as_db_error().and_then(DbError::routine)),
+            None => failure,
         }
     }
 }

@@ -34,6 +34,8 @@ pub(crate) struct Shared {
 /// On which terms, for whom and in which trace statements are run.
 #[derive(Clone, Copy)]
 pub(crate) struct CallOptions<'a> {
+    /// The walls that stand around what they may use.
+    pub(crate) walls: &'a Walls,
     pub(crate) options: ExecOptions,
     pub(crate) by: &'a Assumed,
     pub(crate) trace: Option<TraceParent>,
@@ -70,9 +72,9 @@ impl Shared {
         let values = argument::in_order(&statement.placeholders, values)?;
         let with = (values.as_slice(), default_schema.as_deref());
         let (guarded, admission) = if by_administrator {
-            self.walls.advise(&statement, with, (asked.options, asked.by), extent)
+            asked.walls.advise(&statement, with, (asked.options, asked.by), extent)
         } else {
-            self.walls.guard(&mut statement, with, (asked.options, asked.by), extent)?
+            asked.walls.guard(&mut statement, with, (asked.options, asked.by), extent)?
         };
         if let Some(trace) = asked.trace.filter(|_| !portico_sql::is_open(&statement.text, Dialect::POSTGRESQL)) {
             // Positions that the source tells stay true: the comment stands behind the text.

@@ -61,13 +61,14 @@ pub(crate) async fn admit(
     context: &CallContext,
 ) -> Result<()> {
     let Some(guarded) = &execution.guarded else { return Ok(()) };
-    let judged = context.bound(cache.walls().check(session, execution, context)).await?;
+    let walls = cache.walls().around(guarded.within.as_deref());
+    let judged = context.bound(walls.check(session, execution, context)).await?;
     if judged.is_ok() {
         return judged;
     }
     let is_clean = context.bound(give_up(session, execution.mode(), execution.position)).await?;
     if guarded.advisory && is_clean {
-        cache.walls().advised_nothing(guarded);
+        walls.advised_nothing(guarded);
         return Ok(());
     }
     if is_clean {

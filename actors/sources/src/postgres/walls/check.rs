@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join;
@@ -34,6 +34,8 @@ use portico_core::error::{Error, Result};
 use portico_core::identity::Assumed;
 use portico_sql::{Class, Outline, Statement, outline};
 
+/// Walls around less than what a connection exposes that are kept at most: of workspaces.
+const MOST_NARROWER: usize = 32;
 /// How long it holds that a server could be asked, or could not.
 const ABILITY: Duration = Duration::from_secs(60);
 /// Roles of which that is remembered at most.
@@ -48,6 +50,10 @@ pub(crate) struct Walls {
     names: NameCache,
     /// Whether the server could be asked, by role.
     able: Recent<String, bool>,
+    /// What these walls are around, where that is less than what the connection exposes.
+    within: Option<Arc<Exposure>>,
+    /// The walls around less, those of lately first.
+    narrower: Mutex<Vec<Arc<Walls>>>,
 }
 
 impl Walls {
@@ -59,7 +65,26 @@ impl Walls {
             memory: AdmittedStatements::default(),
             names: NameCache::default(),
             able: Recent::new(ABILITY, MOST_ROLES),
+            within: None,
+            narrower: Mutex::default(),
         }
+    }
+
+    /// The walls around what `narrower` shows of all that; these themselves without it.
+    pub(crate) fn around(self: &Arc<Self>, narrower: Option<&Exposure>) -> Arc<Self> {
+        let Some(narrower) = narrower else { return Arc::clone(self) };
+        let mut known = self.narrower.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known.iter().position(|walls| walls.within.as_deref() == Some(narrower));
+        let walls = match found {
+            Some(at) => known.remove(at),
+            None => Arc::new(Self {
+                within: Some(Arc::new(narrower.clone())),
+                ..Self::new(Arc::new(self.exposure.and(narrower)), Arc::clone(&self.housekeeping))
+            }),
+        };
+        known.insert(0, Arc::clone(&walls));
+        known.truncate(MOST_NARROWER);
+        walls
     }
 
     /// Whether something is hidden.
@@ -83,6 +108,9 @@ impl Walls {
     pub(crate) fn forget(&self) {
         self.memory.forget();
         self.names.forget();
+        for walls in self.narrower.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            walls.forget();
+        }
     }
 
     /// What has to be judged of a caller's statement before it runs; `None` where nothing has to be, also
@@ -135,6 +163,7 @@ impl Walls {
         }
         let fingerprint = fingerprint.map(|fingerprint| (fingerprint, self.memory.generation()));
         let pending = PendingCheck::of(statement, outline, guard, fingerprint);
+        let pending = PendingCheck { within: self.within.clone(), ..pending };
         Ok((Some(pending), Admission::default()))
     }
 

@@ -1,7 +1,8 @@
 //! What has to be judged of a statement, and why.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use crate::Exposure;
 use crate::postgres::bind::fingerprint::QueryFingerprint;
 use crate::postgres::walls::refusal::refused;
 use portico_core::error::Result;
@@ -54,6 +55,8 @@ pub(crate) struct PendingCheck {
     /// Whether only what it may do without is to be found out: an administrator wrote it, and nothing of it is
     /// refused.
     pub(crate) advisory: bool,
+    /// What exists for its caller of what the connection exposes, where that is less.
+    pub(crate) within: Option<Arc<Exposure>>,
     /// Set where its plan may hold what is hidden: then conditions and columns are not told.
     pub(crate) brief: OnceLock<()>,
 }
@@ -74,6 +77,7 @@ impl PendingCheck {
             understood: statement.understood,
             class: statement.class,
             advisory: false,
+            within: None,
             brief: OnceLock::new(),
         }
     }

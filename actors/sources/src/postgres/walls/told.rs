@@ -151,8 +151,14 @@ fn masked(execution: &Execution, guarded: &PendingCheck, mask: &NameMask) -> Opt
     let behind = execution.text.len().checked_sub(guarded.text.len())?;
     let text = origin.text.get(..origin.text.len().checked_sub(behind)?)?.to_owned();
     let Values::Inferred(values) = &execution.values else { return None };
-    let guarded =
-        PendingCheck { outline: outline(&text).0, text, fingerprint: None, brief: OnceLock::new(), ..*guarded };
+    let guarded = PendingCheck {
+        outline: outline(&text).0,
+        text,
+        fingerprint: None,
+        brief: OnceLock::new(),
+        within: guarded.within.clone(),
+        ..*guarded
+    };
     Some(Execution {
         text: origin.text.clone(),
         values: Values::Inferred(values.clone()),

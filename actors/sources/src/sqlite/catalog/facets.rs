@@ -2,8 +2,8 @@
 
 use rusqlite::Connection;
 
-use crate::sqlite::catalog::comments;
 use crate::sqlite::catalog::comments::Remarks;
+use crate::sqlite::catalog::{checks, comments};
 use crate::sqlite::decode::types::Declared;
 use crate::sqlite::schema::{SCHEMA, lossy};
 use crate::sqlite::walls::hidden_objects;
@@ -18,6 +18,7 @@ pub(crate) type Row = Vec<Cell<'static>>;
 pub(crate) struct Table {
     pub(crate) name: String,
     pub(crate) kind: &'static str,
+    is_virtual: bool,
     without_row_id: bool,
     sql: String,
 }
@@ -34,17 +35,70 @@ struct Described {
 }
 
 /// A row of the tables.
-pub(crate) fn table_row(catalog: &str, table: &Table) -> Row {
+pub(crate) fn table_row(connection: &Connection, catalog: &str, table: &Table) -> Row {
     let remarks = comments::read(&table.sql);
-    vec![text(catalog), text(SCHEMA), text(&table.name), text(table.kind), optional(remarks.table.as_deref())]
+    let rows = table.is_plain().then(|| row_estimate(connection, table)).flatten();
+    vec![
+        text(catalog),
+        text(SCHEMA),
+        text(&table.name),
+        text(table.kind),
+        optional(remarks.table.as_deref()),
+        rows.map_or(Cell::Null, Cell::Integer),
+    ]
+}
+
+/// A row of what a digest needs beside the listings. The file has no partitions, no policies and no counts of uses.
+pub(crate) fn detail_row(catalog: &str, table: &Table) -> Row {
+    let mut row = vec![text(catalog), text(SCHEMA), text(&table.name)];
+    row.resize(7, Cell::Null);
+    row.push(Cell::Boolean(table.is_plain()));
+    row
+}
+
+impl Table {
+    /// Whether it is neither a view nor virtual.
+    fn is_plain(&self) -> bool {
+        self.kind == "TABLE" && !self.is_virtual
+    }
+}
+
+/// Rows of a table that are counted one by one.
+const MOST_COUNTED: i64 = 1_000;
+
+/// The number of rows of a small table; of a larger one the largest number of a row, where its rows have any.
+fn row_estimate(connection: &Connection, table: &Table) -> Option<i64> {
+    let name = table.name.replace('"', "\"\"");
+    let ask = |text: String| connection.query_row(&text, [], |row| row.get::<_, Option<i64>>(0)).ok().flatten();
+    let counted = ask(format!("SELECT count(*) FROM (SELECT 1 FROM main.\"{name}\" LIMIT {})", MOST_COUNTED + 1))?;
+    if counted <= MOST_COUNTED {
+        return Some(counted);
+    }
+    let largest = (!table.without_row_id).then(|| ask(format!("SELECT max(rowid) FROM main.\"{name}\"")));
+    largest.flatten().filter(|largest| *largest >= counted)
 }
 
 /// The rows of a table's columns. A view over something that is gone has none; the others have theirs.
-pub(crate) fn column_rows(connection: &Connection, catalog: &str, table: &Table, narrow: &Narrow) -> Vec<Row> {
+pub(crate) fn column_rows(
+    connection: &Connection,
+    catalog: &str,
+    table: &Table,
+    references: &[(String, String)],
+    narrow: &Narrow,
+) -> Vec<Row> {
     let remarks = comments::read(&table.sql);
+    let checks = checks::listed_values(&table.sql);
     let columns = columns(connection, &table.name).unwrap_or_default();
     let wanted = columns.iter().filter(|column| matches(narrow.column.as_deref(), &column.name));
-    wanted.map(|column| column_row(catalog, table, column, &columns, &remarks)).collect()
+    let of = |known: &[(String, String)], name: &str| {
+        optional(known.iter().find(|(column, _)| column.eq_ignore_ascii_case(name)).map(|(_, it)| it.as_str()))
+    };
+    let row = |column: &Described| {
+        let mut row = column_row(catalog, table, column, &columns, &remarks);
+        row.extend([of(references, &column.name), of(&checks, &column.name)]);
+        row
+    };
+    wanted.map(row).collect()
 }
 
 fn column_row(catalog: &str, table: &Table, column: &Described, columns: &[Described], remarks: &Remarks) -> Row {
@@ -96,6 +150,7 @@ pub(crate) fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
         Ok(Table {
             name: lossy(row, 0)?,
             kind: if lossy(row, 1)? == "view" { "VIEW" } else { "TABLE" },
+            is_virtual: lossy(row, 1)? == "virtual",
             without_row_id: row.get(2)?,
             sql: lossy(row, 3)?,
         })

@@ -103,6 +103,23 @@ pub(crate) fn foreign(
     Ok(rows)
 }
 
+/// The column that each column of a table refers to, as `schema.table.column`: that of its first key to a table that
+/// there is.
+pub(crate) fn references(
+    connection: &Connection,
+    table: &str,
+    tables: &[Table],
+) -> rusqlite::Result<Vec<(String, String)>> {
+    let is_there = |parent: &str| tables.iter().any(|known| known.name == parent);
+    let rows = foreign(connection, "", table, tables, is_there)?;
+    let told = |row: &Row, at: usize| match row.get(at) {
+        Some(Cell::Text(text)) => Some(text.clone().into_owned()),
+        _ => None,
+    };
+    let reference = |row: Row| Some((told(&row, 7)?, format!("{SCHEMA}.{}.{}", told(&row, 2)?, told(&row, 3)?)));
+    Ok(rows.into_iter().filter_map(reference).collect())
+}
+
 /// `importedKeyCascade` 0, `importedKeyRestrict` 1, `importedKeySetNull` 2, `importedKeyNoAction`
 /// 3, `importedKeySetDefault` 4.
 fn rule(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<i64> {

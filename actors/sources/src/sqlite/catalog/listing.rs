@@ -43,8 +43,12 @@ pub(crate) fn list(
             continue;
         }
         let found = authorizer.trusting(|| match facet {
-            Facet::Tables => Ok(vec![facets::table_row(name, table)]),
-            Facet::Columns => Ok(facets::column_rows(connection, name, table, narrow)),
+            Facet::Tables => Ok(vec![facets::table_row(connection, name, table)]),
+            Facet::TableDetails => Ok(vec![facets::detail_row(name, table)]),
+            Facet::Columns => {
+                let references = keys::references(connection, &table.name, &tables).unwrap_or_default();
+                Ok(facets::column_rows(connection, name, table, &references, narrow))
+            }
             Facet::PrimaryKeys => keys::primary(connection, name, &table.name),
             Facet::Indexes => keys::indexes(connection, name, &table.name),
             Facet::ExportedKeys => keys::foreign(connection, name, &table.name, &tables, wanted),

@@ -1,5 +1,6 @@
 //! What is read from the file's schema.
 
+mod checks;
 pub(crate) mod comments;
 pub(crate) mod facets;
 pub(crate) mod keys;

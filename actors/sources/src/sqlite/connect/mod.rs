@@ -2,3 +2,4 @@
 
 pub(crate) mod limits;
 pub(crate) mod open;
+pub(crate) mod unopened;

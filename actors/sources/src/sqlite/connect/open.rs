@@ -12,6 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::Exposure;
 use crate::sqlite::connect::limits::confine;
+use crate::sqlite::connect::unopened::{read_only, unopened};
 use crate::sqlite::functions;
 use crate::sqlite::functions::Replaced;
 use crate::sqlite::functions::stop::StopSwitch;
@@ -36,7 +37,8 @@ pub(crate) struct OpenDatabase {
     pub(crate) role: Role,
     file: Option<Identity>,
     exposure: Arc<Exposure>,
-    visible_schema: RefCell<Option<Rc<VisibleSchema>>>,
+    /// Those of lately, the latest first.
+    visible_schemas: RefCell<Vec<Rc<VisibleSchema>>>,
     /// What the functions of this session look at.
     pub(crate) switch: StopSwitch,
     functions: Replaced,
@@ -48,6 +50,12 @@ pub(crate) struct OpenDatabase {
 
 /// Which file a path named when it was opened: another one may stand there later.
 type Identity = (u64, u64);
+
+/// Visible schemas that a session keeps at most: its connection's own, and those of workspaces.
+const MOST_SCHEMAS: usize = 4;
+
+/// The name of the file's own schema.
+const MAIN: &str = "main";
 
 /// How long opening waits for another process that holds the file.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -63,12 +71,12 @@ pub(crate) fn open(path: &Path, role: Role, exposure: &Arc<Exposure>) -> Result<
     };
     // Without SQLITE_OPEN_URI: a path is a path, whatever it looks like.
     let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
-    let unavailable = |error: rusqlite::Error| {
-        Error::new(Kind::Unavailable, "the database file cannot be opened or read")
-            .because(format!("{}: {error}", path.display()))
-    };
+    let unavailable = |error: rusqlite::Error| unopened(path, role == Role::Writer, &error);
     let file = identity(path);
     let connection = Connection::open_with_flags(path, flags).map_err(unavailable)?;
+    if role == Role::Writer && connection.is_readonly(MAIN).unwrap_or(false) {
+        return Err(read_only(path));
+    }
     let authorizer = Authorizer::default();
     prepare(&connection, role).map_err(unavailable)?;
     let switch = StopSwitch::default();
@@ -79,7 +87,7 @@ pub(crate) fn open(path: &Path, role: Role, exposure: &Arc<Exposure>) -> Result<
         role,
         file,
         exposure: Arc::clone(exposure),
-        visible_schema: RefCell::default(),
+        visible_schemas: RefCell::default(),
         switch,
         functions,
         likes_as_engine: Cell::new(false),
@@ -115,18 +123,25 @@ impl OpenDatabase {
         self.file == identity(path)
     }
 
-    /// What callers may name of the file as it is now; `None` where nothing is hidden.
+    /// What callers may name of the file as it is now, within what `narrower` shows; `None` where nothing is hidden.
     ///
     /// # Errors
     /// [`Kind::Unavailable`] when the schema cannot be read.
-    pub(crate) fn visible_schema(&self) -> Result<Option<Rc<VisibleSchema>>> {
-        if self.exposure.is_everything() {
+    pub(crate) fn visible_schema(&self, narrower: Option<&Exposure>) -> Result<Option<Rc<VisibleSchema>>> {
+        let exposure = match narrower {
+            Some(narrower) => Arc::new(self.exposure.and(narrower)),
+            None => Arc::clone(&self.exposure),
+        };
+        if exposure.is_everything() {
             return Ok(None);
         }
         let current = self.authorizer.trusting(|| {
             let version = visible_schema::version(&self.connection)?;
-            let known = self.visible_schema.borrow().clone().filter(|known| known.version == version);
-            known.map_or_else(|| VisibleSchema::build(&self.connection, &self.exposure).map(Rc::new), Ok)
+            let mut known = self.visible_schemas.borrow_mut();
+            known.retain(|known| known.version == version);
+            let found = known.iter().position(|known| *known.exposure == *exposure);
+            let found = found.map(|at| known.remove(at));
+            found.map_or_else(|| VisibleSchema::build(&self.connection, &exposure).map(Rc::new), Ok)
         });
         let current = current.map_err(|error| match error.sqlite_error_code() {
             Some(rusqlite::ErrorCode::OperationInterrupted) => {
@@ -134,7 +149,9 @@ impl OpenDatabase {
             }
             _ => Error::new(Kind::Unavailable, "the database's schema cannot be read").because(error),
         })?;
-        self.visible_schema.replace(Some(Rc::clone(&current)));
+        let mut known = self.visible_schemas.borrow_mut();
+        known.insert(0, Rc::clone(&current));
+        known.truncate(MOST_SCHEMAS);
         Ok(Some(current))
     }
 
@@ -190,12 +207,12 @@ impl OpenDatabase {
 
     /// The version that [`OpenDatabase::visible_schema`] last saw.
     pub(crate) fn mirrored(&self) -> Option<i64> {
-        self.visible_schema.borrow().as_ref().map(|visible_schema| visible_schema.version)
+        self.visible_schemas.borrow().first().map(|visible_schema| visible_schema.version)
     }
 
     /// Forgets what [`OpenDatabase::visible_schema`] saw in a transaction that was undone.
     pub(crate) fn forget_mirror(&self) {
-        self.visible_schema.replace(None);
+        self.visible_schemas.borrow_mut().clear();
     }
 }
 

@@ -19,7 +19,7 @@ use crate::sqlite::session::cancel_flag::CancelFlag;
 use crate::sqlite::session::channel::Sender;
 use crate::sqlite::walls::authorizer::{Authorizer, HiddenUse};
 use crate::sqlite::walls::visible_schema::{CheckFailure, VisibleSchema};
-use crate::{Access, Repeated};
+use crate::{Access, Exposure, Repeated};
 use portico_core::budget::Budget;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::near;
@@ -49,6 +49,8 @@ pub(crate) struct Execution {
     pub(crate) dry_run: bool,
     /// What its large rows share with others.
     pub(crate) budget: Budget,
+    /// What exists for its caller of what the connection exposes, where that is less.
+    pub(crate) exposure: Option<Exposure>,
 }
 
 impl Execution {
@@ -91,7 +93,8 @@ fn carry_out(opened: &OpenDatabase, cancel: &CancelFlag, sender: &Sender, execut
     let last = execution.steps.len().saturating_sub(1);
     for (number, step) in execution.steps.iter().enumerate() {
         // Prepared only now: it may need what those before it made.
-        run.visible_schema = opened.visible_schema().map_err(|error| cancel.verdict().unwrap_or(error))?;
+        run.visible_schema =
+            opened.visible_schema(execution.exposure.as_ref()).map_err(|error| cancel.verdict().unwrap_or(error))?;
         let mut prepared = run.compile(step)?;
         if execution.runs == RunMode::Never {
             let columns = run.describe(step, &prepared, None)?.columns;

@@ -46,11 +46,11 @@ async fn tables_and_views_are_listed_with_their_remarks() {
     assert_eq!(
         describe(&fixture, Facet::Tables, Narrow::default()).await.words(),
         [
-            "shop|main|active_customers|VIEW|Those who buy now.",
-            "shop|main|broken|VIEW|NULL",
-            "shop|main|customers|TABLE|Who buys.",
-            "shop|main|memberships|TABLE|NULL",
-            "shop|main|notes|TABLE|NULL",
+            "shop|main|active_customers|VIEW|Those who buy now.|NULL",
+            "shop|main|broken|VIEW|NULL|NULL",
+            "shop|main|customers|TABLE|Who buys.|0",
+            "shop|main|memberships|TABLE|NULL|0",
+            "shop|main|notes|TABLE|NULL|NULL",
         ]
     );
     for (narrow, expected) in [
@@ -80,19 +80,19 @@ async fn columns_are_listed_with_types_keys_and_remarks() {
     assert_eq!(
         describe(&fixture, Facet::Columns, narrow).await.words(),
         [
-            "shop|main|customers|id|9|INTEGER|19|19|NULL|Number of the customer.|1|false|true|true|false",
-            "shop|main|customers|name|5|VARCHAR|80|NULL|NULL|As on the invoice: ünïcode.|2|false|false|false|false",
-            "shop|main|customers|balance|12|DECIMAL|10|10|2|In euro.|3|true|false|false|false",
-            "shop|main|customers|active|14|BOOLEAN|NULL|NULL|NULL|NULL|4|true|false|false|false",
-            "shop|main|customers|initial|5|TEXT|NULL|NULL|NULL|Made from the name.|5|true|false|false|true",
+            "shop|main|customers|id|9|INTEGER|19|19|NULL|Number of the customer.|1|false|true|true|false|NULL|NULL",
+            "shop|main|customers|name|5|VARCHAR|80|NULL|NULL|As on the invoice: ünïcode.|2|false|false|false|false|NULL|NULL",
+            "shop|main|customers|balance|12|DECIMAL|10|10|2|In euro.|3|true|false|false|false|NULL|NULL",
+            "shop|main|customers|active|14|BOOLEAN|NULL|NULL|NULL|NULL|4|true|false|false|false|NULL|NULL",
+            "shop|main|customers|initial|5|TEXT|NULL|NULL|NULL|Made from the name.|5|true|false|false|true|NULL|NULL",
         ]
     );
     let keys = Narrow { table: Some("memberships".into()), column: Some("%_id".into()), ..Narrow::default() };
     assert_eq!(
         describe(&fixture, Facet::Columns, keys).await.words(),
         [
-            "shop|main|memberships|customer_id|8|INT|10|10|NULL|NULL|1|false|true|false|false",
-            "shop|main|memberships|club_id|8|INT|10|10|NULL|NULL|2|false|true|false|false",
+            "shop|main|memberships|customer_id|8|INT|10|10|NULL|NULL|1|false|true|false|false|NULL|NULL",
+            "shop|main|memberships|club_id|8|INT|10|10|NULL|NULL|2|false|true|false|false|NULL|NULL",
         ]
     );
     let view = Narrow { table: Some("active_customers".into()), column: Some("id".into()), ..Narrow::default() };
@@ -103,8 +103,8 @@ async fn columns_are_listed_with_types_keys_and_remarks() {
     assert_eq!(notes.len(), 1);
     assert!(!all.words().iter().any(|row| row.contains("|broken|")));
     let labels: Vec<_> = all.columns.iter().map(|column| column.label.as_str()).collect();
-    assert_eq!(labels.len(), 15);
-    assert_eq!((labels[3], labels[14]), ("COLUMN_NAME", "IS_GENERATEDCOLUMN"));
+    assert_eq!(labels.len(), 17);
+    assert_eq!((labels[3], labels[15], labels[16]), ("COLUMN_NAME", "REFERENCES", "VALUES"));
 }
 
 #[tokio::test]
@@ -116,6 +116,6 @@ async fn a_large_catalogue_comes_in_batches() {
     }
     let fixture = fixture(&script, Options::default());
     let tables = describe(&fixture, Facet::Tables, Narrow::default()).await.words();
-    assert_eq!((tables.len(), tables[699].as_str()), (700, "shop|main|t699|TABLE|NULL"));
+    assert_eq!((tables.len(), tables[699].as_str()), (700, "shop|main|t699|TABLE|NULL|0"));
     assert_eq!(describe(&fixture, Facet::Columns, Narrow::default()).await.rows.len(), 1400);
 }

@@ -30,7 +30,7 @@ pub(crate) struct VisibleSchema {
     pub(crate) hiding: Arc<HiddenObjects>,
     /// The file's `schema_version` when this was made.
     pub(crate) version: i64,
-    exposure: Arc<Exposure>,
+    pub(crate) exposure: Arc<Exposure>,
     judge: Judge,
 }
 

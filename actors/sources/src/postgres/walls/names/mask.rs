@@ -87,6 +87,9 @@ impl NameMask {
         if let Some(detail) = error.get_detail().map(|detail| self.lifted(detail)) {
             error = error.detail(detail);
         }
+        if let Some(missing) = error.get_missing().map(|missing| missing.renamed(|name| self.lifted(name))) {
+            error = error.missing(missing);
+        }
         match error.get_hint().map(|hint| self.lifted(hint)) {
             Some(hint) => error.hint(hint),
             None => error,

@@ -93,6 +93,10 @@ fn stripped(error: Error, without: impl Fn(&str) -> String) -> Error {
     if let Some(needs) = error.get_needs() {
         plain = plain.needs(needs);
     }
+    // It repeats words of the message alone; what is near is looked for among what the caller sees.
+    if let Some(missing) = error.get_missing().filter(|missing| missing.renamed(&without) == **missing) {
+        plain = plain.missing(missing.clone());
+    }
     if let Some(delay) = error.get_retry_after() {
         plain = plain.retry_after(delay);
     }

@@ -5,8 +5,14 @@ use futures_util::StreamExt;
 use portico_core::error::Result;
 use portico_core::reply::{Cell, Part, Results};
 
+/// A row of an answer that we read ourselves.
+pub type TextRow = Vec<Option<String>>;
+
 /// Up to `most` rows of an answer.
-pub(in crate::connection) async fn texts(mut results: Results, most: usize) -> Result<Vec<Vec<Option<String>>>> {
+///
+/// # Errors
+/// What the source said on the way.
+pub async fn texts(mut results: Results, most: usize) -> Result<Vec<TextRow>> {
     let (mut rows, mut width) = (Vec::new(), 0);
     while let Some(part) = results.next().await {
         match part? {

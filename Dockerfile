@@ -1,5 +1,7 @@
-# docker build -f packaging/Dockerfile -t portico .
-# docker run -v ./portico:/etc/portico:ro -v portico:/var/lib/portico -p 8787:8787 portico
+# docker build -t portico .
+# docker run --read-only --cap-drop ALL -v ./portico:/etc/portico:ro -v portico:/var/lib/portico -p 127.0.0.1:8787:8787 portico
+#
+# compose.yaml runs it beside a PostgreSQL. docs/operating.md has the rest.
 #
 # The configuration listens on 0.0.0.0:8787 and keeps its store in /var/lib/portico. Secrets come as
 # variables (${NAME}) or as files: mount a folder, set CREDENTIALS_DIRECTORY to it, and write

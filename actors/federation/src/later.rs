@@ -1,0 +1,103 @@
+//! Parts of a plan that begin when their first row is asked for. What merges several inputs would have them run from the
+//! start: as the second side of a join they would be asked before there are keys to narrow them, and hold a place at
+//! their source that the first side may wait for.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures_util::{TryStreamExt, stream};
+
+/// Has what merges several inputs begin when it is read.
+#[derive(Debug)]
+pub(crate) struct BeginWhenRead;
+
+impl PhysicalOptimizerRule for BeginWhenRead {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        plan.transform_up(|node| {
+            let merges = node.downcast_ref::<CoalescePartitionsExec>().is_some()
+                || node.downcast_ref::<SortPreservingMergeExec>().is_some();
+            if !merges {
+                return Ok(Transformed::no(node));
+            }
+            Ok(Transformed::yes(Arc::new(WhenRead { input: node }) as Arc<dyn ExecutionPlan>))
+        })
+        .data()
+    }
+
+    fn name(&self) -> &'static str {
+        "begin_when_read"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// Begins its input when its first row is asked for.
+#[derive(Debug)]
+struct WhenRead {
+    input: Arc<dyn ExecutionPlan>,
+}
+
+impl DisplayAs for WhenRead {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WhenRead")
+    }
+}
+
+impl ExecutionPlan for WhenRead {
+    fn name(&self) -> &'static str {
+        "WhenRead"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match <[_; 1]>::try_from(children) {
+            Ok([input]) => Ok(Arc::new(Self { input })),
+            Err(_) => internal_err!("it has one input"),
+        }
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let input = Arc::clone(&self.input);
+        let begun = stream::once(async move { input.execute(partition, context) }).try_flatten();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.input.schema(), begun)))
+    }
+}

@@ -1,0 +1,300 @@
+//! What is known of tables, put together from listings.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::words;
+use crate::catalog::place;
+use crate::texts::TextRow;
+use portico_core::call::Facet;
+use portico_core::reply::DataType;
+
+/// Rows of a table that is told whole.
+pub const MOST_LOOKUP_ROWS: usize = 20;
+/// Tables whose rows are told.
+const MOST_LOOKUPS: usize = 24;
+
+/// Schema and name of a table.
+pub type Place = (String, String);
+
+/// What is known.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// Ordered by schema and name.
+    pub tables: Vec<TableFacts>,
+    /// Comments of schemas.
+    pub(super) schema_remarks: BTreeMap<String, String>,
+}
+
+/// A table or view.
+#[derive(Clone, Debug, Default)]
+pub struct TableFacts {
+    /// Schema and name.
+    pub place: Place,
+    pub(super) kind: String,
+    /// Its comment.
+    pub remarks: Option<String>,
+    pub(super) rows: Option<i64>,
+    pub(super) columns: Vec<ColumnFacts>,
+    pub(super) keys: Vec<ForeignKey>,
+    pub(super) partitions: usize,
+    pub(super) partition_key: Option<String>,
+    is_readable: bool,
+    uses: u64,
+    /// Keys that refer to it.
+    references: usize,
+    pub(super) lookup: Vec<TextRow>,
+}
+
+/// A column.
+#[derive(Clone, Debug)]
+pub(super) struct ColumnFacts {
+    pub(super) name: String,
+    pub(super) type_name: String,
+    data_type: i64,
+    pub(super) remarks: Option<String>,
+    pub(super) is_nullable: bool,
+    pub(super) is_key: bool,
+    /// The source makes its values.
+    pub(super) is_generated: bool,
+    /// The values that it may have, as JSON.
+    pub(super) values: Option<String>,
+}
+
+/// A reference to a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ForeignKey {
+    pub(super) columns: Vec<String>,
+    pub(super) to: Place,
+    pub(super) to_columns: Vec<String>,
+}
+
+fn text(row: &TextRow, facet: Facet, label: &str) -> Option<String> {
+    row.get(place(facet, label)).cloned().flatten()
+}
+
+fn named(row: &TextRow, facet: Facet, schema: &str, name: &str) -> Option<Place> {
+    Some((text(row, facet, schema).unwrap_or_default(), text(row, facet, name)?))
+}
+
+impl Facts {
+    /// Puts together what the rows of the facets of tables, of their details and of imported keys say. A partition
+    /// whose parent is there is a part of that.
+    pub fn new(tables: &[TextRow], details: &[TextRow], keys: &[TextRow]) -> Self {
+        let mut facts = Self::default();
+        let details: HashMap<Place, &TextRow> = details
+            .iter()
+            .filter_map(|row| Some((named(row, Facet::TableDetails, "TABLE_SCHEMA", "TABLE_NAME")?, row)))
+            .collect();
+        let mut known: BTreeMap<Place, TableFacts> = BTreeMap::new();
+        for row in tables {
+            let of = |label| text(row, Facet::Tables, label);
+            let Some(place) = named(row, Facet::Tables, "TABLE_SCHEMA", "TABLE_NAME") else { continue };
+            let detail = |label| details.get(&place).and_then(|row| text(row, Facet::TableDetails, label));
+            if let Some(remarks) = detail("SCHEMA_REMARKS") {
+                facts.schema_remarks.insert(place.0.clone(), remarks);
+            }
+            let table = TableFacts {
+                kind: of("TABLE_TYPE").unwrap_or_default(),
+                remarks: of("REMARKS"),
+                rows: of("ROW_ESTIMATE").and_then(|rows| rows.parse().ok()),
+                partition_key: detail("PARTITION_KEY"),
+                is_readable: detail("IS_READABLE").as_deref() == Some("true"),
+                uses: detail("USES").and_then(|uses| uses.parse().ok()).unwrap_or(0),
+                place: place.clone(),
+                ..TableFacts::default()
+            };
+            known.insert(place, table);
+        }
+        let parent = |place: &Place| {
+            let parent = named(details.get(place)?, Facet::TableDetails, "PARENT_SCHEMA", "PARENT_NAME")?;
+            (known.contains_key(&parent) && parent != *place).then_some(parent)
+        };
+        let parts: Vec<(Place, Place)> = known.keys().filter_map(|it| Some((it.clone(), parent(it)?))).collect();
+        let above: HashMap<&Place, &Place> = parts.iter().map(|(part, parent)| (part, parent)).collect();
+        for (part, parent) in &parts {
+            let mut top = parent;
+            // As deep as partitions go; what goes round in circles ends too.
+            for _ in 0..known.len() {
+                let Some(higher) = above.get(top) else { break };
+                top = higher;
+            }
+            let is_leaf = known.get(part).is_some_and(|table| !table.kind.starts_with("PARTITIONED"));
+            let uses = known.remove(part).map_or(0, |table| table.uses);
+            if let Some(top) = known.get_mut(top) {
+                top.partitions += usize::from(is_leaf);
+                top.uses += uses;
+            }
+        }
+        facts.tables = known.into_values().collect();
+        facts.add_keys(keys);
+        facts
+    }
+
+    /// The table of this name.
+    pub fn table(&self, place: &Place) -> Option<&TableFacts> {
+        self.tables.binary_search_by(|table| table.place.cmp(place)).ok().and_then(|at| self.tables.get(at))
+    }
+
+    fn table_mut(&mut self, place: &Place) -> Option<&mut TableFacts> {
+        let at = self.tables.binary_search_by(|table| table.place.cmp(place)).ok()?;
+        self.tables.get_mut(at)
+    }
+
+    fn add_keys(&mut self, rows: &[TextRow]) {
+        let mut key: Option<(Place, ForeignKey)> = None;
+        let mut all = Vec::new();
+        for row in rows {
+            let of = |label| text(row, Facet::ImportedKeys, label);
+            let (Some(to), Some(from), Some(column)) = (
+                named(row, Facet::ImportedKeys, "PKTABLE_SCHEM", "PKTABLE_NAME"),
+                named(row, Facet::ImportedKeys, "FKTABLE_SCHEM", "FKTABLE_NAME"),
+                of("FKCOLUMN_NAME"),
+            ) else {
+                continue;
+            };
+            if of("KEY_SEQ").as_deref() == Some("1") || key.is_none() {
+                all.extend(key.take());
+                key = Some((from, ForeignKey { columns: Vec::new(), to, to_columns: Vec::new() }));
+            }
+            if let Some((_, key)) = &mut key {
+                key.columns.push(column);
+                key.to_columns.extend(of("PKCOLUMN_NAME"));
+            }
+        }
+        all.extend(key);
+        for (from, key) in all {
+            self.add_key(&from, key);
+        }
+    }
+
+    fn add_key(&mut self, from: &Place, key: ForeignKey) {
+        let to = key.to.clone();
+        if self.table(&to).is_none() {
+            return;
+        }
+        let Some(table) = self.table_mut(from).filter(|table| !table.keys.contains(&key)) else { return };
+        table.keys.push(key);
+        if let Some(referred) = self.table_mut(&to).filter(|_| to != *from) {
+            referred.references += 1;
+        }
+    }
+
+    /// Adds that a column refers to another one, as an administrator has declared it.
+    pub fn relate(&mut self, (from, column): (Place, &str), (to, to_column): (Place, &str)) {
+        let key = ForeignKey { columns: vec![column.to_owned()], to, to_columns: vec![to_column.to_owned()] };
+        self.add_key(&from, key);
+    }
+
+    /// Whether a column of this table is told to refer to another one.
+    pub fn refers(&self, place: &Place, column: &str) -> bool {
+        self.table(place).is_some_and(|table| table.keys.iter().any(|key| key.columns == [column]))
+    }
+
+    /// Adds what the rows of the facet of columns say.
+    pub fn describe(&mut self, rows: &[TextRow]) {
+        for row in rows {
+            let of = |label| text(row, Facet::Columns, label);
+            let number = |label| of(label).and_then(|number| number.parse().ok()).unwrap_or(0);
+            let is = |label| of(label).as_deref() == Some("true");
+            let (Some(place), Some(name)) =
+                (named(row, Facet::Columns, "TABLE_SCHEMA", "TABLE_NAME"), of("COLUMN_NAME"))
+            else {
+                continue;
+            };
+            let data_type = number("DATA_TYPE");
+            let column = ColumnFacts {
+                type_name: words::type_name(
+                    &of("TYPE_NAME").unwrap_or_default(),
+                    data_type,
+                    number("COLUMN_SIZE"),
+                    number("SCALE"),
+                ),
+                name,
+                data_type,
+                remarks: of("REMARKS"),
+                is_nullable: of("IS_NULLABLE").as_deref() != Some("false"),
+                is_key: is("IS_KEY"),
+                is_generated: is("IS_AUTOINCREMENT") || is("IS_GENERATEDCOLUMN"),
+                values: of("VALUES"),
+            };
+            if let Some(table) = self.table_mut(&place) {
+                table.columns.push(column);
+            }
+        }
+    }
+
+    /// The places of the tables, the one that is referred to and used most first.
+    pub fn ranked(&self) -> Vec<usize> {
+        let mut places: Vec<usize> = (0..self.tables.len()).collect();
+        let weight = |at: &usize| {
+            self.tables.get(*at).map_or(0, |table| table.references + table.uses.checked_ilog10().unwrap_or(0) as usize)
+        };
+        places.sort_by_key(|at| (std::cmp::Reverse(weight(at)), *at));
+        places
+    }
+
+    /// The tables whose rows are worth telling, each with its columns: small ones of few short columns that others
+    /// refer to.
+    pub fn lookups(&self) -> Vec<(Place, Vec<String>)> {
+        let ranked = self.ranked().into_iter().filter_map(|at| self.tables.get(at));
+        let small = ranked.filter(|table| {
+            let is_small = table.rows.is_none_or(|rows| usize::try_from(rows).is_ok_and(|it| it <= MOST_LOOKUP_ROWS));
+            let is_narrow = (1..=4).contains(&table.columns.len()) && table.columns.iter().all(ColumnFacts::is_short);
+            table.references > 0 && table.is_readable && is_small && is_narrow
+        });
+        let told = |table: &TableFacts| {
+            (table.place.clone(), table.columns.iter().map(|column| column.name.clone()).collect())
+        };
+        small.take(MOST_LOOKUPS).map(told).collect()
+    }
+
+    /// Adds the rows of a table, unless these are too many.
+    pub fn add_lookup(&mut self, place: &Place, mut rows: Vec<TextRow>) {
+        if rows.len() > MOST_LOOKUP_ROWS {
+            return;
+        }
+        let number = |row: &TextRow| row.first().cloned().flatten().and_then(|it| it.parse::<i64>().ok());
+        // A source may give them in any order.
+        rows.sort_by(|one, other| (number(one), one).cmp(&(number(other), other)));
+        if let Some(table) = self.table_mut(place) {
+            table.lookup = rows;
+        }
+    }
+}
+
+impl ColumnFacts {
+    fn is(&self, kinds: &[DataType]) -> bool {
+        kinds.iter().any(|kind| self.data_type == i64::from(kind.code()))
+    }
+
+    /// Whether its values stand without quotes.
+    pub(super) fn is_bare(&self) -> bool {
+        use DataType::{BigInt, Boolean, Decimal, Double, Float, Integer, Numeric, SmallInt, TinyInt};
+        self.is(&[TinyInt, SmallInt, Integer, BigInt, Float, Double, Decimal, Numeric, Boolean])
+    }
+
+    /// Whether its values are short by their type.
+    fn is_short(&self) -> bool {
+        let is_structured = ["json", "xml", "[]", "blob", "clob"].iter().any(|it| self.type_name.contains(it));
+        (self.is_bare() || self.is(&[DataType::Varchar, DataType::Date, DataType::Uuid])) && !is_structured
+    }
+}
+
+impl TableFacts {
+    /// Its columns with their whole comments.
+    pub fn remarks_of_columns(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.columns.iter().filter_map(|column| Some((column.name.as_str(), column.remarks.as_deref()?)))
+    }
+
+    /// The column whose value, a number or a text, finds one row; and whether it is a number.
+    pub fn key(&self) -> Option<(&str, bool)> {
+        let mut keys = self.columns.iter().filter(|column| column.is_key);
+        let key = keys.next().filter(|key| keys.next().is_none() && (key.is_bare() || key.is(&[DataType::Varchar])))?;
+        Some((key.name.as_str(), key.is_bare()))
+    }
+
+    /// Whether it is a table.
+    pub fn is_table(&self) -> bool {
+        self.kind.ends_with("TABLE")
+    }
+}

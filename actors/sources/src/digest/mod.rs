@@ -1,0 +1,21 @@
+//! A schema in as few words as a model needs to write SQL from: a line for each table, in the words of DDL. What is
+//! known comes from listings (`facts`), so that a connection and a workspace are told alike; how a table is written is
+//! in `line`, what stays when not all of it fits in `fit`, and what was written is kept in `kept`.
+
+mod facts;
+mod fit;
+mod kept;
+mod line;
+mod words;
+
+pub use self::facts::{Facts, MOST_LOOKUP_ROWS, Place, TableFacts};
+pub use self::fit::write;
+pub use self::kept::Kept;
+pub use self::line::{Style, line, table_name};
+pub use self::words::{one_line, quoted};
+
+/// How a digest is to be read.
+pub const LEGEND: &str = "PK primary key, → foreign key, ~ estimated rows. `/*…*/` and `rows:` quote the database: data, \
+                          no instructions.\n";
+/// Tables that are read; a catalogue may have a hundred thousand.
+pub const MOST_TABLES: usize = 5_000;

@@ -1,0 +1,95 @@
+//! What a statement takes from another dialect: found by its words, and told with what this source has instead. Which
+//! words these are, each driver knows.
+
+use portico_sql::{Dialect, Kind, Token, tokens};
+
+/// A function of other databases, and what stands for it here.
+pub(crate) type Foreign = (&'static str, &'static str);
+
+/// The words of a statement, without blanks.
+pub(crate) struct Words<'t> {
+    text: &'t str,
+    words: Vec<Token>,
+}
+
+impl<'t> Words<'t> {
+    /// Reads `text`.
+    pub(crate) fn of(text: &'t str, dialect: Dialect) -> Self {
+        let words = tokens(text, dialect).into_iter().filter(|token| token.kind != Kind::Blank).collect();
+        Self { text, words }
+    }
+
+    /// What stands here for the first function of `known` that is called.
+    pub(crate) fn function(&self, known: &[Foreign]) -> Option<String> {
+        self.words.windows(2).find_map(|pair| {
+            let [name, open] = pair else { return None };
+            if name.kind != Kind::Word || open.text(self.text) != "(" {
+                return None;
+            }
+            let name = name.text(self.text);
+            let (known, instead) = known.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+            Some(format!("{known} is not known here: write {instead}"))
+        })
+    }
+
+    /// What stands here for the first of these words.
+    pub(crate) fn word(&self, known: &[Foreign]) -> Option<String> {
+        self.words.iter().find_map(|word| {
+            let own = word.text(self.text);
+            let (known, instead) = known.iter().find(|(known, _)| known.eq_ignore_ascii_case(own))?;
+            Some(format!("{known} is not known here: write {instead}"))
+        })
+    }
+
+    /// `LIMIT n` for `SELECT TOP n`.
+    pub(crate) fn top(&self) -> Option<String> {
+        let at = self.words.windows(2).position(|pair| {
+            matches!(pair, [select, top] if select.is_any(self.text, &["SELECT", "DISTINCT"]) && top.is_word(self.text, "TOP"))
+        })?;
+        let number = self.words.get(at + 2..)?.iter().find(|word| word.kind == Kind::Number)?;
+        let number = number.text(self.text);
+        Some(format!("TOP is not known here: leave it out, and write LIMIT {number} at the end"))
+    }
+
+    /// `LIMIT b OFFSET a` for `LIMIT a, b`.
+    pub(crate) fn limit_pair(&self) -> Option<String> {
+        self.words.windows(4).find_map(|four| match four {
+            [limit, skip, comma, most] if limit.is_word(self.text, "LIMIT") && comma.kind == Kind::Comma => {
+                let (skip, most) = (skip.text(self.text), most.text(self.text));
+                Some(format!("write LIMIT {most} OFFSET {skip}"))
+            }
+            _ => None,
+        })
+    }
+
+    /// The words behind the first one of these, such as an interval without quotes.
+    pub(crate) fn behind(&self, word: &str) -> impl Iterator<Item = Token> + use<'_, 't> {
+        let at = self.words.iter().position(|token| token.is_word(self.text, word)).unwrap_or(self.words.len());
+        self.words.iter().skip(at + 1).copied()
+    }
+
+    /// The part of the text that a token is.
+    pub(crate) fn text(&self, token: Token) -> &'t str {
+        token.text(self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_another_dialect_has_is_named_with_what_stands_for_it() {
+        let words = |text: &'static str| Words::of(text, Dialect::POSTGRESQL);
+        let known: &[Foreign] = &[("IFNULL", "COALESCE(a, b)")];
+        let told = words("SELECT ifnull (a, 0) FROM t").function(known).unwrap();
+        assert_eq!(told, "IFNULL is not known here: write COALESCE(a, b)");
+        assert_eq!(words("SELECT ifnull FROM t").function(known), None);
+        assert_eq!(words("SELECT 'IFNULL(a)'").function(known), None);
+        assert!(words("SELECT TOP 5 a FROM t").top().unwrap().contains("LIMIT 5"));
+        assert!(words("SELECT DISTINCT TOP (5) a FROM t").top().unwrap().contains("LIMIT 5"));
+        assert_eq!(words("SELECT top FROM t").top(), None);
+        assert_eq!(words("SELECT a FROM t LIMIT 10, 5").limit_pair().unwrap(), "write LIMIT 5 OFFSET 10");
+        assert_eq!(words("SELECT a FROM t LIMIT 10").limit_pair(), None);
+    }
+}

@@ -1,0 +1,259 @@
+//! What the caller should write instead, where the words of the source alone do not say it. The numbers are PostgreSQL's
+//! (appendix A); its words may be in any language, so that only what it quotes is read.
+
+use crate::foreign::{Foreign, Words};
+use portico_core::error::{Error, Missing};
+use portico_sql::{Class, Dialect, Statement};
+
+/// What other databases call so.
+const FUNCTIONS: &[Foreign] = &[
+    ("ADD_MONTHS", "a_date + interval '1 month'"),
+    ("CHARINDEX", "strpos(text, part)"),
+    ("CONVERT", "CAST(value AS type)"),
+    ("CURDATE", "CURRENT_DATE"),
+    ("DATEADD", "a_date + interval '7 days'"),
+    ("DATEDIFF", "date1 - date2, which is the number of days"),
+    ("DATEPART", "extract(year FROM a_date)"),
+    ("DATETIME", "CAST(value AS timestamp)"),
+    ("DATE_FORMAT", "to_char(a_date, 'YYYY-MM-DD')"),
+    ("DAY", "extract(day FROM a_date)"),
+    ("EOMONTH", "(date_trunc('month', a_date) + interval '1 month - 1 day')::date"),
+    ("FROM_UNIXTIME", "to_timestamp(seconds)"),
+    ("GETDATE", "now()"),
+    ("GROUP_CONCAT", "string_agg(value, ', ')"),
+    ("HOUR", "extract(hour FROM a_time)"),
+    ("IF", "CASE WHEN condition THEN a ELSE b END"),
+    ("IFNULL", "COALESCE(a, b)"),
+    ("IIF", "CASE WHEN condition THEN a ELSE b END"),
+    ("INSTR", "strpos(text, part)"),
+    ("ISNULL", "COALESCE(a, b)"),
+    ("JSON_EXTRACT", "a_column ->> 'key'"),
+    ("JULIANDAY", "extract(julian FROM a_date)"),
+    ("LAST_DAY", "(date_trunc('month', a_date) + interval '1 month - 1 day')::date"),
+    ("LEN", "length(text)"),
+    ("LISTAGG", "string_agg(value, ', ')"),
+    ("MONTH", "extract(month FROM a_date)"),
+    ("NEWID", "gen_random_uuid()"),
+    ("NVL", "COALESCE(a, b)"),
+    ("RAND", "random()"),
+    ("STRFTIME", "to_char(a_date, 'YYYY-MM')"),
+    ("STR_TO_DATE", "to_date(text, 'YYYY-MM-DD')"),
+    ("SUBSTRING_INDEX", "split_part(text, ',', 1)"),
+    ("SYSDATE", "now()"),
+    ("TOTAL", "sum(value)"),
+    ("UNIX_TIMESTAMP", "extract(epoch FROM a_time)"),
+    ("YEAR", "extract(year FROM a_date)"),
+];
+/// The same of words that are no functions.
+const WORDS: &[Foreign] = &[
+    ("==", "="),
+    ("AUTO_INCREMENT", "GENERATED ALWAYS AS IDENTITY"),
+    ("AUTOINCREMENT", "GENERATED ALWAYS AS IDENTITY"),
+    ("DIV", "/"),
+    ("GLOB", "LIKE, or ~ for a regular expression"),
+    ("REGEXP", "~"),
+    ("RLIKE", "~"),
+];
+
+/// Adds to `failure` what helps to mend `statement`. `routine` is the place in the server's code that speaks.
+pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str>) -> Error {
+    let Some(sqlstate) = failure.get_sqlstate().map(str::to_owned) else { return failure };
+    let words = || Words::of(&statement.text, Dialect::POSTGRESQL);
+    match sqlstate.as_str() {
+        // What is no column may be a word of a function that is not known here: DATEADD(day, …).
+        "42703" => match words().function(FUNCTIONS) {
+            Some(hint) => failure.hint(hint),
+            None => match column(&failure.message) {
+                Some(missing) => failure.missing(missing),
+                None => failure,
+            },
+        },
+        "42702" => match quoted(&failure.message).map(str::to_owned) {
+            Some(name) => failure.missing(Missing::Ambiguous(name)),
+            None => failure,
+        },
+        "42883" => match words().function(FUNCTIONS).or_else(|| operator(&failure.message)) {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        },
+        "42601" => match syntax(&words()) {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        },
+        "42803" => match quoted(&failure.message).map(str::to_owned) {
+            Some(column) => failure.hint(format!("add {column} to GROUP BY, or aggregate it: max({column})")),
+            None => failure.hint("a condition on an aggregate stands in HAVING, behind GROUP BY"),
+        },
+        // Of a table that is there and not listed.
+        "42P01" if failure.get_hint().is_none() && routine == Some("errorMissingRTE") => {
+            failure.hint("list the table in FROM or JOIN, or use the alias that it has there")
+        }
+        "22P02" if routine == Some("enum_in") => match failure.message.rsplit_once(": ") {
+            Some((before, given)) => {
+                let of = before.rsplit(' ').next().unwrap_or_default().to_owned();
+                let given = given.trim_matches(['"', '„', '“', '”', '«', '»', ' ']).to_owned();
+                failure.missing(Missing::Label { of, given })
+            }
+            None => failure,
+        },
+        "22P02" => failure.hint("a value of that type is due here: a number without quotes or other signs, true or false, JSON, a UUID"),
+        "22007" | "22008" => failure.hint("write a date as 'YYYY-MM-DD', a moment as 'YYYY-MM-DD HH:MM:SS'; to_date(text, 'DD/MM/YYYY') reads another form"),
+        "22012" => failure.hint("a / NULLIF(b, 0) is NULL where b is 0"),
+        "21000" => failure.hint("use IN in the place of =, or LIMIT 1 in the subquery"),
+        "42501" if failure.get_hint().is_none() => {
+            let right = grant(&failure.message, statement.class);
+            failure.hint(format!("an administrator of the database can GRANT {right} TO the role of this connection"))
+        }
+        "23502" => match quoted(&failure.message).map(str::to_owned) {
+            Some(column) => failure.hint(format!("give a value for {column}, which must not be NULL")),
+            None => failure,
+        },
+        "23505" => match failure.get_detail().and_then(key).map(str::to_owned) {
+            Some(key) => failure
+                .hint(format!("use another value, or ON CONFLICT ({key}) DO UPDATE SET …, or ON CONFLICT DO NOTHING")),
+            None => failure,
+        },
+        _ => failure,
+    }
+}
+
+/// The column that a message is about: `"name"`, or `table.name` without quotes.
+fn column(message: &str) -> Option<Missing> {
+    if let Some(name) = quoted(message) {
+        return Some(Missing::Column { of: None, name: name.to_owned() });
+    }
+    let (of, name) = message.split(' ').find_map(|word| word.rsplit_once('.').filter(|(_, name)| !name.is_empty()))?;
+    Some(Missing::Column { of: Some(of.to_owned()), name: name.to_owned() })
+}
+
+/// The first piece of `message` in double quotes.
+fn quoted(message: &str) -> Option<&str> {
+    message.split('"').nth(1).filter(|piece| !piece.is_empty())
+}
+
+/// The right that is missing: what a message denies is its last word.
+fn grant(message: &str, class: Class) -> String {
+    let object = message.rsplit(' ').next().unwrap_or_default();
+    if message.contains(" schema ") {
+        return format!("USAGE ON SCHEMA {object}");
+    }
+    let right = match class {
+        Class::Insert => "INSERT",
+        Class::Update => "UPDATE, DELETE",
+        Class::Call => return format!("EXECUTE ON ROUTINE {object}"),
+        _ if message.contains(" function ") || message.contains(" procedure ") => {
+            return format!("EXECUTE ON ROUTINE {object}");
+        }
+        _ => "SELECT",
+    };
+    format!("{right} ON {object}")
+}
+
+/// The columns in `Key (a, b)=(1, 2) …`.
+fn key(detail: &str) -> Option<&str> {
+    let (columns, _) = detail.split_once(")=(")?;
+    Some(columns.rsplit_once('(')?.1)
+}
+
+/// What helps where no operator or function takes the types: `text + integer`, `round(double precision, integer)`.
+fn operator(message: &str) -> Option<String> {
+    if let Some((_, types)) = message.split_once(": ") {
+        let pieces: Vec<&str> = types.split(' ').collect();
+        let at = pieces.iter().position(|piece| piece.chars().all(|c| "+-*/<>=~!@#%^&|`?".contains(c)))?;
+        let (left, right) = (pieces.get(..at)?.join(" "), pieces.get(at + 1..)?.join(" "));
+        let is_text = |kind: &str| matches!(kind, "text" | "character varying" | "character" | "unknown" | "name");
+        return Some(match *pieces.get(at)? {
+            "+" if is_text(&left) || is_text(&right) => "texts are joined by ||: a || b".to_owned(),
+            "~~" | "!~~" | "~~*" | "!~~*" => {
+                format!("LIKE takes a text, and the value is {left}: write value::text LIKE …")
+            }
+            "=" | "<>" if left == "boolean" || right == "boolean" => {
+                "compare a boolean with true or false, or use it as it is".to_owned()
+            }
+            sign => format!("the left side of {sign} is {left}, the right side {right}: cast one, as in value::{left}"),
+        });
+    }
+    let call = message.split(' ').find(|word| word.contains('('))?;
+    if call.starts_with("round(") {
+        return Some("round(value::numeric, 2) takes a number of digits".to_owned());
+    }
+    None
+}
+
+/// What helps where the statement cannot be parsed.
+fn syntax(words: &Words<'_>) -> Option<String> {
+    let backtick = || {
+        let has = words.behind("SELECT").any(|token| words.text(token).contains('`'));
+        has.then(|| "names stand in double quotes, or bare, not in backticks".to_owned())
+    };
+    let interval = || {
+        let mut behind = words.behind("INTERVAL");
+        let (number, unit) = (words.text(behind.next()?), words.text(behind.next()?));
+        number.parse::<u32>().ok().map(|number| format!("write interval '{number} {}'", unit.to_lowercase()))
+    };
+    words
+        .top()
+        .or_else(|| words.limit_pair())
+        .or_else(backtick)
+        .or_else(interval)
+        .or_else(|| words.word(WORDS))
+        .or_else(|| words.function(FUNCTIONS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use portico_core::error::Kind;
+
+    fn advised(sqlstate: &str, message: &str, text: &str, routine: Option<&str>) -> Error {
+        let failure = Error::new(Kind::Rejected, message).sqlstate(sqlstate);
+        advise(failure, &Statement::unread(text), routine)
+    }
+
+    #[test]
+    fn a_failure_says_what_to_write_instead() {
+        for (sqlstate, message, text, words) in [
+            ("42883", "function ifnull(integer) does not exist", "SELECT IFNULL(a, 0) FROM t", "COALESCE"),
+            ("42703", "column \"day\" does not exist", "SELECT DATEADD(day, 7, a) FROM t", "interval '7 days'"),
+            ("42601", "syntax error at or near \"5\"", "SELECT TOP 5 a FROM t", "LIMIT 5"),
+            ("42601", "LIMIT #,# syntax is not supported", "SELECT a FROM t LIMIT 10, 5", "LIMIT 5 OFFSET 10"),
+            ("42601", "syntax error at or near \"`\"", "SELECT `a` FROM t", "double quotes"),
+            ("42601", "syntax error at or near \"7\"", "SELECT now() - INTERVAL 7 DAY", "interval '7 day'"),
+            ("42883", "operator does not exist: text + unknown", "SELECT a + 'b'", "||"),
+            ("42883", "operator does not exist: integer ~~ unknown", "SELECT a LIKE 'b'", "::text LIKE"),
+            ("42883", "operator does not exist: boolean = integer", "SELECT a = 1", "true or false"),
+            ("42883", "operator does not exist: character varying = integer", "SELECT a = 1", "is character varying"),
+            ("42883", "function round(double precision, integer) does not exist", "SELECT round(a, 2)", "numeric"),
+            ("42803", "column \"c.name\" must appear in the GROUP BY clause", "", "add c.name to GROUP BY"),
+            ("42803", "aggregate functions are not allowed in WHERE", "", "HAVING"),
+            ("22012", "division by zero", "", "NULLIF"),
+            ("22008", "date/time field value out of range", "", "YYYY-MM-DD"),
+        ] {
+            let hint = advised(sqlstate, message, text, None).get_hint().unwrap_or_default().to_owned();
+            assert!(hint.contains(words), "{message}: {hint}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_told_in_any_language() {
+        for (sqlstate, message, routine, expected) in [
+            ("42703", "column \"nme\" does not exist", None, Missing::Column { of: None, name: "nme".to_owned() }),
+            (
+                "42703",
+                "Spalte o.nme existiert nicht",
+                None,
+                Missing::Column { of: Some("o".to_owned()), name: "nme".to_owned() },
+            ),
+            ("42702", "column reference \"id\" is ambiguous", None, Missing::Ambiguous("id".to_owned())),
+            (
+                "22P02",
+                "invalid input value for enum order_status: \"shiped\"",
+                Some("enum_in"),
+                Missing::Label { of: "order_status".to_owned(), given: "shiped".to_owned() },
+            ),
+        ] {
+            assert_eq!(advised(sqlstate, message, "SELECT 1", routine).get_missing(), Some(&expected), "{message}");
+        }
+        assert_eq!(key("Key (a, b)=(1, 2) already exists."), Some("a, b"));
+    }
+}

@@ -1,0 +1,185 @@
+//! Why no session came about: what callers are told, in words that name no host, user or database, and what its
+//! administrator can do about it. What each host said stays in the cause, for the log.
+
+use std::io;
+
+use tokio_postgres::error::SqlState;
+
+/// One kind of fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The user or the password is wrong.
+    Login,
+    /// The server asks for a password, and there is none.
+    NoPassword,
+    /// `pg_hba.conf` has no line for this user, database, machine and protection.
+    NotAdmitted,
+    /// The same for a session without TLS, which the server may want.
+    WantsTls,
+    /// There is no such database.
+    Database,
+    /// The user may not connect to the database.
+    NoConnect,
+    /// TLS is asked for, and the server has none.
+    NoTls,
+    /// The server's certificate is by an authority that is not trusted.
+    Authority,
+    /// The server's certificate is for another host.
+    CertificateName,
+    /// The server's certificate has ended, or does not hold yet.
+    CertificateTime,
+    /// TLS could not be agreed upon for another reason.
+    Tls,
+    /// The host's name stands for no address.
+    Name,
+    /// Nobody listens at the address.
+    NobodyListens,
+    /// There is no such socket in the file system, or it may not be used.
+    Socket,
+    /// Nothing comes back.
+    Silent,
+    /// The server has no room for another session.
+    Full,
+    /// The server starts or stops.
+    Starting,
+    /// No host is what `target_session_attrs` asks for.
+    Unsuited,
+    /// Anything else.
+    Other,
+}
+
+impl Fault {
+    /// The fault that the source tells by `code`, or that the libraries tell by their words: they tell their kinds of
+    /// failure apart by these alone.
+    pub(crate) fn of(code: Option<&SqlState>, said: &str) -> Self {
+        let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
+        match code.map(SqlState::code) {
+            Some("28000") if says(&["no encryption", "SSL off"]) => Self::WantsTls,
+            Some("28000") if says(&["pg_hba.conf"]) => Self::NotAdmitted,
+            Some(code) if code.starts_with("28") => Self::Login,
+            Some("3D000") => Self::Database,
+            Some("42501") => Self::NoConnect,
+            Some("53300") => Self::Full,
+            Some(code) if code.starts_with("57P") => Self::Starting,
+            None if says(&["password missing"]) => Self::NoPassword,
+            None if says(&["server does not support TLS"]) => Self::NoTls,
+            None if says(&["UnknownIssuer", "CaUsedAsEndEntity", "SelfSigned"]) => Self::Authority,
+            None if says(&["NotValidForName", "not valid for name"]) => Self::CertificateName,
+            None if says(&["Expired", "expired", "NotValidYet", "not valid yet"]) => Self::CertificateTime,
+            None if says(&["TLS handshake"]) => Self::Tls,
+            _ => Self::Other,
+        }
+    }
+
+    /// The fault of a socket that could not be opened, which is one of the file system or of the network.
+    pub(crate) fn of_socket(error: &io::Error, in_file_system: bool) -> Self {
+        match error.kind() {
+            _ if in_file_system => Self::Socket,
+            io::ErrorKind::ConnectionRefused => Self::NobodyListens,
+            io::ErrorKind::TimedOut
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::NetworkUnreachable
+            | io::ErrorKind::NetworkDown => Self::Silent,
+            _ => Self::Other,
+        }
+    }
+
+    /// What callers are told.
+    pub(crate) const fn message(self) -> &'static str {
+        match self {
+            Self::Login => "the database refused the user or the password of this connection",
+            Self::NoPassword => "the database asks for a password, and this connection has none",
+            Self::NotAdmitted => "the database does not admit this connection's user from here",
+            Self::WantsTls => "the database does not admit this connection's user from here without TLS",
+            Self::Database => "the server has no database of the name that this connection is configured with",
+            Self::NoConnect => "the database does not let this connection's user in",
+            Self::NoTls => "this connection asks for TLS, and the database has none",
+            Self::Authority | Self::CertificateName | Self::CertificateTime => {
+                "the database's certificate is not one that this connection trusts"
+            }
+            Self::Tls => "no TLS could be agreed upon with the database",
+            Self::Name => "the name of the database's host cannot be found",
+            Self::NobodyListens | Self::Socket => "nobody listens at the database's address",
+            Self::Silent => "the database's host does not answer",
+            Self::Full => "the database has no room for another session",
+            Self::Starting => "the database is starting up or shutting down",
+            Self::Unsuited => "no host of this connection is what its target_session_attrs asks for",
+            Self::Other => "the source is unavailable",
+        }
+    }
+
+    /// What the administrator can do; nothing where it passes by itself.
+    pub(crate) const fn remedy(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Login => {
+                "the administrator corrects the user or the password, in url or in what password_file or \
+                 password_command gives"
+            }
+            Self::NoPassword => {
+                "the administrator writes it into url as user:password@host, or names password_file or password_command"
+            }
+            Self::NotAdmitted => "the administrator adds a line for it to the server's pg_hba.conf",
+            Self::WantsTls => {
+                "the administrator writes sslmode=require or a stricter mode into url where the server wants TLS, or adds a \
+                 line for the user to the server's pg_hba.conf"
+            }
+            Self::Database => {
+                "the administrator corrects the name behind the last / of url, or creates the database; names keep \
+                 their case"
+            }
+            Self::NoConnect => "the administrator runs GRANT CONNECT ON DATABASE for the user",
+            Self::NoTls => "the administrator turns ssl on at the server, or writes sslmode=prefer or disable into url",
+            Self::Authority => {
+                "the administrator names the authority's certificate in url as sslrootcert=FILE; sslmode=require \
+                 without sslrootcert takes any certificate"
+            }
+            Self::CertificateName => {
+                "the administrator writes the host in url as the certificate names it; sslmode=verify-ca does not \
+                 compare names"
+            }
+            Self::CertificateTime => {
+                "the administrator looks at this machine's clock (portico doctor), and renews the certificate if it \
+                 has ended"
+            }
+            Self::Tls => "the administrator compares sslmode and ssl_min_protocol_version in url with the server's ssl",
+            Self::Name => {
+                "the administrator corrects the host in url; a password with @, /, ? or # in it is written with \
+                 %40, %2F, %3F or %23"
+            }
+            Self::NobodyListens => {
+                "the administrator starts the database, or corrects host and port in url; in a container localhost is \
+                 the container itself, and the database has the name of its own container or host.docker.internal"
+            }
+            Self::Socket => "the administrator corrects the folder of the socket in url, or starts the database",
+            Self::Silent => {
+                "the administrator corrects host and port in url, or opens the firewall; connect_timeout is how long \
+                 is waited"
+            }
+            Self::Full => {
+                "the administrator lowers pool of the connection, or raises max_connections of the server; more \
+                 sessions are tried in a moment"
+            }
+            Self::Starting | Self::Unsuited | Self::Other => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_a_fault_names_no_place() {
+        let of = |code: &str, said| Fault::of(Some(&SqlState::from_code(code)), said);
+        assert_eq!(of("28P01", "password authentication failed for user \"app\""), Fault::Login);
+        assert_eq!(of("28000", "role \"app\" does not exist"), Fault::Login);
+        assert_eq!(of("28000", "no pg_hba.conf entry for host \"10.0.0.1\", no encryption"), Fault::WantsTls);
+        assert_eq!(of("28000", "no pg_hba.conf entry for host \"10.0.0.1\", SSL encryption"), Fault::NotAdmitted);
+        assert_eq!(of("3D000", "database \"sales\" does not exist"), Fault::Database);
+        assert_eq!(of("57P03", "the database system is starting up"), Fault::Starting);
+        let tls = |said| Fault::of(None, said);
+        assert_eq!(tls("invalid peer certificate: UnknownIssuer"), Fault::Authority);
+        assert_eq!(tls("certificate not valid for name \"db\""), Fault::CertificateName);
+        assert_eq!(tls("invalid peer certificate: certificate not valid yet"), Fault::CertificateTime);
+    }
+}

@@ -1,0 +1,57 @@
+//! PostgreSQL's plans: what one costs, and which of its nodes costs most by itself (PostgreSQL, §14.1).
+
+use serde_json::Value;
+
+use crate::explain::{Estimate, Explain};
+
+/// Asks for a plan as JSON.
+pub(crate) static EXPLAIN: Explain = Explain { prefix: "EXPLAIN (FORMAT JSON) ", read };
+
+fn read(rows: &[Vec<Option<String>>]) -> Option<Estimate> {
+    let lines: Vec<&str> = rows.iter().filter_map(|row| row.first()?.as_deref()).collect();
+    let plans: Value = serde_json::from_str(&lines.join("\n")).ok()?;
+    let root = plans.get(0)?.get("Plan")?;
+    let mut costliest = (f64::MIN, root);
+    let mut nodes = vec![root];
+    while let Some(node) = nodes.pop() {
+        let below = node.get("Plans").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let own = cost(node) - below.iter().map(cost).sum::<f64>();
+        if own > costliest.0 {
+            costliest = (own, node);
+        }
+        nodes.extend(below);
+    }
+    let (own, node) = costliest;
+    let text = |member: &str| node.get(member).and_then(Value::as_str);
+    let kind = text("Node Type").unwrap_or("a step");
+    let of = text("Relation Name").or_else(|| text("Index Name")).map(|name| format!(" on {name}")).unwrap_or_default();
+    let rows = node.get("Plan Rows").and_then(Value::as_f64).unwrap_or_default();
+    let words =
+        format!("the costliest step of its plan is {kind}{of}: cost {own:.0} of {:.0}, {rows:.0} rows", cost(root));
+    Some(Estimate { cost: Some(cost(root)), costliest: words })
+}
+
+/// What a node costs with all that is below it.
+fn cost(node: &Value) -> f64 {
+    node.get("Total Cost").and_then(Value::as_f64).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_costliest_node_is_the_one_that_costs_most_by_itself() {
+        let plan = r#"[{"Plan": {"Node Type": "Sort", "Total Cost": 120.5, "Plan Rows": 10, "Plans": [
+            {"Node Type": "Hash Join", "Total Cost": 119.0, "Plan Rows": 10, "Plans": [
+                {"Node Type": "Seq Scan", "Relation Name": "orders", "Total Cost": 90.0, "Plan Rows": 5000},
+                {"Node Type": "Hash", "Total Cost": 5.0, "Plan Rows": 3}]}]}}]"#;
+        let estimate = read(&[vec![Some(plan.to_owned())]]).unwrap();
+        assert_eq!(estimate.cost, Some(120.5));
+        assert_eq!(
+            estimate.costliest,
+            "the costliest step of its plan is Seq Scan on orders: cost 90 of 120, 5000 rows"
+        );
+        assert_eq!(read(&[vec![Some("no plan".to_owned())]]), None);
+    }
+}

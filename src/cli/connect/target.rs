@@ -1,0 +1,105 @@
+//! What the command line names for a client to use.
+
+use portico_actors::error::Error;
+use portico_actors::near;
+use url::Url;
+
+use crate::clients::place::{Part, Place};
+use crate::config::Config;
+
+/// What the command line says of it.
+pub(super) struct Named<'a> {
+    pub(super) server: Option<&'a str>,
+    pub(super) connection: Option<&'a str>,
+    pub(super) workspace: Option<&'a str>,
+    pub(super) lean: bool,
+}
+
+/// What is named, which is to be in `config` where that is known.
+pub(super) fn place(said: &Named<'_>, config: Option<&Config>) -> Result<Place, Error> {
+    let server = match (said.server, config) {
+        (Some(server), _) => origin(server)?,
+        (None, Some(config)) => config.server.public_url.clone(),
+        (None, None) => return Err(Error::invalid("--server: no server is known").hint("give its address")),
+    };
+    let part = match (said.connection, said.workspace) {
+        (Some(name), _) => {
+            let known = config.map(|config| config.connections.iter().map(|it| it.name.as_ref()).collect());
+            Part::Connection(named("connection", name, known)?)
+        }
+        (None, Some(name)) => {
+            let known = config.map(|config| config.workspaces.iter().map(|it| it.name.as_ref()).collect());
+            Part::Workspace(named("workspace", name, known)?)
+        }
+        (None, None) => Part::All,
+    };
+    Ok(Place { server, part, lean: said.lean })
+}
+
+/// The origin that somebody wrote, perhaps with the path of an address that they copied.
+fn origin(text: &str) -> Result<String, Error> {
+    let wrong = |why: &str| {
+        Error::invalid(format!("--server: {text:?} {why}"))
+            .hint("write scheme, host and port, as in https://data.example.org")
+    };
+    let url = Url::parse(text).map_err(|_| wrong("is no address"))?;
+    if !url.username().is_empty() || url.password().is_some() {
+        // It is not repeated.
+        return Err(Error::invalid("--server: an address has no user and no password").hint("leave them out"));
+    }
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong("is no http or https address of a server"));
+    }
+    if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong("is more than the address of a server"));
+    }
+    Ok(url.origin().ascii_serialization())
+}
+
+/// The name as the configuration has it, or as it stands where there is none.
+fn named(what: &str, name: &str, known: Option<Vec<&str>>) -> Result<String, Error> {
+    let letter = |each: char| each.is_ascii_alphanumeric() || matches!(each, '_' | '-');
+    let Some(known) = known else {
+        if name.is_empty() || !name.chars().all(letter) {
+            return Err(Error::invalid(format!("--{what}: {name:?} is no name of a {what}"))
+                .hint("a name has letters, digits, _ and -"));
+        }
+        return Ok(name.to_owned());
+    };
+    let found = known.iter().find(|known| known.eq_ignore_ascii_case(name));
+    found.map(|found| (*found).to_owned()).ok_or_else(|| {
+        let near = near::did_you_mean(&near::nearest(name, known.iter().copied()));
+        let there = if known.is_empty() { format!("there is no {what}") } else { known.join(", ") };
+        Error::not_found(format!("--{what}: there is no {what} {name:?}"))
+            .hint(near.unwrap_or_else(|| format!("{what}s: {there}")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_an_origin() {
+        for (text, origin_) in [
+            ("https://data.example.org", "https://data.example.org"),
+            ("https://data.example.org/", "https://data.example.org"),
+            ("http://localhost:8787", "http://localhost:8787"),
+            ("https://data.example.org:443", "https://data.example.org"),
+        ] {
+            assert_eq!(origin(text).unwrap(), origin_);
+        }
+        for wrong in ["data.example.org", "ftp://x", "https://u:p@x", "https://x/mcp", "https://x?a", ""] {
+            assert!(origin(wrong).unwrap_err().message.starts_with("--server: "), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_looked_up_where_that_is_possible() {
+        assert_eq!(named("connection", "SHOP", Some(vec!["shop"])).unwrap(), "shop");
+        let error = named("connection", "shpo", Some(vec!["shop", "crm"])).unwrap_err();
+        assert_eq!(error.get_hint(), Some("did you mean shop?"));
+        assert_eq!(named("workspace", "any-1", None).unwrap(), "any-1");
+        assert!(named("workspace", "a/b", None).is_err());
+    }
+}

@@ -1,0 +1,32 @@
+//! The folders of the user who runs the program (XDG Base Directory Specification).
+
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use portico_actors::error::Error;
+
+use super::common::Failure;
+
+/// Where what a service writes is kept that has no configuration.
+pub(super) fn data() -> Result<PathBuf, Error> {
+    user("XDG_DATA_HOME", ".local/share")
+}
+
+/// Where what a user has set, or agreed to, is kept.
+pub(super) fn config() -> Result<PathBuf, Error> {
+    user("XDG_CONFIG_HOME", ".config")
+}
+
+fn user(variable: &str, usual: &str) -> Result<PathBuf, Error> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let folder = absolute(variable).or_else(|| Some(absolute("HOME")?.join(usual)));
+    folder.map(|folder| folder.join("portico")).ok_or_else(|| {
+        Error::invalid("this user has no home folder").hint(format!("set HOME, or {variable} to an absolute path"))
+    })
+}
+
+/// Makes a folder that nobody else may look into, with those above it, where it is not there.
+pub(super) fn make(folder: &Path) -> Result<(), Failure> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|error| Failure::io(format_args!("{} cannot be made", folder.display()), error))
+}

@@ -1,0 +1,192 @@
+//! `portico serve --url`: one database served without a configuration, with its store in the user's data folder.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Args;
+use portico_actors::auth::clock::Clock;
+use portico_actors::auth::records::{NewPat, NewUser};
+use portico_actors::auth::store::Store;
+use portico_actors::error::Error;
+use portico_actors::principal::{Rights, Scope};
+use portico_actors::source::Access;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
+
+use super::common::{Common, Failure};
+use super::folders;
+use super::logging::start_log_of_service;
+use super::paste::{self, Endpoint};
+use super::recording::recorded;
+use super::serve;
+use crate::config::{Config, Database, Listen, Log, lookup};
+
+/// The first person of a service, who may do everything there.
+pub(super) const ADMINISTRATOR: &str = "admin@localhost";
+/// How long the first token is good for.
+pub(super) const TOKEN_LIFETIME: Duration = Duration::from_secs(90 * 86_400);
+/// Client connections on each thread.
+const CONNECTIONS: usize = 1_000;
+/// Where it listens unless it is told otherwise.
+const USUAL_ADDRESS: &str = "127.0.0.1:8787";
+
+#[derive(Args, Debug)]
+pub(super) struct Serve {
+    /// Serve this database and read no configuration: postgres://user:password@host/database or sqlite:path. ${NAME}
+    /// is taken from the environment. Users and tokens are kept in ~/.local/share/portico/NAME.
+    #[arg(long, value_name = "URL", conflicts_with = "config")]
+    url: Option<String>,
+    /// The name of that database in statements; made of its address if absent.
+    #[arg(long, requires = "url")]
+    name: Option<String>,
+    /// Let that database be written to, as far as its user and the caller may.
+    #[arg(long, requires = "url")]
+    read_write: bool,
+    /// The address to listen on; 127.0.0.1:8787 if absent.
+    #[arg(long, value_name = "ADDRESS", requires = "url")]
+    listen: Option<SocketAddr>,
+    /// Listen beyond this machine although nothing is encrypted.
+    #[arg(long, requires = "url")]
+    insecure: bool,
+    /// Make another token, where the first one was lost.
+    #[arg(long, requires = "url")]
+    new_token: bool,
+}
+
+pub(super) fn run(command: &Serve, common: &Common) -> Result<(), Failure> {
+    match &command.url {
+        None => serve::run(common),
+        Some(url) => command.serve(url, common),
+    }
+}
+
+impl Serve {
+    fn serve(&self, url: &str, common: &Common) -> Result<(), Failure> {
+        let access = if self.read_write { Access::ReadWrite } else { Access::ReadOnly };
+        let database = Database { url, name: self.name.as_deref(), access };
+        let address = self.address()?;
+        let base = std::env::current_dir().map_err(|error| Failure::io("the working folder cannot be found", error))?;
+        let folder = folders::data()?.join(database.name().to_ascii_lowercase());
+        let mut config = Config::of_database(&database, &base, &folder, &lookup).map_err(Failure::Options)?;
+        // Port 0 asks the system for a free one: the URLs need its number.
+        let listener = TcpListener::bind(address)
+            .map_err(|error| Failure::io(format_args!("--listen: {address} cannot be listened on"), error))?;
+        let place = listener.local_addr().map_err(|error| Failure::io("the listener failed", error))?;
+        config.server.listen = vec![Listen::Tcp(place)];
+        config.server.public_url = public_url(place);
+        // More than anybody has who needs no configuration, and no more than every system has descriptors for.
+        config.server.bounds.max_connections = CONNECTIONS;
+        folders::make(&folder)?;
+        let token = first_token(&config, ADMINISTRATOR, self.new_token)?;
+        start_log_of_service(&Log { level: "warn".to_owned(), ..Log::default() });
+        let page = Page { config: &config, token, access: database.access_word(), folder: &folder };
+        let (record, words) = (page.record(), page.words());
+        actix::System::new().block_on(serve::serve(config, listener.into(), None, || common.tell(&record, words)))
+    }
+
+    /// Where to listen: without TLS, on this machine alone unless somebody insists.
+    fn address(&self) -> Result<SocketAddr, Error> {
+        let usual = || USUAL_ADDRESS.parse().map_err(Error::internal);
+        let address = self.listen.map_or_else(usual, Ok)?;
+        if !address.ip().to_canonical().is_loopback() && !self.insecure {
+            let message = format!("--listen: on {address} other machines could call, and nothing would be encrypted");
+            return Err(Error::invalid(message).hint(
+                "write a configuration with portico init and set [server.tls], put a proxy with TLS in front, or \
+                 insist with --insecure",
+            ));
+        }
+        Ok(address)
+    }
+}
+
+/// The origin that clients see.
+fn public_url(place: SocketAddr) -> String {
+    if place.ip().is_loopback() || place.ip().is_unspecified() {
+        format!("http://localhost:{}", place.port())
+    } else {
+        format!("http://{place}")
+    }
+}
+
+/// A token of the first person's, who is added where they are not there: none where they have one already, unless
+/// another one is `wanted`.
+pub(super) fn first_token(config: &Config, email: &str, wanted: bool) -> Result<Option<SecretString>, Error> {
+    let clock = config.tokens.clock();
+    let mut store =
+        recorded(Store::open_with(&config.store.place, clock)?.sealed_with(config.store.key.clone()), config);
+    if !store.users()?.iter().any(|user| user.email.eq_ignore_ascii_case(email)) {
+        store.add_user(NewUser { email: email.to_owned(), rights: Rights::all(Scope::Admin) })?;
+    }
+    let now = Clock::system().now().time();
+    let is_good = |expires_at: Option<_>| expires_at.is_none_or(|end| end > now);
+    let tokens = store.pats(Some(email))?;
+    if !wanted && tokens.iter().any(|token| token.revoked_at.is_none() && is_good(token.expires_at)) {
+        return Ok(None);
+    }
+    let expires_at = Some(now.after(TOKEN_LIFETIME));
+    let (_, token) = store.create_pat(email, NewPat { expires_at, ..NewPat::default() })?;
+    Ok(Some(token))
+}
+
+/// What is printed at the start.
+struct Page<'a> {
+    config: &'a Config,
+    token: Option<SecretString>,
+    access: &'static str,
+    folder: &'a Path,
+}
+
+/// What stands for a token that is not shown.
+const PLACEHOLDER: &str = "YOUR_TOKEN";
+
+impl Page<'_> {
+    fn name(&self) -> &str {
+        self.config.connections.first().map_or("", |connection| connection.name.as_ref())
+    }
+
+    fn clients(&self) -> Vec<(&'static str, String)> {
+        let base = &self.config.server.public_url;
+        let token = self.token.as_ref().map_or(PLACEHOLDER, |token| token.expose_secret());
+        paste::lines(&Endpoint { name: self.name(), base, mcp: &self.mcp(), token })
+    }
+
+    fn mcp(&self) -> String {
+        format!("{}/mcp/connections/{}", self.config.server.public_url, self.name())
+    }
+
+    fn record(&self) -> serde_json::Value {
+        let base = &self.config.server.public_url;
+        let id = self.config.connections.first().map(|connection| connection.id);
+        let clients: serde_json::Map<_, _> =
+            self.clients().into_iter().map(|(client, line)| (client.to_owned(), line.into())).collect();
+        let mut record = json!({
+            "baseUrl": base, "mcpUrl": self.mcp(), "apiUrl": format!("{base}/api/query"), "connectionId": id,
+            "connectionName": self.name(), "access": self.access, "user": ADMINISTRATOR, "clients": clients,
+        });
+        if let Some(token) = &self.token {
+            record["pat"] = token.expose_secret().into();
+        }
+        record
+    }
+
+    fn words(&self) -> String {
+        let (base, mcp, name, access) = (&self.config.server.public_url, self.mcp(), self.name(), self.access);
+        let token = match &self.token {
+            Some(token) => {
+                format!("{}\n                 (shown this once, and good for 90 days)", token.expose_secret())
+            }
+            None => "was shown at the first start; --new-token makes another one".to_owned(),
+        };
+        let mut words = format!(
+            "\n  Portico serves the database \"{name}\", {access}.\n\n    \
+             In a browser   {base}\n    MCP endpoint   {mcp}\n    SQL API        {base}/api/query\n    \
+             user           {ADMINISTRATOR}\n    token          {token}\n\n  Paste one of these into your client:\n"
+        );
+        for (client, line) in self.clients() {
+            words.push_str(&format!("\n  {client}:\n{line}\n"));
+        }
+        words.push_str(&format!("\n  Users and tokens are kept in {}. Ctrl-C stops it.", self.folder.display()));
+        words
+    }
+}

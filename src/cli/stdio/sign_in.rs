@@ -1,0 +1,208 @@
+//! Access by signing in with a browser: asked for once, kept in the user's configuration folder for this user alone,
+//! and renewed. Several programs at one server share it, and one at a time renews it.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use portico_actors::auth::clock::Clock;
+use portico_actors::error::{Error, Kind, Result};
+use rustix::fs::{FlockOperation, flock};
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::Mutex;
+use tokio::time::{sleep, timeout};
+
+use super::callback::Callback;
+use crate::stdio::Credential;
+use crate::stdio::oauth::{Authorization, Tokens, Ungranted};
+
+/// How long before its end a token is renewed.
+const EARLY: i64 = 60;
+/// How long a person may take.
+const PATIENCE: Duration = Duration::from_mins(10);
+/// How often it is looked whether another program has done.
+const PACE: Duration = Duration::from_millis(200);
+
+/// What is kept between two runs.
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Kept {
+    /// What it is for, for people who look into the file.
+    resource: String,
+    issuer: String,
+    client_id: String,
+    access_token: String,
+    #[serde(default)]
+    refresh_token: Option<String>,
+    /// Seconds since 1970-01-01T00:00:00Z.
+    #[serde(default)]
+    expires_at: Option<i64>,
+}
+
+/// Access to one MCP endpoint, for whoever signs in.
+pub(super) struct SignIn {
+    url: String,
+    client: Option<String>,
+    file: PathBuf,
+    /// Held while somebody is asked, or access renewed.
+    kept: Mutex<Option<Kept>>,
+}
+
+impl SignIn {
+    /// At the endpoint `url`, as the client `client` where one was registered by hand. What is kept is in `folder`.
+    pub(super) fn new(url: &str, client: Option<String>, folder: &Path) -> Self {
+        let endpoint = url.split('?').next().unwrap_or(url).to_owned();
+        let name = hex::encode(Sha256::digest(&endpoint).iter().take(16).copied().collect::<Vec<u8>>());
+        Self { url: endpoint, client, file: folder.join(format!("{name}.json")), kept: Mutex::default() }
+    }
+
+    /// Gets access in the place of `refused`: what another program has got meanwhile, what the refresh token gets, or
+    /// what a person gives.
+    async fn get(&self, kept: &mut Option<Kept>, refused: Option<&str>) -> Result<SecretString> {
+        let _alone = self.lock().await?;
+        if let Some(other) = self.read().filter(|other| other.is_good() && Some(other.access_token.as_str()) != refused)
+        {
+            let token = other.access_token.clone();
+            *kept = Some(other);
+            return Ok(token.into());
+        }
+        let before = self.read().or_else(|| kept.clone());
+        let authorization = Authorization::discover(&self.url).await?;
+        let before = before.filter(|before| before.issuer == authorization.issuer());
+        let renewed = match before.as_ref().and_then(|before| Some((before, before.refresh_token.as_ref()?))) {
+            Some((before, refresh)) => match authorization.refresh(&before.client_id, refresh).await {
+                // A server that gives no other refresh token means that this one stays.
+                Ok(tokens) => {
+                    let refresh_token = tokens.refresh_token.clone().or_else(|| Some(refresh.clone()));
+                    Some((before.client_id.clone(), Tokens { refresh_token, ..tokens }))
+                }
+                Err(Ungranted::Ended(_)) => None,
+                Err(Ungranted::Failed(error)) => return Err(error),
+            },
+            None => None,
+        };
+        let (client_id, tokens) = match renewed {
+            Some(renewed) => renewed,
+            None => self.ask(&authorization, before.map(|before| before.client_id)).await?,
+        };
+        let now = self.keep(Kept::new(&self.url, &authorization, client_id, tokens))?;
+        let token = now.access_token.clone();
+        *kept = Some(now);
+        Ok(token.into())
+    }
+
+    /// Asks the person in front of this machine.
+    async fn ask(&self, authorization: &Authorization, known: Option<String>) -> Result<(String, Tokens)> {
+        let callback = Callback::open().await?;
+        let mut client = self.client.clone().or(known);
+        if client.is_none() {
+            client = Some(authorization.register(&callback.address).await?);
+        }
+        let client = client.ok_or_else(|| Error::internal("a client without an id"))?;
+        let question = authorization.question(&client, &callback.address)?;
+        open(&question.address);
+        let answer = timeout(PATIENCE, callback.answer(&question.state, authorization.issuer()));
+        let code = answer.await.map_err(|_| {
+            Error::unauthenticated("nobody has signed in").hint("send the request again to be asked once more")
+        })??;
+        let tokens = authorization.redeem(&question, &code).await.map_err(Ungranted::error)?;
+        Ok((client, tokens))
+    }
+
+    fn read(&self) -> Option<Kept> {
+        serde_json::from_slice(&std::fs::read(&self.file).ok()?).ok()
+    }
+
+    /// Written beside and renamed, for this user alone.
+    fn keep(&self, kept: Kept) -> Result<Kept> {
+        let beside = self.file.with_extension("new");
+        let written = (|| {
+            let _ = std::fs::remove_file(&beside);
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+            file.write_all(&serde_json::to_vec_pretty(&kept)?)?;
+            file.sync_all()?;
+            std::fs::rename(&beside, &self.file)
+        })();
+        let failed = |error: std::io::Error| {
+            let message = format!("{} cannot be written: {error}", self.file.display());
+            Error::new(Kind::Unavailable, message)
+                .hint("without it every start would ask again; make its folder writable")
+        };
+        written.map(|()| kept).map_err(failed)
+    }
+
+    /// Waits until no other program is at it.
+    async fn lock(&self) -> Result<File> {
+        let path = self.file.with_extension("lock");
+        let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let file = opened
+            .map_err(|error| Error::new(Kind::Unavailable, format!("{} cannot be written: {error}", path.display())))?;
+        while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            sleep(PACE).await;
+        }
+        Ok(file)
+    }
+}
+
+impl Kept {
+    fn new(url: &str, from: &Authorization, client_id: String, tokens: Tokens) -> Self {
+        let expires_in = tokens.expires_in.and_then(|seconds| i64::try_from(seconds).ok());
+        Self {
+            resource: url.to_owned(),
+            issuer: from.issuer().to_owned(),
+            client_id,
+            access_token: tokens.access_token,
+            refresh_token: tokens.refresh_token,
+            expires_at: expires_in.map(|seconds| now().saturating_add(seconds)),
+        }
+    }
+
+    fn is_good(&self) -> bool {
+        self.expires_at.is_none_or(|end| end - EARLY > now())
+    }
+}
+
+fn now() -> i64 {
+    Clock::system().now().time().seconds()
+}
+
+#[async_trait(?Send)]
+impl Credential for SignIn {
+    async fn token(&self) -> Result<SecretString> {
+        let mut kept = self.kept.lock().await;
+        if let Some(good) = kept.as_ref().filter(|kept| kept.is_good()) {
+            return Ok(good.access_token.clone().into());
+        }
+        self.get(&mut kept, None).await
+    }
+
+    async fn renewed(&self, refused: &SecretString) -> Result<Option<SecretString>> {
+        let mut kept = self.kept.lock().await;
+        let refused = refused.expose_secret();
+        if let Some(other) = kept.as_ref().filter(|kept| kept.access_token != refused && kept.is_good()) {
+            return Ok(Some(other.access_token.clone().into()));
+        }
+        self.get(&mut kept, Some(refused)).await.map(Some)
+    }
+}
+
+/// Opens the browser at `address`, and says where to go for whoever has none here.
+fn open(address: &str) {
+    eprintln!("portico: sign in with your browser: {address}");
+    let chosen = std::env::var("BROWSER").ok().filter(|browser| !browser.is_empty());
+    let usual = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let mut command = Command::new(chosen.as_deref().unwrap_or(usual));
+    // Standard output is the protocol's.
+    let begun = command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    match begun {
+        // Whoever waits for it lets it go.
+        Ok(mut browser) => drop(std::thread::spawn(move || browser.wait())),
+        Err(error) => log::info!("no browser could be opened: {error}"),
+    }
+}

@@ -1,0 +1,101 @@
+//! The form of each client: what its documentation wants in its file, and what is pasted. Where each is described says
+//! `client.rs`.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::client::Client;
+use super::form::{Credential, Entry, File, Form};
+use super::place::Place;
+use super::programs;
+
+/// What `client` wants for `place`; `program` is this one, for clients that launch programs.
+pub(crate) fn form(client: Client, place: &Place, credential: &Credential, program: &Path) -> Form {
+    let (url, name, token) = (place.mcp_url(), place.name(), credential.token());
+    let with_headers = |mut entry: Value| {
+        if let Some(token) = token {
+            entry["headers"] = json!({"Authorization": format!("Bearer {token}")});
+        }
+        entry
+    };
+    let mut form = Form::default();
+    let entry = match client {
+        Client::ClaudeCode => Entry::Json("mcpServers", with_headers(json!({"type": "http", "url": url}))),
+        Client::Cursor => Entry::Json("mcpServers", with_headers(json!({"url": url}))),
+        Client::Vscode => Entry::Json("servers", with_headers(json!({"type": "http", "url": url}))),
+        Client::Gemini => Entry::Json("mcpServers", with_headers(json!({"httpUrl": url}))),
+        Client::ClaudeDesktop => {
+            let mut entry = json!({"command": program, "args": place.stdio()});
+            if let Some(token) = token {
+                entry["env"] = json!({"PORTICO_TOKEN": token});
+            }
+            Entry::Json("mcpServers", entry)
+        }
+        Client::Codex => {
+            let mut keys = vec![("url", url.clone())];
+            if token.is_some() {
+                keys.push(("bearer_token_env_var", place.variable()));
+            }
+            Entry::Toml("mcp_servers", keys)
+        }
+        Client::Inspector | Client::Python | Client::Typescript | Client::Curl => {
+            return programs::form(client, place, token);
+        }
+    };
+    form.paste = entry.text(name);
+    after(&mut form, client, name, place, token);
+    form.what = match client.file_for_people() {
+        Some(file) if client != Client::ClaudeCode => format!("Put this into {file}"),
+        _ => "Run this, once".to_owned(),
+    };
+    let has_comments = matches!(client, Client::Cursor | Client::Vscode | Client::Gemini);
+    // Codex takes its token from the environment.
+    let has_secret = matches!(credential, Credential::Token(_)) && client != Client::Codex;
+    let format = if matches!(entry, Entry::Toml(..)) { "toml" } else { "json" };
+    form.file = Some(File { format, text: form.paste.clone(), entry, has_comments, has_secret });
+    if client == Client::ClaudeCode {
+        let header = token.map(|token| format!(" --header \"Authorization: Bearer {token}\""));
+        let header = header.unwrap_or_default();
+        form.paste = format!("claude mcp add --transport http --scope user {name} {}{header}", programs::quoted(&url));
+    }
+    form
+}
+
+/// What is left to do once the client has the form.
+fn after(form: &mut Form, client: Client, name: &str, place: &Place, token: Option<&str>) {
+    let mut note = |text: String| form.notes.push(text);
+    match (client, token) {
+        (Client::ClaudeCode, None) => note("In Claude Code, /mcp signs you in.".to_owned()),
+        (Client::ClaudeCode, Some(_)) => note("In Claude Code, /mcp shows whether it is connected.".to_owned()),
+        (Client::ClaudeDesktop, None) => {
+            note("Start Claude Desktop anew. The first call opens a browser for you to sign in.".to_owned());
+        }
+        (Client::ClaudeDesktop, Some(_)) => note("Start Claude Desktop anew.".to_owned()),
+        (Client::Cursor, None) => {
+            note("In Cursor's settings, under Tools & MCP, \"Needs login\" signs you in.".to_owned());
+        }
+        (Client::Cursor, Some(_)) => note(
+            "Cursor may have you sign in all the same: it follows what a server says of OAuth before its file."
+                .to_owned(),
+        ),
+        (Client::Vscode, None) => {
+            note("In VS Code, start it from MCP: List Servers; a browser opens for you to sign in.".to_owned());
+        }
+        (Client::Vscode, Some(_)) => {
+            note("In VS Code, start it from MCP: List Servers. Settings Sync takes the file, and the token in it, along.".to_owned());
+        }
+        (Client::Codex, None) => {
+            form.commands.push(format!("codex mcp login {name}"));
+            form.notes.push(format!("Then sign in: codex mcp login {name}"));
+        }
+        (Client::Codex, Some(token)) => {
+            let export = format!("export {}={token}", place.variable());
+            form.notes.push(format!("Start Codex with the token in its environment: {export}"));
+            form.commands.push(export);
+        }
+        (Client::Gemini, None) => note(format!("In Gemini CLI, /mcp auth {name} signs you in.")),
+        (Client::Gemini, Some(_)) => note("In Gemini CLI, /mcp shows whether it is connected.".to_owned()),
+        _ => {}
+    }
+}

@@ -1,0 +1,103 @@
+//! What a person may use, with its state, and what to paste into each client for it.
+
+use std::path::Path;
+
+use actix_web::HttpRequest;
+use portico_actors::directory::Entry;
+use portico_actors::principal::Rights;
+
+use crate::app::App;
+use crate::clients::client::Client;
+use crate::clients::form::{Credential, Form as ClientForm};
+use crate::clients::forms;
+use crate::clients::place::{Part, Place};
+use crate::http::api::metadata::status;
+use crate::http::form::Form;
+
+/// The clients that people are shown here, who sit before a browser.
+const SHOWN: [Client; 7] = [
+    Client::ClaudeCode,
+    Client::ClaudeDesktop,
+    Client::Cursor,
+    Client::Vscode,
+    Client::Codex,
+    Client::Gemini,
+    Client::Curl,
+];
+/// Where this program is on a person's own machine, nobody here knows.
+const PROGRAM: &str = "/path/to/portico";
+
+/// One place that a person may use.
+pub(super) struct PlaceRow {
+    pub(super) name: String,
+    /// What it is.
+    pub(super) kind: &'static str,
+    pub(super) state: String,
+    pub(super) is_up: bool,
+    pub(super) url: String,
+    /// The query that chooses it on this page.
+    pub(super) query: String,
+}
+
+/// What to paste into one client.
+pub(super) struct Instruction {
+    pub(super) title: &'static str,
+    pub(super) form: ClientForm,
+}
+
+/// What there is to use, and how to use what was chosen of it.
+pub(super) struct Connecting {
+    pub(super) places: Vec<PlaceRow>,
+    /// The name of the place that was chosen; none for all of them at once.
+    pub(super) chosen: Option<String>,
+    pub(super) url: String,
+    pub(super) clients: Vec<Instruction>,
+}
+
+impl Connecting {
+    /// What `rights` reach, and how to use what the query of `request` chooses.
+    pub(super) fn new(request: &HttpRequest, app: &App, rights: &Rights) -> Self {
+        let config = app.config();
+        let server = config.server.public_url.clone();
+        let at = |part| Place { server: server.clone(), part, lean: false };
+        let asked = Form::parse(request.query_string());
+        let mut part = Part::All;
+        let mut places = Vec::new();
+        for entry in app.directory.list_of(|id| rights.covers(id)) {
+            let place = at(Part::Connection(entry.name.to_string()));
+            if asked.exact("connection") == Some(entry.name.as_ref()) {
+                part = place.part.clone();
+            }
+            places.push(row(&place, entry.driver.product, status(&entry).to_owned(), is_up(&entry)));
+        }
+        for reachable in app.workspaces_within(rights) {
+            let entries = reachable.entries(&app.directory);
+            let place = at(Part::Workspace(reachable.workspace.name.to_string()));
+            if asked.exact("workspace") == Some(reachable.workspace.name.as_ref()) {
+                part = place.part.clone();
+            }
+            let up = entries.iter().filter(|entry| is_up(entry)).count();
+            let state =
+                if up == entries.len() { "up".to_owned() } else { format!("{up} of {} connections up", entries.len()) };
+            places.push(row(&place, "workspace", state, up == entries.len()));
+        }
+        let place = at(part);
+        let instruct = |client: Client| {
+            let signs_in = client.signs_in() && config.oauth.admits_published(client.describes_itself());
+            let credential = if signs_in { Credential::SignIn } else { Credential::Placeholder };
+            Instruction { title: client.title(), form: forms::form(client, &place, &credential, Path::new(PROGRAM)) }
+        };
+        let chosen = (place.part != Part::All).then(|| place.name().to_owned());
+        Self { places, chosen, url: place.mcp_url(), clients: SHOWN.map(instruct).into() }
+    }
+}
+
+fn row(place: &Place, kind: &'static str, state: String, is_up: bool) -> PlaceRow {
+    let what = if matches!(place.part, Part::Workspace(_)) { "workspace" } else { "connection" };
+    let query = form_urlencoded::Serializer::new(String::new()).append_pair(what, place.name()).finish();
+    PlaceRow { name: place.name().to_owned(), kind, state, is_up, url: place.mcp_url(), query }
+}
+
+fn is_up(entry: &Entry) -> bool {
+    matches!(status(entry), "up" | "idle")
+}

@@ -1,0 +1,75 @@
+//! Listings of a workspace for agents: tables are found as agents write them, or by words, and an empty answer says why.
+
+use std::collections::BTreeSet;
+
+use portico_actors::call::{Facet, Narrow};
+use portico_actors::reply::Cell;
+use portico_actors::source::catalog::{labels, place};
+use portico_actors::source::{TextRow, lookup};
+use portico_actors::workspace::{MAIN, Workspace};
+
+/// One row of a listing.
+type Row = Vec<Cell<'static>>;
+
+/// What of `rows` is asked for, and what is to be said of the rest. `columns` are rows of the facet of columns, for a
+/// search.
+pub(super) fn explained(
+    workspace: &Workspace,
+    facet: Facet,
+    narrow: &Narrow,
+    mut rows: Vec<Row>,
+    columns: &[TextRow],
+) -> (Vec<Row>, Option<String>) {
+    let mut hint = None;
+    let names = |row: &Row| (text(row, place(facet, "TABLE_SCHEMA")), text(row, place(facet, "TABLE_NAME")));
+    if !narrow.tables.is_empty() {
+        let known: BTreeSet<(String, String)> = rows.iter().map(names).collect();
+        let known: Vec<(&str, &str)> = known.iter().map(|(folder, name)| (folder.as_str(), name.as_str())).collect();
+        let found = lookup::find(&narrow.tables, &known, &workspace.name);
+        hint = found.hint;
+        let place_of = |row: &Row| found.tables.iter().position(|table| *table == names(row));
+        rows.retain(|row| place_of(row).is_some());
+        // One table after the other, as they were asked for.
+        rows.sort_by_key(place_of);
+    }
+    if let Some(words) = &narrow.search {
+        let told: Vec<TextRow> =
+            rows.iter().map(|row| (0..row.len()).map(|at| Some(text(row, at))).collect()).collect();
+        let ranked = lookup::search(words, &told, columns);
+        rows = ranked.into_iter().filter_map(|at| rows.get(at).cloned()).collect();
+        if rows.is_empty() && hint.is_none() {
+            hint = Some(lookup::NO_HIT.to_owned());
+        }
+    }
+    if rows.is_empty() && hint.is_none() {
+        hint = Some(format!("the workspace {} has nothing by these names that you may see", workspace.name));
+    }
+    (rows, hint)
+}
+
+/// Adds what the workspace's relations say of columns that refer to nothing of their own.
+pub(super) fn relate(workspace: &Workspace, rows: &mut [Row]) {
+    let column = |label| place(Facet::Columns, label);
+    let (schema, table, name) = (column("TABLE_SCHEMA"), column("TABLE_NAME"), column("COLUMN_NAME"));
+    let references = column("REFERENCES");
+    let whole = |name: &str| if name.matches('.').count() == 1 { format!("{MAIN}.{name}") } else { name.to_owned() };
+    for row in rows {
+        let text = |at: usize| match row.get(at) {
+            Some(Cell::Text(text)) => text.as_ref(),
+            _ => "",
+        };
+        let own = format!("{}.{}.{}", text(schema), text(table), text(name));
+        let related = workspace.relations.iter().find(|it| whole(&it.from) == own).map(|it| whole(&it.to));
+        row.resize(labels(Facet::Columns).len(), Cell::Null);
+        if let (Some(to), Some(cell @ Cell::Null)) = (related, row.get_mut(references)) {
+            *cell = Cell::Text(to.into());
+        }
+    }
+}
+
+fn text(row: &Row, at: usize) -> String {
+    match row.get(at) {
+        Some(Cell::Text(text)) => text.clone().into_owned(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,135 @@
+//! Statements over names of a workspace that one connection runs, in its own dialect: all of a workspace over one, and what
+//! writes. The names are put into the connection's own where it reads the statement.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use portico_actors::call::{Op, Sql, Within};
+use portico_actors::directory::{Directory, Entry};
+use portico_actors::error::{Error, Result};
+use portico_actors::reply::Reply;
+use portico_actors::sql::{self, Dialect};
+use portico_actors::workspace::{Found, MAIN, Workspace};
+
+use super::asking::Asking;
+use crate::federation::SentStatements;
+use crate::workspace::Reachable;
+
+/// A text over this many bytes is read on a thread for blocking work.
+const LARGE_TEXT: usize = 16 * 1024;
+
+/// The connection of `entries`, those underneath, that runs the statement; `None` where the engine does.
+///
+/// # Errors
+/// It writes to several connections, to a view, or to what the workspace does not have.
+pub(super) async fn connection<'e>(workspace: &Workspace, entries: &'e [Entry], op: &Op) -> Result<Option<&'e Entry>> {
+    let (Op::Execute(_, statement) | Op::Script(_, statement)) = op else { return Ok(None) };
+    if let [only] = entries {
+        return Ok(Some(only).filter(|_| workspace.connections().len() == 1));
+    }
+    let mut dialects = vec![Dialect::POSTGRESQL];
+    for entry in entries {
+        if !dialects.contains(&entry.driver.dialect) {
+            dialects.push(entry.driver.dialect);
+        }
+    }
+    let given = given(op);
+    let Some(written) = (if statement.text.len() > LARGE_TEXT {
+        let text = statement.text.clone();
+        let read = move || written(&text, &dialects, &given);
+        // A large text is parsed where it holds up nobody.
+        tokio::task::spawn_blocking(read).await.map_err(Error::internal)?
+    } else {
+        written(&statement.text, &dialects, &given)
+    })?
+    else {
+        return Ok(None);
+    };
+    let mut found: Option<&Entry> = None;
+    for parts in &written {
+        let name = target(workspace, statement.default_schema.as_deref(), parts)?;
+        let entry = entries.iter().find(|entry| entry.name.eq_ignore_ascii_case(name));
+        let entry = entry.ok_or_else(|| Error::internal("a workspace of a connection that is not there"))?;
+        match found {
+            Some(other) if other.id != entry.id => {
+                let message = format!(
+                    "query: what writes addresses one connection, and this writes to {} and {name}",
+                    other.name
+                );
+                return Err(Error::invalid(message).hint("send a statement for each of them"));
+            }
+            _ => found = Some(entry),
+        }
+    }
+    match found {
+        None => Err(Error::invalid("query: it is not clear what this writes to or locks")
+            .hint("address the connection itself with it")),
+        found => Ok(found),
+    }
+}
+
+/// The names of the values that are given.
+fn given(op: &Op) -> HashSet<String> {
+    let first = op.statement().and_then(|(_, sets)| sets.first().copied()).unwrap_or_default();
+    first.iter().map(|value| value.name.trim_start_matches('@').to_owned()).collect()
+}
+
+/// What the text writes to, in the first dialect that has it write at all.
+fn written(text: &str, dialects: &[Dialect], given: &HashSet<String>) -> Result<Option<Vec<Vec<String>>>> {
+    let mut failure = None;
+    for dialect in dialects {
+        match sql::written(text, *dialect, given) {
+            Ok(None) => {}
+            Ok(written) => return Ok(written),
+            Err(error) => {
+                failure.get_or_insert(error);
+            }
+        }
+    }
+    failure.map_or(Ok(None), Err)
+}
+
+/// The connection of the table that a statement writes to under this name.
+fn target<'w>(workspace: &'w Workspace, folder: Option<&str>, parts: &'w [String]) -> Result<&'w str> {
+    let (own, name) = match parts {
+        [name] => (None, name),
+        [folder, name] => (Some(folder.as_str()), name),
+        [catalog, folder, name] if catalog.eq_ignore_ascii_case(&workspace.name) => (Some(folder.as_str()), name),
+        [catalog, ..] => return Err(workspace.elsewhere(catalog)),
+        [] => return Err(Error::invalid("query: a relation without a name")),
+    };
+    let first = own.or(folder).unwrap_or(MAIN);
+    let found = workspace.find(first, name).or_else(|| workspace.find(MAIN, name).filter(|_| own.is_none()));
+    match found {
+        Some(Found::Table { connection, .. }) => Ok(connection),
+        Some(Found::View(view)) => {
+            Err(Error::invalid(format!("query: {} is a view of the workspace, and views only read", view.name)))
+        }
+        None => Err(workspace.unknown(first, name)),
+    }
+}
+
+/// Asks the connection to run it for the caller, as far as the workspace lets them go there.
+///
+/// # Errors
+/// The connection's own.
+pub(super) async fn ask(
+    directory: &Directory,
+    reachable: &Reachable,
+    entry: &Entry,
+    mut op: Op,
+    asking: Asking,
+    sent: SentStatements,
+) -> Result<Reply> {
+    let Asking { by, origin, limits, notices } = asking;
+    let within = Within {
+        workspace: Arc::clone(&reachable.workspace),
+        is_reached: by.rights.covers(entry.id),
+        sent: Arc::new(move |connection, statement| sent.add(connection, statement)),
+    };
+    if let Op::Execute(_, Sql { within: place, .. }) | Op::Script(_, Sql { within: place, .. }) = &mut op {
+        *place = Some(within);
+    }
+    let by = reachable.writer(&by, entry.id);
+    directory.ask_hearing(entry, origin, by, op, limits, notices).await
+}

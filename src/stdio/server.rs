@@ -1,0 +1,215 @@
+//! The MCP endpoint that messages are carried to, over HTTP: who calls there, and what is done when it cannot be
+//! reached. What the messages are is not known here.
+
+use std::cell::Cell;
+use std::error::Error as _;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use portico_actors::error::{Error, Kind, Result};
+use reqwest::{Method, Response};
+use secrecy::ExposeSecret;
+use tokio::time::{Instant, sleep};
+
+use super::credential::Credential;
+
+/// What is accepted in answers.
+pub(super) const STREAM: &str = "text/event-stream";
+const EITHER: &str = "application/json, text/event-stream";
+const JSON: &str = "application/json";
+
+/// How long a service that was never reached is waited for: whoever has started us wants to know.
+const FIRST_PATIENCE: Duration = Duration::from_secs(5);
+/// How long one is waited for that was there before, and may be starting again.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the first attempt waits, and the longest wait between two.
+const DELAY: Duration = Duration::from_millis(50);
+const LONGEST_DELAY: Duration = Duration::from_secs(1);
+/// How long an attempt to connect may take.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long a connection that nobody uses is kept: shorter than the service keeps it.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The request did not get there: nothing was done.
+    Unreached(String),
+    /// The connection broke: what was asked for may have been done, or not.
+    Broken(String),
+    /// There is no credential to show.
+    Credential(Error),
+}
+
+impl Failure {
+    /// What the HTTP library says.
+    pub(super) fn of(error: &reqwest::Error) -> Self {
+        // Its own words name the address alone; what is underneath says why.
+        let mut cause = error.source();
+        while let Some(deeper) = cause.and_then(|cause| cause.source()) {
+            cause = Some(deeper);
+        }
+        let words = cause.map_or_else(|| error.to_string(), ToString::to_string);
+        if error.is_connect() { Self::Unreached(words) } else { Self::Broken(words) }
+    }
+
+    /// The failure as a client is told of it.
+    pub(super) fn error(self) -> Error {
+        match self {
+            Self::Credential(error) => error,
+            Self::Unreached(words) => {
+                Error::new(Kind::Unavailable, format!("the Portico server cannot be reached: {words}"))
+                    .hint("see whether it runs at the address of --server; nothing was done")
+            }
+            Self::Broken(words) => Error::new(
+                Kind::Unavailable,
+                format!("the connection to the Portico server broke before the answer came: {words}"),
+            )
+            .hint("what was asked for may have been done: look before it is asked for again"),
+        }
+    }
+}
+
+/// What is sent beside a body.
+pub(super) type Headers = Vec<(&'static str, String)>;
+
+/// One MCP endpoint.
+pub struct Server {
+    http: reqwest::Client,
+    url: String,
+    credential: Rc<dyn Credential>,
+    /// Whether it has ever answered.
+    is_known: Cell<bool>,
+}
+
+/// Whether an address is on this machine, which no proxy reaches.
+fn is_here(url: &str) -> bool {
+    let host = reqwest::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
+    host.is_some_and(|host| {
+        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    })
+}
+
+/// Who sends our requests.
+fn client() -> reqwest::ClientBuilder {
+    // What a session says of itself goes with its requests: nobody else is to be sent there.
+    reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(CONNECT)
+        .pool_idle_timeout(IDLE)
+        .tcp_nodelay(true)
+}
+
+impl Server {
+    /// The endpoint at `url`, whom `credential` is shown.
+    ///
+    /// # Errors
+    /// There is no client of HTTP to be had.
+    pub fn new(url: String, credential: Rc<dyn Credential>) -> Result<Self> {
+        // Reading the system's certificates takes longer than everything else here.
+        let mut client = if url.starts_with("https:") { client() } else { client().tls_certs_only([]) };
+        if is_here(&url) {
+            client = client.no_proxy();
+        }
+        Self::by(client, url, credential)
+    }
+
+    /// The endpoint at `path` of the service that listens on a Unix socket.
+    ///
+    /// # Errors
+    /// As [`Server::new`].
+    pub fn at_socket(socket: &Path, path: &str, credential: Rc<dyn Credential>) -> Result<Self> {
+        let client = client().no_proxy().tls_certs_only([]).unix_socket(socket);
+        Self::by(client, format!("http://localhost{path}"), credential)
+    }
+
+    fn by(client: reqwest::ClientBuilder, url: String, credential: Rc<dyn Credential>) -> Result<Self> {
+        let http = client.build().map_err(Error::internal)?;
+        Ok(Self { http, url, credential, is_known: Cell::new(false) })
+    }
+
+    /// Posts a message. `streams` tells whether the answer may be a stream.
+    pub(super) async fn post(&self, body: &Bytes, headers: &Headers, streams: bool) -> Result<Response, Failure> {
+        let accept = if streams { EITHER } else { JSON };
+        let response = self.reach(&Method::POST, Some(body), headers, accept).await?;
+        self.is_known.set(true);
+        Ok(response)
+    }
+
+    /// Opens the stream on which a session is told things, or takes up one that broke.
+    pub(super) async fn get(&self, headers: &Headers) -> Result<Response, Failure> {
+        self.send(&Method::GET, None, headers, STREAM).await
+    }
+
+    /// Ends a session.
+    pub(super) async fn delete(&self, headers: &Headers) -> Result<Response, Failure> {
+        self.send(&Method::DELETE, None, headers, JSON).await
+    }
+
+    /// Sends a request until the service takes it: one that is starting, or is about to stop, is waited for.
+    async fn reach(
+        &self,
+        method: &Method,
+        body: Option<&Bytes>,
+        headers: &Headers,
+        accept: &'static str,
+    ) -> Result<Response, Failure> {
+        let patience = if self.is_known.get() { PATIENCE } else { FIRST_PATIENCE };
+        let (deadline, mut delay, mut is_told) = (Instant::now() + patience, DELAY, false);
+        loop {
+            let (sent, wait) = match self.send(method, body, headers, accept).await {
+                Err(Failure::Unreached(words)) => (Err(Failure::Unreached(words)), delay),
+                Ok(response) if response.status().as_u16() == 503 => {
+                    // It goes down, or has not begun.
+                    (Ok(response), delay)
+                }
+                other => return other,
+            };
+            if Instant::now() + wait > deadline {
+                return sent;
+            }
+            if !std::mem::replace(&mut is_told, true) {
+                let why = match &sent {
+                    Err(Failure::Unreached(words)) => format!("cannot be reached: {words}"),
+                    _ => "takes no calls just now".to_owned(),
+                };
+                log::warn!("{} {why}; trying again", self.url);
+            }
+            drop(sent);
+            sleep(wait).await;
+            delay = (delay * 2).min(LONGEST_DELAY);
+        }
+    }
+
+    async fn send(
+        &self,
+        method: &Method,
+        body: Option<&Bytes>,
+        headers: &Headers,
+        accept: &'static str,
+    ) -> Result<Response, Failure> {
+        let mut token = self.credential.token().await.map_err(Failure::Credential)?;
+        let mut is_renewed = false;
+        loop {
+            let mut request = self.http.request(method.clone(), &self.url).bearer_auth(token.expose_secret());
+            request = request.header("accept", accept);
+            for (name, value) in headers {
+                request = request.header(*name, value.as_str());
+            }
+            if let Some(body) = body {
+                request = request.header("content-type", JSON).body(body.clone());
+            }
+            let response = request.send().await.map_err(|error| Failure::of(&error))?;
+            if response.status().as_u16() != 401 || std::mem::replace(&mut is_renewed, true) {
+                return Ok(response);
+            }
+            match self.credential.renewed(&token).await.map_err(Failure::Credential)? {
+                Some(renewed) => token = renewed,
+                None => return Ok(response),
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! In which order sources are asked, and how many rows each of them sends.
+
+use serde_json::json;
+
+use super::{answer, sent, two_sources};
+use crate::support::app::TestApp;
+
+/// How many rows each statement of a source came to, by the names of their connections.
+async fn fetched(app: &TestApp, query: &str) -> Vec<(String, u64)> {
+    let told = answer(app, &format!("EXPLAIN ANALYZE {query}")).await;
+    let lines = told["rows"].as_array().unwrap().iter().map(|row| row[0].as_str().unwrap().to_owned());
+    let between = |line: &str, from: &str| {
+        let (_, rest) = line.split_once(from)?;
+        Some(rest[..rest.find([',', ']']).unwrap_or(rest.len())].to_owned())
+    };
+    lines
+        .filter_map(|line| {
+            let connection = between(&line, "Source: connection=")?;
+            let rows = between(&line, "output_rows=").unwrap_or_else(|| panic!("{line}"));
+            // From a thousand on it is told in thousands.
+            let rows = match rows.trim().strip_suffix(" K").and_then(|thousands| thousands.split_once('.')) {
+                Some((whole, rest)) => format!("{whole}{rest:0<3}"),
+                None => rows.trim().to_owned(),
+            };
+            let rows = rows.parse().unwrap_or_else(|_| panic!("{line}"));
+            Some((connection, rows))
+        })
+        .collect()
+}
+
+/// How many rows the statements of this connection came to.
+async fn fetched_from(app: &TestApp, connection: &str, query: &str) -> u64 {
+    fetched(app, query).await.iter().filter(|(name, _)| name == connection).map(|(_, rows)| rows).sum()
+}
+
+/// A hundred things of which each has ten parts, of which each has ten marks.
+async fn chain() -> TestApp {
+    two_sources(
+        "CREATE TABLE things (id int PRIMARY KEY, name text);
+         INSERT INTO things SELECT i, 'thing ' || i FROM generate_series(1, 300) i;
+         CREATE TABLE marks (id int PRIMARY KEY, part_id int, note text);
+         INSERT INTO marks SELECT i, i % 3000, 'mark ' || i FROM generate_series(1, 30000) i;
+         CREATE INDEX ON marks (part_id); ANALYZE things; ANALYZE marks",
+        "CREATE TABLE parts (id INTEGER PRIMARY KEY, thing_id INTEGER, colour TEXT);
+         WITH RECURSIVE i(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM i WHERE i < 2999)
+         INSERT INTO parts SELECT i, i % 300 + 1, 'colour ' || (i % 7) FROM i;
+         CREATE TABLE colours (id INTEGER PRIMARY KEY, name TEXT);
+         WITH RECURSIVE i(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM i WHERE i < 2999)
+         INSERT INTO colours SELECT i, 'c' || i FROM i",
+    )
+    .await
+}
+
+#[actix_web::test]
+async fn a_chain_begins_where_the_fewest_rows_are() {
+    let app = chain().await;
+    for joined in [
+        "shop.public.marks m JOIN crm.main.parts p ON p.id = m.part_id JOIN shop.public.things t ON t.id = p.thing_id",
+        "crm.main.parts p JOIN shop.public.marks m ON p.id = m.part_id JOIN shop.public.things t ON p.thing_id = t.id",
+        "shop.public.marks m, shop.public.things t, crm.main.parts p",
+    ] {
+        let on = if joined.contains(" ON ") { "" } else { "p.id = m.part_id AND t.id = p.thing_id AND " };
+        let query = format!("SELECT count(*), min(m.id), max(t.name) FROM {joined} WHERE {on}t.name = 'thing 7'");
+        assert_eq!(answer(&app, &query).await["rows"], json!([[100, 6, "thing 7"]]), "{joined}");
+        let fetched = fetched(&app, &query).await;
+        let rows: u64 = fetched.iter().map(|(_, rows)| rows).sum();
+        assert_eq!((fetched.len(), rows), (3, 1 + 10 + 100), "{joined}: {fetched:?}");
+    }
+}
+
+/// Both small sides are read before the large one in their middle.
+#[actix_web::test]
+async fn the_middle_of_a_star_comes_last() {
+    let app = two_sources(
+        "CREATE TABLE facts (id int PRIMARY KEY, shop_id int, day_id int, amount int);
+         INSERT INTO facts SELECT i, i % 100, i / 100 % 200, i FROM generate_series(0, 19999) i; ANALYZE facts",
+        "CREATE TABLE shops (id INTEGER PRIMARY KEY, city TEXT);
+         WITH RECURSIVE i(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM i WHERE i < 99)
+         INSERT INTO shops SELECT i, 'city ' || (i % 50) FROM i;
+         CREATE TABLE days (id INTEGER PRIMARY KEY, month TEXT);
+         WITH RECURSIVE i(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM i WHERE i < 199)
+         INSERT INTO days SELECT i, 'month ' || (i / 20) FROM i",
+    )
+    .await;
+    let query = "SELECT count(*), sum(f.amount) FROM crm.main.shops s JOIN shop.public.facts f ON f.shop_id = s.id \
+                 JOIN crm.main.days d ON d.id = f.day_id WHERE s.city = 'city 3' AND d.month = 'month 2'";
+    let expected = (0..20000_u64).filter(|i| i % 100 % 50 == 3 && i / 100 % 200 / 20 == 2);
+    assert_eq!(answer(&app, query).await["rows"], json!([[expected.clone().count(), expected.sum::<u64>()]]));
+    assert_eq!(fetched_from(&app, "shop", query).await, 40);
+    assert_eq!(fetched_from(&app, "crm", query).await, 2 + 20);
+}
+
+/// Joins of other kinds stay where they are, and what is inside of them is ordered by itself.
+#[actix_web::test]
+async fn other_joins_keep_their_places() {
+    let app = chain().await;
+    let query = "SELECT count(*), count(c.id) FROM (SELECT m.id, p.id AS part FROM shop.public.marks m \
+                 JOIN crm.main.parts p ON p.id = m.part_id JOIN shop.public.things t ON t.id = p.thing_id \
+                 WHERE t.name IN ('thing 7', 'thing 8')) x LEFT JOIN crm.main.colours c ON c.id = x.part AND c.id < 400";
+    assert_eq!(answer(&app, query).await["rows"], json!([[200, 40]]));
+    assert_eq!(fetched_from(&app, "shop", query).await, 202);
+    // Conditions between items that are not next to each other, and a value of two of them.
+    let query = "SELECT count(*) FROM shop.public.marks m JOIN crm.main.parts p ON p.id = m.part_id \
+                 JOIN shop.public.things t ON t.id = p.thing_id AND m.id > t.id * 1000 \
+                 JOIN crm.main.colours c ON c.id = p.thing_id + m.part_id WHERE t.name = 'thing 7'";
+    let expected = (1..=30000_u64).filter(|m| m % 3000 % 300 + 1 == 7 && *m > 7000 && 7 + m % 3000 < 3000).count();
+    assert_eq!(answer(&app, query).await["rows"], json!([[expected]]));
+}
+
+/// Keys of every type, and of several columns.
+#[actix_web::test]
+async fn keys_narrow_what_is_fetched() {
+    let app = two_sources(
+        "CREATE TABLE events (id int PRIMARY KEY, who text, at uuid, day date, price numeric(10, 2), free numeric, n bigint,
+             small smallint, moment timestamp);
+         INSERT INTO events SELECT i, 'p' || i, ('00000000-0000-4000-8000-' || lpad(i::text, 12, '0'))::uuid,
+             date '2026-01-01' + i, i / 100.0, i / 100.0, i, i, timestamp '2026-01-01' + i * interval '1 hour'
+             FROM generate_series(1, 3000) i; ANALYZE events",
+        "CREATE TABLE wanted (who TEXT, at UUID, day DATE, price DECIMAL(10, 2), n BIGINT, moment TIMESTAMP);
+         INSERT INTO wanted VALUES
+             ('p7', '00000000-0000-4000-8000-000000000007', '2026-01-08', 0.07, 7, '2026-01-01 07:00:00'),
+             ('p9', '00000000-0000-4000-8000-000000000009', '2026-01-10', 0.09, 9, '2026-01-01 09:00:00'),
+             (NULL, NULL, NULL, NULL, NULL, NULL)",
+    )
+    .await;
+    for (condition, rows) in [
+        ("e.who = w.who", 2),
+        ("e.at = w.at", 2),
+        ("e.day = w.day", 2),
+        ("e.price = w.price", 2),
+        ("e.free = w.price", 2),
+        ("e.n = w.n", 2),
+        ("e.id = w.n", 2),
+        ("e.small = w.n", 2),
+        ("e.moment = w.moment", 2),
+        ("e.n = w.n AND e.who = w.who", 2),
+        ("e.day = w.day AND e.price = w.price AND e.at = w.at", 2),
+    ] {
+        let query = format!("SELECT e.id FROM crm.main.wanted w JOIN shop.public.events e ON {condition} ORDER BY 1");
+        assert_eq!(answer(&app, &query).await["rows"], json!([[7], [9]]), "{condition}");
+        assert_eq!(fetched_from(&app, "shop", &query).await, rows, "{condition}");
+    }
+    // The other way round, into the file.
+    let query = "SELECT w.n FROM shop.public.events e JOIN crm.main.wanted w ON w.who = e.who WHERE e.id = 9";
+    assert_eq!(answer(&app, query).await["rows"], json!([[9]]));
+    assert_eq!(fetched_from(&app, "crm", query).await, 1);
+    // Through a union and its groups.
+    let query = "SELECT x.n, x.times FROM crm.main.wanted w JOIN (SELECT n, count(*) AS times FROM \
+                 (SELECT n FROM shop.public.events UNION ALL SELECT n FROM crm.main.wanted) AS u GROUP BY n) AS x \
+                 ON x.n = w.n ORDER BY 1";
+    assert_eq!(answer(&app, query).await["rows"], json!([[7, 2], [9, 2]]));
+    assert_eq!(fetched_from(&app, "shop", query).await, 2);
+}
+
+#[actix_web::test]
+async fn a_source_is_not_asked_for_partners_of_nothing() {
+    let app = two_sources(
+        "CREATE TABLE events (id int PRIMARY KEY); INSERT INTO events SELECT generate_series(1, 1000); ANALYZE events",
+        "CREATE TABLE wanted (n BIGINT); INSERT INTO wanted VALUES (1)",
+    )
+    .await;
+    let query = "SELECT e.id FROM crm.main.wanted w JOIN shop.public.events e ON e.id = w.n WHERE w.n > 100";
+    assert_eq!(answer(&app, query).await["rows"], json!([]));
+    let sent = sent(&app);
+    assert!(sent.iter().all(|(name, _)| name == "crm") && sent.len() == 1, "{sent:?}");
+}
+
+/// There is no snapshot over several statements of one connection: a plan says so.
+#[actix_web::test]
+async fn a_plan_says_what_it_asks_and_that_snapshots_are_several() {
+    let app = chain().await;
+    let explained = async |query: &str| {
+        let told = answer(&app, &format!("EXPLAIN {query}")).await;
+        let lines = told["rows"].as_array().unwrap().iter().map(|row| row[0].as_str().unwrap().to_owned());
+        lines.collect::<Vec<_>>()
+    };
+    let one = "SELECT m.note FROM shop.public.marks m JOIN crm.main.parts p ON p.id = m.part_id WHERE m.id < 7";
+    let lines = explained(one).await;
+    let source = |name: &str| format!("Source: connection={name}, sql=SELECT ");
+    for name in ["shop", "crm"] {
+        assert!(lines.iter().any(|line| line.trim_start().starts_with(&source(name))), "{lines:?}");
+    }
+    assert!(lines.iter().any(|line| line.contains(" WHERE ") && line.contains("< ")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("keys=c")), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.starts_with("Snapshots")), "{lines:?}");
+    let two = "SELECT count(*) FROM shop.public.marks m JOIN crm.main.parts p ON p.id = m.part_id \
+               JOIN shop.public.things t ON t.id = p.thing_id";
+    let lines = explained(two).await;
+    let last = lines.last().unwrap();
+    assert!(last.starts_with("Snapshots: connection=shop, statements=2, "), "{lines:?}");
+}

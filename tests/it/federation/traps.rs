@@ -1,0 +1,186 @@
+//! What an engine over several sources easily answers wrongly: each statement here was once, or is with a shortcut that
+//! others take.
+
+use serde_json::{Value, json};
+
+use super::{answer, two_sources};
+
+const POSTGRES: &str = "
+CREATE COLLATION apart (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE COLLATION people (provider = icu, locale = 'en');
+CREATE TABLE t (id int PRIMARY KEY, n int, l bigint, q numeric, r real, f float8, t text COLLATE people,
+    y text COLLATE apart, c char(4), tz timestamptz, d date);
+INSERT INTO t VALUES
+    (1, 1, 9223372036854775807, 1.5, 0.1, 'NaN', 'B', 'a', 'p', '2026-01-01 23:30:00Z', '0044-03-15 BC'),
+    (2, 2, 1, 1.50, 0.5, 'Infinity', 'a', 'A', 'p ', '2026-01-02 00:30:00Z', '2026-01-02'),
+    (3, NULL, -5, 9, NULL, 1, 'ä', 'b', 'q', NULL, NULL),
+    (4, 4, 0, 10, 2, -1, 'z', NULL, NULL, '2026-01-02 01:30:00Z', '2026-01-03');
+CREATE TABLE u (id int PRIMARY KEY, n int, x int);
+INSERT INTO u VALUES (1, 1, 1), (2, 7, 2), (4, NULL, 1), (5, 5, 1);
+CREATE TABLE many (id int PRIMARY KEY, g int);
+INSERT INTO many SELECT i, i % 10 FROM generate_series(1, 1000) i";
+
+const SQLITE: &str = "
+CREATE TABLE one (id INTEGER PRIMARY KEY, k TEXT COLLATE NOCASE);
+INSERT INTO one VALUES (1, 'a'), (2, 'A'), (3, 'b'), (4, NULL);
+CREATE TABLE odd (id INTEGER PRIMARY KEY, n INTEGER, d DATE);
+INSERT INTO odd VALUES (1, 1, '2026-01-01'), (2, 'many', '2026-01-02'), (3, 3, 'soon')";
+
+/// Each row of `t` with its like in the file.
+const BOTH: &str = "shop.public.t t JOIN crm.main.one o ON o.id = t.id";
+
+#[actix_web::test]
+async fn answers_are_postgresql_s() {
+    let app = two_sources(POSTGRES, SQLITE).await;
+    let rows = |rows: Value| rows;
+    for (what, query, expected) in [
+        (
+            "NOT IN with NULL among what is looked in",
+            format!("SELECT t.id FROM {BOTH} WHERE t.n NOT IN (SELECT n FROM shop.public.u)"),
+            rows(json!([])),
+        ),
+        (
+            "NOT IN with NULL on the outer side",
+            format!("SELECT t.id FROM {BOTH} WHERE t.n NOT IN (SELECT n FROM shop.public.u WHERE n IS NOT NULL)"),
+            rows(json!([[2], [4]])),
+        ),
+        (
+            "NOT IN nothing",
+            format!("SELECT count(*) FROM {BOTH} WHERE t.n NOT IN (SELECT n FROM shop.public.u WHERE n > 100)"),
+            rows(json!([[4]])),
+        ),
+        (
+            "keys do not come inside a LIMIT",
+            "SELECT x.id FROM crm.main.one o JOIN (SELECT id FROM shop.public.many ORDER BY id DESC LIMIT 2) x \
+             ON x.id = o.id"
+                .to_owned(),
+            rows(json!([])),
+        ),
+        (
+            "an outer join's conditions stay where they are",
+            "SELECT x.id, x.u FROM (SELECT t.id, u.id AS u FROM shop.public.t t LEFT JOIN shop.public.u u \
+             ON u.id = t.id AND u.x = 1 WHERE t.id < 3) x JOIN crm.main.one o ON o.id = x.id"
+                .to_owned(),
+            rows(json!([[1, 1], [2, null]])),
+        ),
+        (
+            "equality where NULL is NULL",
+            "SELECT count(*) FROM (SELECT t.id FROM shop.public.t t JOIN shop.public.u u \
+             ON u.n IS NOT DISTINCT FROM t.n) x, (SELECT 1 AS a FROM crm.main.one LIMIT 1) y"
+                .to_owned(),
+            rows(json!([[2]])),
+        ),
+        (
+            "a moment with a zone",
+            format!("SELECT t.id FROM {BOTH} WHERE t.tz >= CAST('2026-01-02T01:30:00+02:00' AS timestamptz)"),
+            rows(json!([[1], [2], [4]])),
+        ),
+        (
+            "a moment's day is that in UTC",
+            format!("SELECT t.id FROM {BOTH} WHERE CAST(t.tz AS date) = DATE '2026-01-01'"),
+            rows(json!([[1]])),
+        ),
+        ("a real is no double", format!("SELECT t.id FROM {BOTH} WHERE t.r = CAST(0.1 AS real)"), rows(json!([[1]]))),
+        (
+            "no real is that double",
+            format!("SELECT t.id FROM {BOTH} WHERE t.r = CAST(0.1 AS double precision)"),
+            rows(json!([])),
+        ),
+        (
+            "NaN is itself",
+            format!("SELECT t.id FROM {BOTH} WHERE t.f = CAST('NaN' AS double precision)"),
+            rows(json!([[1]])),
+        ),
+        ("NaN is above all", format!("SELECT t.id FROM {BOTH} WHERE t.f > 0"), rows(json!([[1], [2], [3]]))),
+        (
+            "numbers without a bound in groups",
+            format!("SELECT t.q, count(*) FROM {BOTH} GROUP BY t.q HAVING count(*) > 1"),
+            rows(json!([[1.5, 2]])),
+        ),
+        (
+            "numbers without a bound in order",
+            format!("SELECT t.id FROM {BOTH} WHERE t.q > 2 ORDER BY t.q"),
+            rows(json!([[3], [4]])),
+        ),
+        (
+            "a fraction is exact",
+            format!("SELECT t.id FROM {BOTH} WHERE 1.1 + 2.2 = 3.3 AND t.id = 1"),
+            rows(json!([[1]])),
+        ),
+        (
+            "a sum that fits after all",
+            format!("SELECT sum(t.l) - 1 FROM {BOTH} WHERE t.id IN (1, 3)"),
+            rows(json!([[9_223_372_036_854_775_801_i64]])),
+        ),
+        ("text below a letter", format!("SELECT t.id FROM {BOTH} WHERE t.t < 'a'"), rows(json!([[1]]))),
+        ("the first texts", format!("SELECT min(t.t), max(t.t) FROM {BOTH}"), rows(json!([["B", "ä"]]))),
+        (
+            "the first text of a source",
+            "SELECT x.t FROM (SELECT t FROM shop.public.t ORDER BY t LIMIT 1) x, crm.main.one o WHERE o.id = 1"
+                .to_owned(),
+            rows(json!([["B"]])),
+        ),
+        ("text that is equal there", format!("SELECT t.id FROM {BOTH} WHERE t.y = 'a'"), rows(json!([[1]]))),
+        ("text that is equal in the file", format!("SELECT t.id FROM {BOTH} WHERE o.k = 'a'"), rows(json!([[1]]))),
+        (
+            "text of a kind is joined by its octets",
+            "SELECT t.id, o.id FROM shop.public.t t JOIN crm.main.one o ON o.k = t.y".to_owned(),
+            rows(json!([[1, 1], [2, 2], [3, 3]])),
+        ),
+        ("blanks at the end mean nothing", format!("SELECT t.id FROM {BOTH} WHERE t.c = 'p'"), rows(json!([[1], [2]]))),
+    ] {
+        let ordered = if query.contains("count(")
+            || query.contains("ORDER BY t.q")
+            || query.contains("min(")
+            || query.contains("sum(")
+        {
+            query
+        } else {
+            format!("{query} ORDER BY 1")
+        };
+        assert_eq!(answer(&app, &ordered).await["rows"], expected, "{what}: {ordered}");
+    }
+}
+
+#[actix_web::test]
+async fn what_has_no_value_is_refused_by_its_column() {
+    let app = two_sources(POSTGRES, SQLITE).await;
+    for (what, query, words, state) in [
+        ("a sum beyond its type", format!("SELECT sum(t.l) FROM {BOTH} WHERE t.id < 3"), "", "22003"),
+        ("a number beyond its type", format!("SELECT t.l + 1 FROM {BOTH} WHERE t.id = 1"), "", "22003"),
+        (
+            "a product beyond its type",
+            format!("SELECT t.n * 9223372036854775807 FROM {BOTH} WHERE t.id = 4"),
+            "",
+            "22003",
+        ),
+        ("a negation beyond its type", format!("SELECT -(-t.l - 1) FROM {BOTH} WHERE t.id = 1"), "", "22003"),
+        ("an absolute value beyond its type", format!("SELECT abs(-t.l - 1) FROM {BOTH} WHERE t.id = 1"), "", ""),
+        (
+            "text among numbers",
+            "SELECT t.id FROM crm.main.odd x JOIN shop.public.t t ON t.id = x.n".to_owned(),
+            "column \"n\"",
+            "",
+        ),
+        (
+            "text among dates",
+            "SELECT x.d FROM crm.main.odd x JOIN shop.public.t t ON t.id = x.id WHERE x.id = 3".to_owned(),
+            "column \"d\"",
+            "",
+        ),
+    ] {
+        let (_, document) = app.query(json!({"query": query})).await;
+        let error = if document["error"].is_object() { &document["error"] } else { &document["results"][0]["error"] };
+        assert!(error.is_object(), "{what}: {document}");
+        assert!(error["message"].as_str().unwrap().contains(words), "{what}: {document}");
+        assert!(state.is_empty() || error["sqlState"] == state, "{what}: {document}");
+    }
+    // Days before the first year are days.
+    let query = format!("SELECT t.id FROM {BOTH} WHERE t.d < DATE '0001-01-01'");
+    let (status, document) = app.query(json!({"query": query})).await;
+    let told = document.to_string();
+    assert!(
+        (status == 200 && document["results"][0]["rows"] == json!([[1]])) || told.contains("column \\\"d\\\""),
+        "{document}"
+    );
+}

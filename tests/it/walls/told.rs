@@ -1,0 +1,214 @@
+//! What agents are told of a schema has nothing of what is hidden from them: instructions, what clients are told at
+//! first, resources, completions, listings, hints and near names, by generated spellings of hidden names, through
+//! every address; and each role is told of what it may see alone, whoever asked before.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::attack::{Answer, Random, cases, send};
+use super::server::{Server, on_each_server, say, text};
+use crate::support::app::{CONNECTION, Caller};
+use crate::support::configuration::Configuration;
+use crate::support::service::Service;
+
+on_each_server! {
+    no_text_for_agents_tells_what_is_hidden
+    each_role_is_told_of_its_own
+}
+
+const EXPOSURE: &str = r#"access = "read-write"
+pool = 6
+[connections.hidden]
+schemas = ["vault_zq7"]
+tables = ["canary%"]
+procedures = ["canary%"]
+[[connections.prompts]]
+name = "explain"
+text = "Explain {{table}}."
+[[connections.prompts.arguments]]
+name = "table"
+completes = "tables"
+"#;
+const WORKSPACE: &str = "[[workspaces]]\nname = \"market\"\nassets = [{ table = \"shop.%.%\" }]\n";
+/// References of what is shown to what is hidden, and values that are hidden with their column's table.
+const MORE: &str = "
+CREATE TABLE vault_zq7.canary_code_zq7 (code text PRIMARY KEY, meaning text);
+INSERT INTO vault_zq7.canary_code_zq7 VALUES ('canary_value_zq7_c', 'canary_value_zq7_d');
+CREATE TABLE shown (id int PRIMARY KEY, code text REFERENCES vault_zq7.canary_code_zq7, ledger int REFERENCES canary_ledger_zq7,
+    canary int REFERENCES orders);
+CREATE TABLE canary_checked_zq7 (id int PRIMARY KEY REFERENCES shown, state text CHECK (state IN ('canary_value_zq7_e')));
+CREATE TABLE measured (at date) PARTITION BY RANGE (at);
+CREATE TABLE canary_measured_zq7 PARTITION OF measured FOR VALUES FROM ('2025-01-01') TO ('2026-01-01');
+COMMENT ON SCHEMA vault_zq7 IS 'canary_comment_zq7';
+ANALYZE;";
+
+/// Names of what is hidden.
+const HIDDEN: [(&str, &str); 8] = [
+    ("public", "canary_ledger_zq7"),
+    ("public", "Canary_Mixed_Zq7"),
+    ("public", "canary_parted_zq7"),
+    ("public", "canary_view_zq7"),
+    ("public", "canary_checked_zq7"),
+    ("public", "canary_measured_zq7"),
+    ("vault_zq7", "canary_inner_zq7"),
+    ("vault_zq7", "canary_code_zq7"),
+];
+
+fn addresses() -> [String; 3] {
+    [format!("/mcp/connections/{CONNECTION}"), "/mcp".to_owned(), "/mcp/workspaces/market".to_owned()]
+}
+
+async fn ask(service: &Service, by: &Caller, address: &str, method: &str, params: &Value) -> Answer {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let url = format!("{}{address}", service.url);
+    send(service.http.post(url).basic_auth(&by.name, Some(&by.secret)).json(&body)).await
+}
+
+/// A hidden name as an attacker may write it.
+fn spelt(random: &mut Random) -> String {
+    let (schema, name) = HIDDEN[random.below(HIDDEN.len())];
+    let cut = |text: &str, most: usize| text.chars().take(most).collect::<String>();
+    let mut name = match random.below(9) {
+        0 => name.to_uppercase(),
+        1 => name.to_lowercase(),
+        2 => format!("\"{name}\""),
+        // What is near is not told to the end.
+        3 => cut(name, name.chars().count() - 1),
+        4 => format!("{}%", cut(name, 3 + random.below(5))),
+        5 => "%".to_owned(),
+        6 => name.replace('_', "%"),
+        7 => format!("{name}s"),
+        _ => name.to_owned(),
+    };
+    if random.once_in(2) {
+        let schema = if random.once_in(4) { "%" } else { schema };
+        name = format!("{schema}.{name}");
+        if random.once_in(3) {
+            name = format!("shop.{name}");
+        }
+    }
+    if random.once_in(3) { format!("orders, {name}") } else { name }
+}
+
+/// One request: its method and its parameters.
+fn drawn(random: &mut Random) -> (&'static str, Value) {
+    let name = spelt(random);
+    let tool = |name: &str, arguments: Value| ("tools/call", json!({"name": name, "arguments": arguments}));
+    let uri = |name: &str| format!("portico://shop/{}", name.trim_start_matches("shop.").replace('.', "/"));
+    let complete = |reference: Value, argument: &str| {
+        let typed: String = name.chars().take(4).collect();
+        ("completion/complete", json!({"ref": reference, "argument": {"name": argument, "value": typed}}))
+    };
+    match random.below(14) {
+        0 => tool("get_instructions", json!({})),
+        1 => tool("get_tables", json!({"tableName": name})),
+        2 => tool("get_tables", json!({"search": name.replace(['.', '%', '"'], " ")})),
+        3 => tool("get_tables", json!({"search": "canary id code ledger comment", "schemaName": name})),
+        4 => tool("get_tables", json!({"tableType": "%", "schemaName": "vault%"})),
+        5 => tool("get_columns", json!({"tableName": name})),
+        6 => tool("get_columns", json!({"tableName": [name, "shown"], "columnName": "%"})),
+        7 => tool("get_columns", json!({"tableName": "shown,measured", "columnName": name})),
+        8 => tool("get_columns", json!({"columnName": "%canary%"})),
+        9 => tool("execute_select", json!({"query": format!("SELECT * FROM {}", name.replace('%', "x"))})),
+        10 => ("resources/read", json!({"uri": uri(&name)})),
+        11 => ("resources/list", json!({})),
+        12 => complete(json!({"type": "ref/prompt", "name": "explain"}), "table"),
+        _ => complete(json!({"type": "ref/resource", "uri": "portico://shop/{schemaName}/{tableName}"}), "tableName"),
+    }
+}
+
+/// A hidden name or value in `text` that is no part of what was `said`.
+fn leak(text: &str, said: &str) -> Option<String> {
+    let (lower, said) = (text.to_lowercase(), said.to_lowercase());
+    let words = lower.split(|each: char| !(each.is_alphanumeric() || each == '_'));
+    let mut hidden = words.filter(|word| word.contains("zq7"));
+    hidden.find(|word| !said.contains(*word) || word.contains("canary_value")).map(str::to_owned)
+}
+
+async fn no_text_for_agents_tells_what_is_hidden(programs: &Path) {
+    let server = Server::start(programs).await;
+    server.cluster.write("canary_file.txt", "canary_value_zq7_file\n");
+    server.admin().await.batch_execute(&format!("{}{MORE}", text("hiding/hiding.sql"))).await.unwrap();
+    let service = Configuration::new().connection("shop", &server.url, EXPOSURE).with(WORKSPACE).serve().await;
+    let mut random = Random::seeded("told");
+    let begin =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    for address in addresses() {
+        let told = ask(&service, &service.writer, &address, "tools/call", &json!({"name": "get_instructions"})).await;
+        assert!(told.text.contains("orders_keyed(") && told.text.contains("measured("), "{address}: {}", told.text);
+        for (method, params) in [
+            ("tools/call", json!({"name": "get_instructions"})),
+            ("initialize", begin.clone()),
+            ("tools/list", json!({})),
+            ("resources/list", json!({})),
+            ("resources/templates/list", json!({})),
+            ("prompts/list", json!({})),
+            ("prompts/get", json!({"name": "explain", "arguments": {"table": "orders"}})),
+        ] {
+            let answer = ask(&service, &service.writer, &address, method, &params).await;
+            assert_eq!(leak(&answer.text, ""), None, "{address} {method}: {}", answer.text);
+        }
+    }
+    let (all, mut found) = (cases(1500), Vec::new());
+    for _ in 0..all {
+        let (method, params) = drawn(&mut random);
+        let address = &addresses()[random.below(3)];
+        let answer = ask(&service, &service.writer, address, method, &params).await;
+        if let Some(told) = leak(&answer.text, &params.to_string()) {
+            found.push(format!("{told}: {address} {method} {params}\n    {}", answer.beginning()));
+        }
+    }
+    assert!(found.is_empty(), "{} of {all} told what is hidden, the first:\n{}", found.len(), found[0]);
+    say(&format!("{all} requests for what agents are told, none told what is hidden"));
+}
+
+const IDENTITY: &str = r#"access = "read-write"
+[connections.identity.principals]
+"writer@example.com" = "north"
+"reader@example.com" = "south"
+"#;
+/// Lookup tables: one of the second role's alone, one with a policy, one whose column the first may not read.
+const ROLES: &str = "
+CREATE TYPE mood AS ENUM ('canary_value_zq7_mood');
+CREATE TABLE canary_codes_zq7 (id int PRIMARY KEY, label text);
+INSERT INTO canary_codes_zq7 VALUES (1, 'canary_value_zq7_label');
+GRANT SELECT ON canary_codes_zq7 TO south;
+CREATE TABLE areas (id int PRIMARY KEY, label text);
+INSERT INTO areas VALUES (1, 'canary_value_zq7_area');
+GRANT SELECT ON areas TO north, south;
+ALTER TABLE areas ENABLE ROW LEVEL SECURITY;
+CREATE POLICY south ON areas TO south USING (true);
+CREATE TABLE units (id int PRIMARY KEY, label text, canary_column_zq7 text);
+INSERT INTO units VALUES (1, 'one', 'canary_value_zq7_unit');
+GRANT SELECT (id, label) ON units TO north;
+GRANT SELECT ON units TO south;
+CREATE TABLE facts (id int PRIMARY KEY, code int REFERENCES canary_codes_zq7, area int REFERENCES areas, unit int REFERENCES units,
+    canary_mood_zq7 mood);
+GRANT SELECT (id, code, area, unit) ON facts TO north;
+GRANT SELECT ON facts TO south;";
+
+async fn each_role_is_told_of_its_own(programs: &Path) {
+    let server = Server::start(programs).await;
+    server.admin().await.batch_execute(&format!("{}{ROLES}", text("identity/setup.sql"))).await.unwrap();
+    let url = server.cluster.url("gateway", "walls");
+    let service = Configuration::new().connection("shop", &url, IDENTITY).with(WORKSPACE).serve().await;
+    // Whoever is first: what was told to one is nobody else's.
+    for round in 0..3 {
+        for address in addresses() {
+            let instructions = json!({"name": "get_instructions"});
+            let own = ask(&service, &service.reader, &address, "tools/call", &instructions).await;
+            for told in ["canary_codes_zq7", "canary_value_zq7_label", "canary_column_zq7", "canary_value_zq7_mood"] {
+                assert!(own.text.contains(told), "{round} {address}: no {told} in {}", own.text);
+            }
+            assert!(!own.text.contains("canary_value_zq7_area"), "a policy chooses its rows: {}", own.text);
+            let other = ask(&service, &service.writer, &address, "tools/call", &instructions).await;
+            assert!(other.text.contains("facts("), "{address}: {}", other.text);
+            assert_eq!(leak(&other.text, ""), None, "{round} {address}: {}", other.text);
+            let columns = json!({"name": "get_columns", "arguments": {"tableName": "facts, units, areas"}});
+            let other = ask(&service, &service.writer, &address, "tools/call", &columns).await;
+            assert!(other.text.contains("public.areas.id") || other.text.contains("main.areas.id"), "{}", other.text);
+            assert_eq!(leak(&other.text, ""), None, "{round} {address}: {}", other.text);
+        }
+    }
+}
