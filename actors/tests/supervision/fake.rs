@@ -209,9 +209,12 @@ impl House {
     pub(crate) async fn product(&self, index: usize, product: &str) {
         let entry = self.directory.get(self.ids[index]).expect("the connection is listed");
         let mut state = entry.watch();
-        while entry.profile().is_none_or(|profile| profile.product != product) {
-            state.changed().await.expect("the actor lives");
-        }
+        let said = async {
+            while entry.profile().is_none_or(|profile| profile.product != product) {
+                state.changed().await.expect("the actor lives");
+            }
+        };
+        tokio::time::timeout(DEADLINE, said).await.expect("the profile did not come");
     }
 
     pub(crate) async fn ask(&self, index: usize) -> Result<Results> {

@@ -7,7 +7,7 @@ use portico_actors::call::{Argument, Facet, Narrow};
 use portico_actors::error::Error;
 use portico_actors::reply::{Cell, Column, Part, Results};
 use portico_actors::source::postgres::Address;
-use portico_actors::source::{Access, Invocation, Location, Plan, Prepared, Settings, Source, Task};
+use portico_actors::source::{Access, Exposure, Invocation, Location, Plan, Prepared, Settings, Source, Task};
 use portico_actors::sql::{Dialect, Naming, statements};
 use serde_json::value::RawValue;
 
@@ -36,6 +36,11 @@ impl Subject {
 
     /// The same at an address with more than a URL.
     pub(crate) fn at(address: Address, pool: usize) -> Result<Self, Error> {
+        Self::showing(address, pool, Exposure::default())
+    }
+
+    /// The same, of which callers see what `exposure` shows.
+    pub(crate) fn showing(address: Address, pool: usize, exposure: Exposure) -> Result<Self, Error> {
         let settings = Settings {
             name: "test".into(),
             access: Access::ReadWrite,
@@ -43,7 +48,7 @@ impl Subject {
             connect_timeout: CONNECT_TIMEOUT,
             declared: Arc::new([]),
             has_roles: false,
-            exposure: Arc::default(),
+            exposure: Arc::new(exposure),
             budget: portico_actors::budget::Budget::default(),
         };
         address.open(settings).map(|source| Self { source })

@@ -92,6 +92,39 @@ pub(super) fn request(
     }
 }
 
+/// One call of a routine through the way that stands nearest: as a procedure of the SQL API, as a procedure or as a
+/// tool of its own at the MCP addresses.
+pub(super) fn call(
+    service: &Service,
+    by: &Caller,
+    channel: Channel,
+    routine: &str,
+    arguments: &Value,
+    more: &[(&str, Value)],
+) -> RequestBuilder {
+    let http = |path: &str| service.http.post(format!("{}{path}", service.url)).basic_auth(&by.name, Some(&by.secret));
+    let tool = |path: &str, name: &str, arguments: Value| {
+        let params = json!({"name": name, "arguments": arguments});
+        http(path).json(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}))
+    };
+    let one = format!("/mcp/connections/{CONNECTION}");
+    match channel {
+        Channel::Query | Channel::Batch => {
+            let mut body = json!({"procedure": routine, "parameters": arguments});
+            for (name, value) in more {
+                body[*name] = value.clone();
+            }
+            http("/api/exec").json(&body)
+        }
+        Channel::ExecuteSql => tool(&one, "execute_procedure", json!({"procedure": routine, "parameters": arguments})),
+        Channel::ExecuteSelect => tool(&one, routine, arguments.clone()),
+        // A workspace has no routines.
+        Channel::ExecuteSelectOfAll | Channel::Workspace | Channel::ExecuteSqlOfWorkspace => {
+            tool("/mcp", routine, arguments.clone())
+        }
+    }
+}
+
 /// Sends it and reads the answer to its end. One that does not end has failed the test.
 pub(super) async fn send(request: RequestBuilder) -> Answer {
     let response = request.timeout(DEADLINE).send().await.expect("an answer in time");

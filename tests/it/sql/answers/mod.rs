@@ -1,9 +1,10 @@
 //! The service beside the server itself: ordinary statements, each as it stands and rewritten as callers of such
 //! services write them (the connection's name in front of a table, brackets, `@name` for a number), once
-//! through `/api/query` and once in a session of its own. Labels, values, counts and errors are the same.
+//! through `/api/query` and once in a session of its own. Labels, values, counts and errors are the same, and of
+//! some the answer is asked for in CSV or newline-delimited JSON too.
 //!
 //! `PORTICO_SEED` repeats a run, `PORTICO_CASES` makes it longer. `PORTICO_REGRESSION` names a folder of the
-//! server's own regression tests (`src/test/regress/sql`), which are then run too.
+//! server's own regression tests (`src/test/regress`), which are then run too.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ use crate::support::fixture;
 use crate::support::postgres::connect;
 use crate::walls::server::say;
 
+mod forms;
 mod regression;
 
 /// What is the same for both: the driver's own settings (`session.rs`), and what a database may choose.
@@ -78,10 +80,17 @@ async fn undone(admin: &Client, text: &str) -> Said {
 }
 
 async fn by_portico(app: &TestApp, text: &str, parameters: &Map<String, Value>) -> Said {
+    said(&asked(app, text, parameters).await)
+}
+
+async fn asked(app: &TestApp, text: &str, parameters: &Map<String, Value>) -> Document {
     let body = json!({"query": text, "parameters": parameters, "dryRun": true, "timeout": 10});
     let answer = app.post("/api/query").json(&body).send().await.unwrap().text().await.unwrap();
-    let document: Document = serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{text}: {error}: {answer}"));
-    if let Some(error) = document.error {
+    serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{text}: {error}: {answer}"))
+}
+
+fn said(document: &Document) -> Said {
+    if let Some(error) = &document.error {
         let state = error["sqlState"].as_str().map_or_else(|| error.to_string(), str::to_owned);
         let message = error["message"].as_str().unwrap();
         let position = message.rsplit_once("(at position ");
@@ -294,7 +303,7 @@ async fn answers_are_the_server_s() {
     corpus.retain(|text| !["random()", "tablesample"].iter().any(|word| text.to_lowercase().contains(word)));
     assert!(corpus.len() > 200, "{}", corpus.len());
     let (mut dice, count) = (Random::seeded("answers"), cases(600));
-    let (mut answers, mut refusals, mut wrong) = (0, 0, Vec::new());
+    let (mut answers, mut refusals, mut forms, mut wrong) = (0, 0, 0, Vec::new());
     for number in 0..count {
         // Each of them once as it stands.
         let text = corpus.get(number).cloned().unwrap_or_else(|| corpus[dice.below(corpus.len())].clone());
@@ -321,7 +330,18 @@ async fn answers_are_the_server_s() {
         if undone(&admin, &own).await != theirs {
             continue;
         }
-        let ours = by_portico(&app, &written.text, &written.parameters).await;
+        let document = asked(&app, &written.text, &written.parameters).await;
+        let ours = said(&document);
+        if let (None, [answer]) = (&document.error, document.results.as_slice())
+            && dice.once_in(4)
+        {
+            let form = dice.one(&["text/csv", "application/x-ndjson"]);
+            let asked = (written.text.as_str(), &written.parameters);
+            wrong.extend(
+                forms::difference(&app, asked, answer, form).await.map(|told| format!("{}\n    {told}", written.text)),
+            );
+            forms += 1;
+        }
         let is_ordered = text.to_lowercase().contains("order by");
         if agree(&ours, &theirs, is_ordered, written.text != own) {
             *(if matches!(ours, Said::Refused { .. }) { &mut refusals } else { &mut answers }) += 1;
@@ -329,6 +349,6 @@ async fn answers_are_the_server_s() {
             wrong.push(format!("{}\n    {}", written.text, difference(&ours, &theirs)));
         }
     }
-    say(&format!("{answers} answers, {refusals} refusals, {} differ", wrong.len()));
+    say(&format!("{answers} answers, {forms} of them in another form, {refusals} refusals, {} differ", wrong.len()));
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
 }

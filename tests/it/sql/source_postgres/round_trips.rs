@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use portico_actors::error::{Error, Kind};
-use portico_actors::source::{Access, Task};
+use portico_actors::source::{Access, Exposure, Task};
 use serde_json::value::RawValue;
 
 use crate::support::app::within;
@@ -40,11 +40,16 @@ struct Overheard {
 
 impl Overheard {
     async fn open() -> Self {
+        Self::showing(Exposure::default()).await
+    }
+
+    async fn showing(exposure: Exposure) -> Self {
         let url = TestPostgres::shared().database("trips").await;
         let admin = connect(&url).await;
         admin.batch_execute(SETUP).await.unwrap();
         let listener = Listener::start(&url).await;
-        let subject = Subject::open(&format!("{}?sslmode=disable", listener.url(&url)), 1);
+        let address = format!("{}?sslmode=disable", listener.url(&url));
+        let subject = Subject::showing(address.as_str().into(), 1, exposure).unwrap();
         // The session is opened, and what it was greeted with is forgotten.
         subject.read("SELECT 1").await.unwrap();
         listener.said(1);
@@ -91,6 +96,16 @@ async fn a_read_that_leaves_nothing_behind_has_nothing_around_it() {
     heard.reads_with(|n| format!("SELECT id, name FROM item WHERE id = {}", n % 100 + 1), &[], "PBDES").await;
     heard.reads_with(|n| format!("SELECT lower(name) FROM item WHERE id IN ({n}, 1)"), &[], "PBDES").await;
     heard.reads_with(|n| format!("SELECT count(*) FROM people WHERE mood = 'happy' AND {n} >= 0"), &[], "PBDES").await;
+}
+
+#[tokio::test]
+async fn where_something_is_hidden_the_server_is_asked_once_for_a_shape() {
+    let mut exposure = Exposure::default();
+    exposure.tables.hidden.push("guarded".to_owned());
+    let heard = Overheard::showing(exposure).await;
+    heard.reads_with(|n| format!("SELECT id, name FROM item WHERE id = {}", n % 100 + 1), &[], "PBDES").await;
+    heard.reads_with(|_| "SELECT name FROM item WHERE id = @id".to_owned(), &[("id", "8")], "BES").await;
+    assert!(heard.read("SELECT id FROM guarded", &[]).await.is_err());
 }
 
 #[tokio::test]

@@ -9,8 +9,8 @@ use futures_util::StreamExt;
 use serde_json::{Value, json};
 
 use super::spelling::{Case, Look, Position, absent, positions};
-use super::{Attack, POSITIONS, RELATIONS};
-use crate::walls::attack::{Answer, Channel, Random, cases, request, send};
+use super::{Attack, POSITIONS, RELATIONS, User};
+use crate::walls::attack::{Answer, Channel, Random, call, cases, request, send};
 use crate::walls::server::{say, text};
 
 /// What differs, and why that is so, is told in `SECURITY.md`.
@@ -27,7 +27,8 @@ impl Attack {
         let sent = case.write(&self.targets, &self.dblink);
         let mut more = vec![("dryRun", json!(true))];
         more.extend(sent.default_schema.map(|schema| ("defaultSchema", json!(schema))));
-        let built = request(&self.service, &self.service.writer, case.channel, &sent.text, &sent.values, &more);
+        let send_by = if sent.calls { call } else { request };
+        let built = send_by(&self.service, &self.service.writer, case.channel, &sent.text, &sent.values, &more);
         (sent.text, send(built).await)
     }
 
@@ -78,7 +79,7 @@ fn told(answer: &str) -> String {
 }
 
 pub(super) async fn what_is_hidden_is_told_like_what_does_not_exist(programs: &Path) {
-    let mut attack = Attack::start(programs).await;
+    let mut attack = Attack::start(programs, User::Superuser).await;
     let mut random = Random::seeded("existence");
     let positions: Vec<Position> =
         POSITIONS.iter().chain(&["hiding/positions_names.sql"]).flat_map(|list| positions(&text(list))).collect();

@@ -15,13 +15,14 @@ use tokio_postgres::Client;
 
 use self::existence::what_is_hidden_is_told_like_what_does_not_exist;
 use self::spelling::{Case, Look, Position, Sent, Target, positions};
-use super::attack::{Answer, CHANNELS, Channel, Random, cases, request, send};
+use super::attack::{Answer, CHANNELS, Channel, Random, call, cases, request, send};
 use super::server::{Server, on_each_server, say, text};
 use crate::support::configuration::Configuration;
 use crate::support::service::Service;
 
 on_each_server! {
     nothing_tells_or_changes_what_is_hidden
+    nothing_tells_or_changes_what_is_hidden_where_names_stand_in
     what_is_hidden_is_told_like_what_does_not_exist
 }
 
@@ -84,6 +85,17 @@ SELECT md5(concat_ws('|',
     (SELECT string_agg(query_to_xml(format('SELECT * FROM ONLY %s', c.oid::regclass), true, false, '')::text, ',' ORDER BY c.oid)
         FROM pg_class c WHERE relname ~* 'zq7' AND relkind IN ('r', 'm', 'S'))))";
 
+/// Everything is owned by a role that is no superuser.
+const OWNED: &str = "DO $$ DECLARE what text; BEGIN
+    FOR what IN SELECT format('ALTER SCHEMA %I OWNER TO plain', nspname) FROM pg_namespace WHERE nspname IN ('public', 'vault_zq7')
+        UNION ALL SELECT format('ALTER TABLE %s OWNER TO plain', oid::regclass) FROM pg_class
+            WHERE relnamespace IN (SELECT oid FROM pg_namespace WHERE nspname IN ('public', 'vault_zq7')) AND relkind IN ('r', 'p', 'v', 'm')
+        UNION ALL SELECT format('ALTER ROUTINE %s OWNER TO plain', oid::regprocedure) FROM pg_proc p
+            WHERE pronamespace IN (SELECT oid FROM pg_namespace WHERE nspname IN ('public', 'vault_zq7'))
+                AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = p.oid AND deptype = 'e')
+    LOOP EXECUTE what; END LOOP;
+END $$";
+
 struct Attack {
     service: Service,
     server: Server,
@@ -91,6 +103,15 @@ struct Attack {
     targets: Vec<Target>,
     dblink: String,
     state: String,
+    user: User,
+}
+
+/// Who the service is to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum User {
+    Superuser,
+    /// The owner of everything, who may make no temporary objects: the server cannot be asked what it understood.
+    Owner,
 }
 
 /// A case that told or did what it must not.
@@ -102,16 +123,25 @@ struct Failure {
 }
 
 impl Attack {
-    async fn start(programs: &Path) -> Self {
+    async fn start(programs: &Path, user: User) -> Self {
         let server = Server::start(programs).await;
         let admin = server.admin().await;
         server.cluster.write("canary_file.txt", "canary_value_zq7_file\n");
         admin.batch_execute(&text("hiding/hiding.sql")).await.unwrap();
+        let url = match user {
+            User::Superuser => server.url.clone(),
+            User::Owner => {
+                let role = "CREATE ROLE plain LOGIN; REVOKE TEMP ON DATABASE walls FROM PUBLIC; GRANT CREATE ON DATABASE walls TO plain";
+                admin.batch_execute(role).await.unwrap();
+                admin.batch_execute(OWNED).await.unwrap();
+                server.cluster.url("plain", "walls")
+            }
+        };
         let log = "info,tokio_postgres=warn,portico=debug,portico_actors=debug";
-        let service = Configuration::new().connection("shop", &server.url, EXPOSURE).with(WORKSPACE);
+        let service = Configuration::new().connection("shop", &url, EXPOSURE).with(WORKSPACE);
         let service = service.serve_with(&[("RUST_LOG", log)]).await;
         let dblink = format!("host=127.0.0.1 port={} dbname=walls user=postgres", server.cluster.port);
-        let mut attack = Self { service, server, admin, targets: Vec::new(), dblink, state: String::new() };
+        let mut attack = Self { service, server, admin, targets: Vec::new(), dblink, state: String::new(), user };
         attack.reset().await;
         attack
     }
@@ -124,6 +154,9 @@ impl Attack {
         if self.admin.batch_execute(&text("hiding/hiding.sql")).await.is_err() {
             self.admin = self.server.admin().await;
             self.admin.batch_execute(&text("hiding/hiding.sql")).await.unwrap();
+        }
+        if self.user == User::Owner {
+            self.admin.batch_execute(OWNED).await.unwrap();
         }
         let mut targets = Vec::new();
         for (schema, name) in RELATIONS {
@@ -145,7 +178,8 @@ impl Attack {
         let sent = case.write(&self.targets, &self.dblink);
         let schema = sent.default_schema.as_ref().map(|schema| ("defaultSchema", json!(schema)));
         let more = schema.into_iter().collect::<Vec<_>>();
-        let built = request(&self.service, &self.service.writer, case.channel, &sent.text, &sent.values, &more);
+        let send_by = if sent.calls { call } else { request };
+        let built = send_by(&self.service, &self.service.writer, case.channel, &sent.text, &sent.values, &more);
         let answer = send(built.header("x-request-id", format!("case-{}", case.number))).await;
         (sent, answer)
     }
@@ -236,7 +270,14 @@ fn leaks(text: &str, sent: Option<&Sent>) -> Option<String> {
 }
 
 async fn nothing_tells_or_changes_what_is_hidden(programs: &Path) {
-    let mut attack = Attack::start(programs).await;
+    try_all(Attack::start(programs, User::Superuser).await, 4000).await;
+}
+
+async fn nothing_tells_or_changes_what_is_hidden_where_names_stand_in(programs: &Path) {
+    try_all(Attack::start(programs, User::Owner).await, 1500).await;
+}
+
+async fn try_all(mut attack: Attack, usual: usize) {
     let mut random = Random::seeded("hiding");
     let positions: Vec<Position> = POSITIONS.iter().flat_map(|list| positions(&text(list))).collect();
     // Each position in its plainest look first, through one way in; then whatever the seed draws.
@@ -245,7 +286,7 @@ async fn nothing_tells_or_changes_what_is_hidden(programs: &Path) {
         Case { position: position.clone(), target: 0, look: Look::default(), channel, number, absent: false }
     });
     let mut all: Vec<Case> = plain.collect();
-    for number in all.len()..cases(4000) {
+    for number in all.len()..cases(usual) {
         all.push(Case::draw(&mut random, &positions, RELATIONS.len(), number));
     }
 

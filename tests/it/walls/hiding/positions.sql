@@ -1,7 +1,7 @@
 -- Where a reference to what is hidden can stand, one a line. `{t}` is a relation, `{s}` its sequence, `{i}` its index, `{y}` a row
 -- type, `{n}` a relation's name within a text, `{o}` its number, `{c}` its column, `{f}` a hidden function, `{k}` a number for names
 -- of one's own, `{d}` how dblink gets here, `@name` a bound parameter with its name. A line that begins with `~` may run, and must
--- tell nothing; one with `#schema` is sent with that default schema.
+-- tell nothing; one with `#schema` is sent with that default schema; behind `!` a routine is called that is handed the name.
 SELECT * FROM {t}
 SELECT {c} FROM {t}
 SELECT t.* FROM {t} AS t
@@ -301,3 +301,25 @@ CREATE PUBLICATION spare_{k} FOR ALL TABLES
 CREATE EVENT TRIGGER spare_{k} ON ddl_command_end EXECUTE FUNCTION {f}()
 CREATE SCHEMA spare_{k} CREATE VIEW v AS SELECT * FROM {t}
 CREATE EXTENSION file_fdw
+!size_of
+!size_of_all
+!size_of_relation
+!touch
+!touch_all
+SELECT size_of('{n}')
+SELECT size_of('{n}'||'')
+SELECT size_of(@name)
+SELECT * FROM size_of(@name)
+SELECT size_of_all(ARRAY['{n}'])
+SELECT size_of_all(ARRAY['{n}'||''])
+SELECT size_of_all(string_to_array('{n}', ','))
+SELECT size_of_relation('{n}')
+SELECT size_of_relation(@name)
+SELECT size_of({o})
+SELECT size_of_relation({o}::oid)
+CALL touch('{n}')
+CALL touch('{n}'||'')
+CALL touch(@name)
+CALL touch_all(ARRAY['{n}'])
+CALL touch_all(ARRAY['{n}'||''])
+CALL touch({o})

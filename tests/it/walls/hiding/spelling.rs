@@ -132,6 +132,8 @@ pub(super) struct Sent {
     pub(super) text: String,
     pub(super) values: Value,
     pub(super) default_schema: Option<String>,
+    /// Whether the text is the name of a routine, and the values are its arguments.
+    pub(super) calls: bool,
     /// The names that the caller's own text has, as the server reads them.
     pub(super) uttered: Vec<String>,
 }
@@ -153,6 +155,22 @@ impl Case {
         let mut uttered = if named { vec![target.name.to_lowercase(), target.schema.to_owned()] } else { Vec::new() };
         let number = self.number.to_string();
         let oid = target.oid.to_string();
+        if let Some(routine) = self.position.text.strip_prefix('!') {
+            let mut name = self.name(target, random, true);
+            if self.look.spaces && !self.absent {
+                name = oid;
+            }
+            let value = if routine.ends_with("_all") { json!([name]) } else { json!(name) };
+            let uttered = vec![target.name.to_lowercase(), target.schema.to_owned()];
+            let default_schema = (self.look.qualification == 4).then(|| self.called(target.schema));
+            return Sent {
+                text: routine.to_owned(),
+                values: json!({"t": value}),
+                default_schema,
+                calls: true,
+                uttered,
+            };
+        }
         let within = self.name(target, &mut random.clone(), true);
         let mut text = String::new();
         let mut rest = template.as_str();
@@ -189,7 +207,7 @@ impl Case {
         let by_default = (self.look.qualification == 4).then(|| self.called(target.schema));
         let default_schema = self.position.default_schema.as_ref().map(|schema| self.called(schema)).or(by_default);
         uttered.extend(default_schema.clone());
-        Sent { text, values, default_schema, uttered }
+        Sent { text, values, default_schema, calls: false, uttered }
     }
 
     fn called(&self, text: &str) -> String {

@@ -24,6 +24,9 @@ pub(crate) fn is_naming_type(name: &str) -> bool {
     NAMING_TYPES.iter().any(|oid| Type::from_oid(*oid).is_some_and(|type_| type_.name() == name))
 }
 
+/// The number of a range's type of several ranges, of a `pg_range r`; servers before 14 have none.
+const MULTIRANGE: &str = "(pg_catalog.to_jsonb(r) OPERATOR(pg_catalog.->>) 'rngmultitypid')::pg_catalog.oid";
+
 /// A part of a query: `held (asked, oid)`, the types that values of the types `asked` hold, themselves among them:
 /// elements, what domains and ranges are made of, and columns. `begin` selects each type that is asked for twice.
 pub(crate) fn held(begin: &str) -> String {
@@ -34,7 +37,8 @@ pub(crate) fn held(begin: &str) -> String {
     SELECT h.asked, u.oid FROM held h JOIN pg_catalog.pg_type t ON t.oid = h.oid CROSS JOIN LATERAL (
         SELECT t.typelem WHERE t.typelem <> 0
         UNION ALL SELECT t.typbasetype WHERE t.typbasetype <> 0
-        UNION ALL SELECT r.rngsubtype FROM pg_catalog.pg_range r WHERE t.oid IN (r.rngtypid, r.rngmultitypid)
+        UNION ALL SELECT r.rngsubtype FROM pg_catalog.pg_range r
+            WHERE t.typtype IN ('r', 'm') AND t.oid IN (r.rngtypid, {MULTIRANGE})
         UNION ALL SELECT a.atttypid FROM pg_catalog.pg_attribute a
             WHERE t.typrelid <> 0 AND a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped
     ) AS u (oid)
@@ -64,6 +68,28 @@ FROM belongs b
 LEFT JOIN pg_catalog.pg_class c ON c.oid = b.oid
 LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 ORDER BY b.asked, b.step";
+
+/// Names of types of the database's own whose values may name objects, as those of `$1` do: these and whatever holds
+/// them, row types too.
+pub(crate) fn naming_types_query() -> String {
+    format!(
+        "WITH RECURSIVE naming (oid) AS (
+    SELECT o FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS o
+    UNION
+    SELECT e.whole FROM naming g JOIN (
+        SELECT t.typelem, t.oid FROM pg_catalog.pg_type t WHERE t.typelem <> 0
+        UNION ALL SELECT t.typbasetype, t.oid FROM pg_catalog.pg_type t WHERE t.typbasetype <> 0
+        UNION ALL SELECT r.rngsubtype, r.rngtypid FROM pg_catalog.pg_range r
+        UNION ALL SELECT r.rngsubtype, {MULTIRANGE} FROM pg_catalog.pg_range r
+        UNION ALL SELECT a.atttypid, c.reltype FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+            WHERE c.reltype <> 0 AND a.attnum > 0 AND NOT a.attisdropped
+    ) AS e (part, whole) ON e.part = g.oid
+)
+SELECT DISTINCT t.typname::text FROM naming g JOIN pg_catalog.pg_type t ON t.oid = g.oid
+JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
+WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'"
+    )
+}
 
 /// Whether `schema` is one of the server's own.
 pub(crate) fn is_system(schema: &str) -> bool {

@@ -14,7 +14,7 @@ use crate::Exposure;
 use crate::postgres::recent::Recent;
 use crate::postgres::session::own::{ask, get};
 use crate::postgres::walls::called::{Function, functions_query};
-use crate::postgres::walls::objects::{NAMING_TYPES, belongings, is_naming_type, is_system};
+use crate::postgres::walls::objects::{NAMING_TYPES, belongings, is_naming_type, is_system, naming_types_query};
 use crate::postgres::walls::policy::Policy;
 use crate::postgres::walls::refusal::{no_such, refused};
 use portico_core::error::{Error, Result};
@@ -68,12 +68,14 @@ pub(crate) struct HiddenNames {
 /// others.
 #[derive(Debug, Default)]
 pub(crate) struct Routines {
-    /// Of those that are not admitted.
+    /// Of those that are not admitted, in small letters.
     refused: HashSet<String>,
     /// Of these, the ones that callers do not see.
     hidden: HashSet<String>,
     /// Of somebody's own operators that call one of them.
     operators: HashSet<String>,
+    /// Of types of the database's own whose values may name objects, in small letters.
+    types: HashSet<String>,
 }
 
 impl Routines {
@@ -89,11 +91,16 @@ impl Routines {
             if guard.hides && !is_system(&function.schema) && function.extension.is_none() {
                 routines.hidden.insert(function.name.clone());
             }
-            routines.refused.insert(function.name);
+            routines.refused.insert(function.name.to_lowercase());
             refused.push(get::<Oid>(row, 7)?);
         }
         for row in &ask(client, OPERATORS, &[(&refused, Type::OID_ARRAY)]).await? {
             routines.operators.insert(get(row, 0)?);
+        }
+        if guard.hides {
+            for row in &ask(client, &naming_types_query(), &[(&naming, Type::OID_ARRAY)]).await? {
+                routines.types.insert(get::<String>(row, 0)?.to_lowercase());
+            }
         }
         Ok(routines)
     }
@@ -175,7 +182,9 @@ impl HiddenNames {
                 if self.routines.refused.contains(cut) {
                     return Err(refused(&format!("the function {cut}")));
                 }
-                if (guard.hides && is_naming_type(cut)) || (guard.identity && cut == "pg_settings") {
+                if (guard.hides && (is_naming_type(cut) || self.routines.types.contains(cut)))
+                    || (guard.identity && cut == "pg_settings")
+                {
                     return Err(refused(cut));
                 }
             }
@@ -185,6 +194,11 @@ impl HiddenNames {
         for name in self.folded.iter().filter(|name| !is_word(name) || name.len() + 2 >= NAME) {
             if text.contains(&begin(name, NAME - 2).replace('"', "\"\"")) {
                 return Err(no_such(name));
+            }
+        }
+        for name in self.routines.refused.iter().chain(&self.routines.types).filter(|name| !is_word(name)) {
+            if text.contains(&name.replace('"', "\"\"")) {
+                return Err(refused(&format!("the name \"{name}\"")));
             }
         }
         Ok(())
