@@ -30,7 +30,7 @@ static PLAIN: Driver = Driver {
     recognizes: |_| false,
     locate: |_| panic!("nothing is opened here"),
     is_system_schema: |_| false,
-    estimates: None,
+    explain: None,
     pushdown: None,
 };
 
