@@ -32,13 +32,17 @@ pub(super) fn write(context: &Context<'_>) -> String {
                 begin(&mut text, offers);
                 words(&mut text, member.settings.instructions.as_deref());
             }
-            (Target::Workspace(it), _) => {
+            (Target::Workspace(it), [offer]) => {
                 let workspace = &it.reachable.workspace;
+                let dialect = match it.underneath.as_slice() {
+                    [only] => only.entry.driver.dialect.name,
+                    _ => "PostgreSQL",
+                };
                 let _ = write!(
                     text,
-                    "{}: a workspace, which is tables of one or more databases under names of its own; write SELECT in \
-                     PostgreSQL's syntax. You may only read.",
-                    workspace.name
+                    "{}: a workspace, which is tables of one or more databases under names of its own; write {dialect} SQL. {}",
+                    workspace.name,
+                    access(offer),
                 );
                 begin(&mut text, offers);
                 words(&mut text, workspace.description.as_deref());
