@@ -112,8 +112,10 @@ mod tests {
 
     #[test]
     fn what_stands_in_a_clients_way_is_told_with_what_to_change() {
+        const CONNECTION: &str = "[[connections]]\nid = \"6f0b1a52-8d0e-4c57-9d1b-6a7f3f0c2b11\"\nname = \"shop\"\nurl = \"sqlite:shop.db\"\n";
         let told = |text: &str| {
-            let found = look(&Config::parse(text, Path::new(""), &|_| None).unwrap());
+            let text = format!("{CONNECTION}{text}");
+            let found = look(&Config::parse(&text, Path::new(""), &|_| None).unwrap());
             let words = |found: &Found| format!("{} -> {}", found.message, found.remedy.unwrap_or_default());
             (found[0].works, words(&found[0]), found[1].works, words(&found[1]))
         };

@@ -94,10 +94,10 @@ impl Runner {
         };
         let mut results = match outcome {
             Err(error) if names.is_none() && is_misspelt(&error, &call.op) => {
-                return Err(self.nearby(identity, &call, profile).offer(error).await);
+                return Err(Box::pin(self.nearby(identity, &call, profile).offer(error)).await);
             }
             Err(error) if names.is_none() && error.kind == Kind::TimedOut => {
-                return Err(self.blame_plan(error, &identity, &call).await);
+                return Err(Box::pin(self.blame_plan(error, &identity, &call)).await);
             }
             Err(error) => return Err(if let Some(names) = &names { names.failure(error) } else { error }),
             Ok(results) => results,
