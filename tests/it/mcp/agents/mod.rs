@@ -4,6 +4,7 @@
 mod guards;
 mod large;
 mod mistakes;
+mod questions;
 mod sizes;
 
 use serde_json::Value;
