@@ -196,7 +196,7 @@ impl Shared {
             }
         };
         match execution() {
-            Err(_) => {
+            Err(error) if !error.is_judged() => {
                 self.cache.refresh().await?;
                 execution()
             }

@@ -7,7 +7,7 @@ use tokio_postgres::{Client, Row};
 use crate::postgres::catalog::fragments::{CALLABLE, base_type, may_execute};
 use crate::postgres::decode::types;
 use crate::postgres::session::own::{ask, get};
-use crate::postgres::walls::objects::{NAMING_TYPES, held};
+use crate::postgres::walls::objects::{NAMING_TYPES, naming};
 use crate::{Direction, Parameter, Procedure};
 use portico_core::error::Result;
 
@@ -70,14 +70,9 @@ fn statement(roles: Option<&str>) -> String {
     };
     let element = base_type("t");
     let result = base_type("rt");
-    let arguments = "pg_catalog.unnest(COALESCE(p.proallargtypes, p.proargtypes::oid[]))";
-    let held = held(&format!(
-        "SELECT a.type, a.type FROM pg_catalog.pg_proc p, {arguments} AS a (type)
-    WHERE p.pronamespace <> ALL (ARRAY(SELECT oid FROM pg_catalog.pg_namespace
-        WHERE nspname ~ '^pg_' OR nspname = 'information_schema'))"
-    ));
+    let naming = naming();
     format!(
-        "WITH RECURSIVE {held}
+        "WITH RECURSIVE {naming}
 SELECT n.nspname::text, p.proname::text, pg_catalog.obj_description(p.oid, 'pg_proc'),
     p.prokind = 'p', p.prokind = 'f' AND p.provolatile IN ('i', 's'), p.pronargdefaults::int4,
     COALESCE(a.names, '{{}}'), COALESCE(a.modes, '{{}}'), COALESCE(a.shown, '{{}}'),
@@ -94,9 +89,8 @@ CROSS JOIN LATERAL (
         array_agg(CASE t.typtype WHEN 'p' THEN '' ELSE pg_catalog.format('%I.%I', tn.nspname, t.typname) END
             ORDER BY u.i) AS casts,
         array_agg({element} ORDER BY u.i) AS oids,
-        array_agg(EXISTS (SELECT FROM held h WHERE h.asked = u.type AND h.oid = ANY ($1::pg_catalog.oid[]))
-            ORDER BY u.i) AS naming
-    FROM {arguments} WITH ORDINALITY AS u(type, i)
+        array_agg(u.type = ANY (ARRAY(SELECT oid FROM naming)) ORDER BY u.i) AS naming
+    FROM unnest(COALESCE(p.proallargtypes, p.proargtypes::oid[])) WITH ORDINALITY AS u(type, i)
     JOIN pg_catalog.pg_type t ON t.oid = u.type
     JOIN pg_catalog.pg_namespace tn ON tn.oid = t.typnamespace
 ) a

@@ -6,7 +6,7 @@ use tokio_postgres::types::Oid;
 use crate::Exposure;
 use crate::postgres::session::own::get;
 use crate::postgres::walls::functions::{self, EXTENSION, Effect, SIGNATURE};
-use crate::postgres::walls::objects::held;
+use crate::postgres::walls::objects::naming;
 use crate::postgres::walls::policy::Policy;
 use crate::postgres::walls::refusal::{by_number, refused};
 use portico_core::error::{Error, Result};
@@ -17,15 +17,20 @@ const FIRST_NORMAL: Oid = 16_384;
 /// The functions that `which` selects, in the order of [`Function::read`]; `$1` are the types that name
 /// objects.
 pub(crate) fn functions_query(which: &str) -> String {
-    let held = held(&format!(
-        "SELECT a.type, a.type FROM pg_catalog.pg_proc p, pg_catalog.unnest(p.proargtypes) AS a (type) WHERE {which}"
-    ));
+    query("", "$1::pg_catalog.oid[]", which)
+}
+
+/// All functions, of which also those take names whose arguments' types hold one of `$1`. What a tree tells of its
+/// types settles that for the functions of one statement, and for less.
+pub(crate) fn all_functions_query() -> String {
+    query(&format!("WITH RECURSIVE {}\n", naming()), "ARRAY(SELECT oid FROM naming)", "true")
+}
+
+fn query(with: &str, naming: &str, which: &str) -> String {
     format!(
-        "\
-WITH RECURSIVE {held}
+        "{with}\
 SELECT n.nspname::text, p.proname::text, {SIGNATURE}, p.provolatile::text, {EXTENSION},
-    EXISTS (SELECT FROM held h
-        WHERE h.asked = ANY (p.proargtypes::pg_catalog.oid[]) AND h.oid = ANY ($1::pg_catalog.oid[])),
+    p.proargtypes::pg_catalog.oid[] && {naming},
     n.oid = pg_catalog.pg_my_temp_schema(), p.oid,
     p.prorettype = 2278 OR NOT EXISTS (SELECT FROM pg_catalog.pg_language l
         WHERE l.oid = p.prolang AND l.lanname IN ('c', 'internal', 'sql'))
@@ -47,7 +52,8 @@ pub(crate) struct Function {
     pub(crate) extension: Option<String>,
     /// Whether it came with the server, not with somebody who added to its schemas.
     original: bool,
-    /// Whether an argument's type is one of [`NAMING_TYPES`](crate::postgres::walls::objects::NAMING_TYPES), or holds one.
+    /// Whether an argument's type is one of [`NAMING_TYPES`](crate::postgres::walls::objects::NAMING_TYPES), or, of all of
+    /// them, holds one.
     pub(crate) takes_names: bool,
     pub(crate) temporary: bool,
     /// Whether it gives nothing back, or is written in a language that can run any text.

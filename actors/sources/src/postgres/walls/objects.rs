@@ -69,11 +69,10 @@ LEFT JOIN pg_catalog.pg_class c ON c.oid = b.oid
 LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 ORDER BY b.asked, b.step";
 
-/// Names of types of the database's own whose values may name objects, as those of `$1` do: these and whatever holds
-/// them, row types too.
-pub(crate) fn naming_types_query() -> String {
+/// A part of a query: `naming (oid)`, the types `$1` and whatever holds them: arrays, domains, ranges and row types.
+pub(crate) fn naming() -> String {
     format!(
-        "WITH RECURSIVE naming (oid) AS (
+        "naming (oid) AS (
     SELECT o FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS o
     UNION
     SELECT e.whole FROM naming g JOIN (
@@ -81,13 +80,22 @@ pub(crate) fn naming_types_query() -> String {
         UNION ALL SELECT t.typbasetype, t.oid FROM pg_catalog.pg_type t WHERE t.typbasetype <> 0
         UNION ALL SELECT r.rngsubtype, r.rngtypid FROM pg_catalog.pg_range r
         UNION ALL SELECT r.rngsubtype, {MULTIRANGE} FROM pg_catalog.pg_range r
-        UNION ALL SELECT a.atttypid, c.reltype FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+        UNION ALL SELECT a.atttypid, c.reltype
+            FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
             WHERE c.reltype <> 0 AND a.attnum > 0 AND NOT a.attisdropped
     ) AS e (part, whole) ON e.part = g.oid
-)
+)"
+    )
+}
+
+/// Names of types of the database's own whose values may name objects, as those of `$1` do.
+pub(crate) fn naming_types_query() -> String {
+    format!(
+        "WITH RECURSIVE {}
 SELECT DISTINCT t.typname::text FROM naming g JOIN pg_catalog.pg_type t ON t.oid = g.oid
 JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
-WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'"
+WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'",
+        naming()
     )
 }
 

@@ -13,7 +13,7 @@ use tokio_postgres::types::{Oid, Type};
 use crate::Exposure;
 use crate::postgres::recent::Recent;
 use crate::postgres::session::own::{ask, get};
-use crate::postgres::walls::called::{Function, functions_query};
+use crate::postgres::walls::called::{Function, all_functions_query};
 use crate::postgres::walls::objects::{NAMING_TYPES, belongings, is_naming_type, is_system, naming_types_query};
 use crate::postgres::walls::policy::Policy;
 use crate::postgres::walls::refusal::{no_such, refused};
@@ -82,7 +82,7 @@ impl Routines {
     async fn read(client: &Client, guard: Policy, exposure: &Exposure) -> Result<Self> {
         let (mut routines, mut refused) = (Self::default(), Vec::new());
         let naming = NAMING_TYPES.to_vec();
-        for row in &ask(client, &functions_query("true"), &[(&naming, Type::OID_ARRAY)]).await? {
+        for row in &ask(client, &all_functions_query(), &[(&naming, Type::OID_ARRAY)]).await? {
             let function = Function::read(row)?;
             // A name says nothing of the literal that some take.
             if function.refusal(guard, exposure).is_none() && !(guard.hides && function.needs_literal()) {
