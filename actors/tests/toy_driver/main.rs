@@ -143,7 +143,7 @@ fn agents_are_told_what_to_write() {
         let briefing = Op::Instructions(Briefing { tokens: 2_000, ..Briefing::default() });
         let Ok(Reply::Text(text)) = ask(&directory(&Exposure::default()), briefing).await else { panic!("no text") };
         // A driver that lists no columns still tells its tables.
-        for told in ["Planets 1.", "Write Planets SQL", "(in `sky`)", "\nplanets\n"] {
+        for told in ["Planets 1,", "Write Planets SQL", "(in `sky`)", "\nplanets\n"] {
             assert!(text.contains(told), "{told}: {text}");
         }
     });

@@ -55,7 +55,10 @@ async fn rows_in_each_form(app: &TestApp) {
     assert_eq!((status, &answer["error"]["code"]), (400, &json!(1400)));
     let tables = app.get("/api/tables?tableName=orders").header("accept", CSV).send().await.unwrap();
     let tables = tables.text().await.unwrap();
-    assert!(tables.starts_with("TABLE_CATALOG,TABLE_SCHEMA,TABLE_NAME,TABLE_TYPE,REMARKS,ROW_ESTIMATE\r\nshop,"), "{tables}");
+    assert!(
+        tables.starts_with("TABLE_CATALOG,TABLE_SCHEMA,TABLE_NAME,TABLE_TYPE,REMARKS,ROW_ESTIMATE\r\nshop,"),
+        "{tables}"
+    );
 }
 
 #[actix_web::test]

@@ -50,8 +50,17 @@ impl AnalyzerRule for ExactNumbers {
 
 /// The whole number with the other sign, which the lowest one of its type does not have; `None` for what is none.
 fn negated(expr: &Expr, schema: &DFSchema) -> EngineResult<Option<Expr>> {
-    let type_ = expr.get_type(schema).ok().filter(ArrowType::is_signed_integer);
-    let Some((type_, difference)) = type_.zip(functions::checked(Operator::Minus)) else { return Ok(None) };
+    let Some(difference) = functions::checked(Operator::Minus) else { return Ok(None) };
+    let type_ = match expr {
+        // Of many signs in a row each would ask for the type of all that is behind it.
+        Expr::ScalarFunction(call)
+            if call.func == difference && matches!(call.args.first(), Some(Expr::Literal(..))) =>
+        {
+            call.args.first().map(|zero| zero.get_type(schema))
+        }
+        _ => Some(expr.get_type(schema)),
+    };
+    let Some(type_) = type_.and_then(EngineResult::ok).filter(ArrowType::is_signed_integer) else { return Ok(None) };
     let zero = Expr::Literal(ScalarValue::new_zero(&type_)?, None);
     Ok(Some(difference.call(vec![zero, expr.clone()])))
 }

@@ -160,7 +160,7 @@ async fn what_is_prepared_for_one_answer_is_counted_in_bytes() {
     let query =
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300) SELECT printf('%01000d', i) FROM n";
     let call = |id: u64| {
-        let params = json!({"name": "execute_select", "arguments": {"query": query}});
+        let params = json!({"name": "execute_select", "arguments": {"query": query, "maxRows": 300}});
         json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
     };
     let batch: Value = (1..=20).map(call).collect();

@@ -314,7 +314,8 @@ async fn answers_are_the_server_s() {
                 let words: Vec<&str> = text.split(' ').collect();
                 let left_out = dice.below(words.len());
                 let kept = words.iter().enumerate().filter(|(at, _)| *at != left_out).map(|(_, word)| *word);
-                kept.collect::<Vec<_>>().join(" ")
+                // What stands in brackets is a name here where it is none of the server's.
+                if text.contains('[') { text } else { kept.collect::<Vec<_>>().join(" ") }
             }
             _ => text,
         };

@@ -97,11 +97,11 @@ async fn columns_are_described() {
     assert_eq!(
         rows,
         [
-            r#""id" 8 "integer" 10 10 0 null 1 false true true false"#,
-            r#""price" 13 "numeric" 12 12 2 "in euros" 2 false false false false"#,
-            r#""code" 5 "fine_code" 8 0 0 null 3 true false false false"#,
-            r#""double" 9 "bigint" 19 19 0 null 4 true false false true"#,
-            r#""serial" 9 "bigint" 19 19 0 null 5 false false true false"#,
+            r#""id" 8 "integer" 10 10 0 null 1 false true true false null null"#,
+            r#""price" 13 "numeric" 12 12 2 "in euros" 2 false false false false null null"#,
+            r#""code" 5 "fine_code" 8 0 0 null 3 true false false false null null"#,
+            r#""double" 9 "bigint" 19 19 0 null 4 true false false true null null"#,
+            r#""serial" 9 "bigint" 19 19 0 null 5 false false true false null null"#,
         ]
     );
     let one = subject.describe(Facet::Columns, Narrow { column: Some("ser%".into()), ..narrow }).await.unwrap();
