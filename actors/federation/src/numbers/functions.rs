@@ -1,6 +1,7 @@
 //! Operators as functions: sums, differences and products of whole numbers that refuse to overflow, and quotients of
 //! exact numbers.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, LazyLock};
 
 use arrow_array::cast::AsArray;
@@ -12,7 +13,7 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::compute::kernels::numeric;
 use datafusion::common::{DataFusionError, Result as EngineResult, exec_err};
 use datafusion::logical_expr::{
-    ColumnarValue, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
 /// Digits behind the point of a quotient, of 38 in all: PostgreSQL gives at least 16 that count.
@@ -94,6 +95,14 @@ impl Whole {
 impl ScalarUDFImpl for Whole {
     fn name(&self) -> &str {
         self.operator.name()
+    }
+
+    /// Of a chain of them each asks for its name to tell its type: one that holds those of all behind it takes the cube
+    /// of their number. Columns keep the names that they were planned with.
+    fn schema_name(&self, args: &[Expr]) -> EngineResult<String> {
+        let mut hasher = DefaultHasher::new();
+        args.hash(&mut hasher);
+        Ok(format!("{}({:016x})", self.name(), hasher.finish()))
     }
 
     fn signature(&self) -> &Signature {
