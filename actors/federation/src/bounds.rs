@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, ObjectName, Query, Select, SelectItem, Statement, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, ObjectName, Query, Select, SelectItem, Statement, Visit, Visitor,
+};
 
 use portico_core::error::{Error, Kind, Result};
 
@@ -13,6 +15,11 @@ const MOST_RELATIONS: usize = 200;
 /// Subqueries inside each other where values stand (`EXISTS`, `IN`, a value): each level doubles the time that planning
 /// takes.
 const MOST_NESTED: usize = 12;
+/// Operators and calls inside each other, through all the queries that hand a column on. Of each that it walks over, the
+/// engine asks for the type and the name of all that is inside: the time grows with the third power of them.
+const MOST_DEEP: usize = 200;
+/// What all of them come to, each with the square of what is inside: two and a half of the deepest.
+const MOST_WORK: usize = 6_000_000;
 /// Columns of one of them.
 const MOST_COLUMNS: usize = 100_000;
 /// Elements of a CUBE, as many as PostgreSQL takes: each of them doubles what is grouped by.
@@ -33,6 +40,11 @@ pub(crate) fn admit(statement: &Statement, widest: usize) -> Result<()> {
         Err(Error::new(Kind::TooLarge, message).hint("name each of them fewer times, or select fewer columns"))
     };
     match whole {
+        Size { deep, work, .. } if deep > MOST_DEEP || work > MOST_WORK => {
+            let message = format!("query: it has more than {MOST_DEEP} operators and calls inside each other");
+            let hint = "divide long chains of operators, or compute them in a connection of their own";
+            Err(Error::new(Kind::TooLarge, message).hint(hint))
+        }
         Size { relations, .. } if relations > MOST_RELATIONS => refused(MOST_RELATIONS, "tables"),
         Size { columns, .. } if columns > MOST_COLUMNS => refused(MOST_COLUMNS, "columns"),
         Size { nested, .. } if nested > MOST_NESTED => refused(MOST_NESTED, "subqueries inside each other"),
@@ -46,6 +58,8 @@ struct Size {
     relations: usize,
     columns: usize,
     nested: usize,
+    deep: usize,
+    work: usize,
 }
 
 /// Finds the sizes of common table expressions, inner and earlier ones first.
@@ -60,9 +74,12 @@ struct Expansion {
 
 impl Expansion {
     fn size(&self, of: &impl Visit) -> Size {
-        let mut sum = Sum { expansion: self, size: Size::default(), wildcards: 1, inside: 0 };
+        let mut sum =
+            Sum { expansion: self, size: Size::default(), wildcards: 1, inside: 0, depths: vec![], heights: vec![] };
+        sum.depths.push(Depth::default());
         let _ = of.visit(&mut sum);
-        Size { columns: sum.size.columns.saturating_mul(sum.wildcards), ..sum.size }
+        let deep = sum.depths.pop().map_or(0, Depth::sum);
+        Size { columns: sum.size.columns.saturating_mul(sum.wildcards), deep, ..sum.size }
     }
 }
 
@@ -83,6 +100,7 @@ impl Visitor for Expansion {
             known.relations = known.relations.max(size.relations);
             known.columns = known.columns.max(size.columns);
             known.nested = known.nested.max(size.nested);
+            known.deep = known.deep.max(size.deep);
         }
         ControlFlow::Continue(())
     }
@@ -106,6 +124,31 @@ struct Sum<'a> {
     wildcards: usize,
     /// How many subqueries stand around what is visited.
     inside: usize,
+    /// Of the queries that stand around it.
+    depths: Vec<Depth>,
+    /// How many operators are inside each expression that stands around it, as far as is known.
+    heights: Vec<usize>,
+}
+
+/// How deep the expressions of a query are.
+#[derive(Default)]
+struct Depth {
+    own: usize,
+    /// In what it selects from, whose columns stand in its own.
+    inner: usize,
+}
+
+impl Depth {
+    const fn sum(self) -> usize {
+        self.own.saturating_add(self.inner)
+    }
+}
+
+/// Whether the engine looks inside for a type or a name. A condition has one type whatever is inside.
+const fn is_deeper(expr: &Expr) -> bool {
+    let is_condition = matches!(expr, Expr::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. });
+    !is_condition
+        && !matches!(expr, Expr::Nested(_) | Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_))
 }
 
 const fn is_subquery(expr: &Expr) -> bool {
@@ -120,11 +163,27 @@ impl Visitor for Sum<'_> {
             [only] => only.as_ident().and_then(|name| self.expansion.known.get(&name.value.to_lowercase())),
             _ => None,
         };
-        let table = Size { relations: 1, columns: self.expansion.widest, nested: 0 };
-        let Size { relations, columns, nested } = named.copied().unwrap_or(table);
+        let table = Size { relations: 1, columns: self.expansion.widest, ..Size::default() };
+        let Size { relations, columns, nested, deep, .. } = named.copied().unwrap_or(table);
+        if let Some(depth) = self.depths.last_mut() {
+            depth.inner = depth.inner.max(deep);
+        }
         self.size.nested = self.size.nested.max(self.inside + nested);
         self.size.relations = self.size.relations.saturating_add(relations);
         self.size.columns = self.size.columns.saturating_add(columns);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depths.push(Depth::default());
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        let inner = self.depths.pop().map_or(0, Depth::sum);
+        if let Some(outer) = self.depths.last_mut() {
+            outer.inner = outer.inner.max(inner);
+        }
         ControlFlow::Continue(())
     }
 
@@ -140,11 +199,20 @@ impl Visitor for Sum<'_> {
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         self.inside += usize::from(is_subquery(expr));
         self.size.nested = self.size.nested.max(self.inside);
+        self.heights.push(0);
         ControlFlow::Continue(())
     }
 
     fn post_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         self.inside -= usize::from(is_subquery(expr));
+        let height = self.heights.pop().unwrap_or(0) + usize::from(is_deeper(expr));
+        self.size.work = self.size.work.saturating_add(height.saturating_mul(height));
+        if let Some(depth) = self.depths.last_mut() {
+            depth.own = depth.own.max(height);
+        }
+        if let Some(outer) = self.heights.last_mut() {
+            *outer = (*outer).max(height);
+        }
         ControlFlow::Continue(())
     }
 }

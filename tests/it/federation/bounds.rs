@@ -38,6 +38,17 @@ const DEEP: &[(&str, fn(usize) -> String)] = &[
     }),
     ("case", |n| format!("SELECT {}1{} {FROM}", "CASE WHEN o.id = c.id THEN 1 ELSE ".repeat(n), " END".repeat(n))),
     ("calls", |n| format!("SELECT {}c.name{} {FROM}", "upper(".repeat(n), ")".repeat(n))),
+    // As many columns as are deep, and as many queries.
+    ("columns", |n| {
+        let each = |i| format!("{}o.id AS c{i}", "- ".repeat(n.min(199)));
+        format!("SELECT {} {FROM}", repeated(n, ", ", each))
+    }),
+    ("handed on", |n| {
+        let each = |i| format!("t{i} AS (SELECT {}id AS id FROM t{})", "- ".repeat(9), i - 1);
+        let (last, more) = (n - 1, repeated(n.saturating_sub(1), ", ", |i| each(i + 1)));
+        let comma = if n > 1 { ", " } else { "" };
+        format!("WITH t0 AS (SELECT o.id {FROM}){comma}{more} SELECT id FROM t{last}")
+    }),
     ("list", |n| format!("SELECT count(*) {FROM} WHERE o.id + c.id IN ({})", repeated(n, ", ", |i| i.to_string()))),
     ("ctes", |n| {
         let each = |i| format!("t{i} AS (SELECT id FROM t{} WHERE id <> -{i})", i - 1);

@@ -327,7 +327,7 @@ async fn a_hundred_statements_leave_room_for_others() {
     assert!(healthy > 0, "nothing else was answered");
     for (status, answer) in answers {
         // Who cannot be served in time is told so at once.
-        let is_clear = status == 200 || status == 429 || error(&answer)["sqlState"] == "57014";
+        let is_clear = [200, 408, 429].contains(&status);
         assert!(is_clear, "{status}: {answer}");
     }
     pair.until_idle().await;
