@@ -118,16 +118,18 @@ fn call(
         let (context, features) = (mcp_request.context(&request_context), mcp_request.app.features().as_ref());
         let (headers, summary) = (&mcp_request.headers, &mut message_recorder.summary);
         let asked = single(&body).and_then(Message::id).cloned();
-        let answered = async {
-            match body {
-                Body::One(message) => mcp::answer(&context, features, headers, message, summary).await,
-                Body::Several(messages) => mcp::answer_batch(&context, features, headers, messages, summary).await,
-            }
-        };
         let outcome = tokio::select! {
             biased;
             () = mcp_request.by.validity.lost() => None,
-            outcome = answered => Some(outcome),
+            // Written here: a future with a name is held twice, there and where it is polled.
+            outcome = async {
+                match body {
+                    Body::One(message) => mcp::answer(&context, features, headers, message, summary).await,
+                    Body::Several(messages) => {
+                        Box::pin(mcp::answer_batch(&context, features, headers, messages, summary)).await
+                    }
+                }
+            } => Some(outcome),
         };
         let outcome = outcome.unwrap_or_else(|| {
             let refusal = Validity::refusal();

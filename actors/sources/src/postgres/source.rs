@@ -138,9 +138,10 @@ impl Shared {
         let execution = match plan.task {
             Task::Describe(facet, narrow) => facets::execution(facet, narrow, &self.name),
             Task::Statement(prepared) => self.execution(prepared, asked, StatementUse::Alone)?,
-            Task::Statements(prepared) => return script::results(self, prepared, asked, context).await,
-            Task::Columns(prepared) => return script::columns(self, prepared, asked, context).await,
-            Task::Batch(repeated) => return batch::results(self, repeated, asked, context).await,
+            // What a statement alone does not need has a place of its own in memory.
+            Task::Statements(prepared) => return Box::pin(script::results(self, prepared, asked, context)).await,
+            Task::Columns(prepared) => return Box::pin(script::columns(self, prepared, asked, context)).await,
+            Task::Batch(repeated) => return Box::pin(batch::results(self, repeated, asked, context)).await,
             Task::Procedure(invocation) => return Box::pin(self.call(&invocation, asked, context)).await,
         };
         self.start(execution, asked, context).await
@@ -173,7 +174,7 @@ impl Shared {
             trace.comment(&mut execution.text);
         }
         if execution.opens_cursors {
-            return script::run(self, VecDeque::from([execution]), options, context).await;
+            return Box::pin(script::run(self, VecDeque::from([execution]), options, context)).await;
         }
         let redaction = context.bound(walls.redaction(&execution)).await??;
         let answer = statement::execute(self, &execution, &context).await?;

@@ -96,7 +96,7 @@ impl CatalogCache {
     /// Refreshes what a statement of ours may have changed; a failure waits for the next ping.
     pub(crate) async fn freshen(&self) {
         if self.stale.load(Ordering::Acquire) {
-            let _ = timeout(PATIENCE, self.refresh()).await;
+            let _ = Box::pin(timeout(PATIENCE, self.refresh())).await;
         }
     }
 

@@ -1,9 +1,12 @@
 //! How long a call may go on: its time limit, its caller's patience, and the connection's end.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use pin_project_lite::pin_project;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +19,29 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// The source's clock is not ours.
 const TOLERANCE: Duration = Duration::from_millis(50);
+
+pin_project! {
+    /// Work with an end. An async function that selects between the two would hold the work twice: once as it was given
+    /// and once as it is polled, and so would each one around it.
+    struct Bounded<W, E> {
+        #[pin]
+        work: W,
+        #[pin]
+        end: E,
+    }
+}
+
+impl<W: Future, E: Future<Output = Error>> Future for Bounded<W, E> {
+    type Output = Result<W::Output>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        match this.work.poll(context) {
+            Poll::Ready(done) => Poll::Ready(Ok(done)),
+            Poll::Pending => this.end.poll(context).map(Err),
+        }
+    }
+}
 
 /// One call's bounds, who hears of it, and who it is to the source.
 #[derive(Clone, Debug)]
@@ -55,14 +81,18 @@ impl CallContext {
     }
 
     /// `work`, unless one of the bounds is reached before it is done.
-    pub(crate) async fn bound<T>(&self, work: impl Future<Output = T>) -> Result<T> {
+    pub(crate) fn bound<T>(&self, work: impl Future<Output = T>) -> impl Future<Output = Result<T>> {
+        Bounded { work, end: self.end() }
+    }
+
+    /// Why to wait no longer.
+    async fn end(&self) -> Error {
         let patience = self.started.checked_add(self.timeout).and_then(|end| end.checked_add(GRACE));
         tokio::select! {
             biased;
-            done = work => Ok(done),
-            () = self.abandoned.cancelled() => Err(abandoned()),
-            () = self.closing.cancelled() => Err(closing()),
-            () = reached(patience) => Err(self.timed_out()),
+            () = self.abandoned.cancelled() => abandoned(),
+            () = self.closing.cancelled() => closing(),
+            () = reached(patience) => self.timed_out(),
         }
     }
 
