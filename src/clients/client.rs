@@ -53,15 +53,8 @@ impl Client {
     }
 
     /// Those that are shown to somebody who has just got a server and a token, or sits before a browser.
-    pub(crate) const SHOWN: [Self; 7] = [
-        Self::ClaudeCode,
-        Self::ClaudeDesktop,
-        Self::Cursor,
-        Self::Vscode,
-        Self::Codex,
-        Self::Gemini,
-        Self::Curl,
-    ];
+    pub(crate) const SHOWN: [Self; 7] =
+        [Self::ClaudeCode, Self::ClaudeDesktop, Self::Cursor, Self::Vscode, Self::Codex, Self::Gemini, Self::Curl];
 
     /// Its word on the command line.
     pub(crate) const fn word(self) -> &'static str {

@@ -41,9 +41,9 @@ impl Place {
 
     /// Whether its address leads to the machine of whoever asks.
     pub(crate) fn is_loopback(&self) -> bool {
-        ["http://localhost", "http://127.0.0.1", "http://[::1]"].iter().any(|begin| {
-            self.server.strip_prefix(begin).is_some_and(|port| port.is_empty() || port.starts_with(':'))
-        })
+        ["http://localhost", "http://127.0.0.1", "http://[::1]"]
+            .iter()
+            .any(|begin| self.server.strip_prefix(begin).is_some_and(|port| port.is_empty() || port.starts_with(':')))
     }
 
     /// What the client knows it by.

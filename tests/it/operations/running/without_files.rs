@@ -156,7 +156,9 @@ fn whoever_sits_at_a_terminal_is_asked_for_the_database() {
     assert!(!folder.path().join("config.toml").exists());
     let (done, shown) = at_a_terminal(folder.path(), "init --admin ann@example.org", " sqlite:shop.db \n");
     assert!(done && shown.contains(question), "{shown}");
-    for part in ["config.toml is written", "shop: SQLite", "ann@example.org", "serve", "claude mcp add", "connect CLIENT"] {
+    for part in
+        ["config.toml is written", "shop: SQLite", "ann@example.org", "serve", "claude mcp add", "connect CLIENT"]
+    {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     assert_eq!(run(&["check"], folder.path())["ok"], true);
