@@ -77,13 +77,21 @@ pub(super) fn run(command: Init, common: &Common) -> Result<(), Failure> {
         record["pat"] = token.expose_secret().into();
     }
     let product = up.as_ref().map_or("not tried", |up| up.profile.product.as_str());
-    let shown = token.as_ref().map_or("(there is one already)", |token| token.expose_secret());
+    let shown = token.as_ref().map_or_else(
+        || {
+            format!(
+                "(there is one already; {} makes another one)",
+                again(&format!("pat create {}", command.admin), path)
+            )
+        },
+        |token| format!("{}\n               (shown this once, and good for 90 days)", token.expose_secret()),
+    );
     let (name, email, word) = (&connection.name, &command.admin, database.access_word());
     let (file, url) = (path.display(), &config.server.public_url);
     let (serve, connect) = (again("serve", path), again(&format!("connect CLIENT --connection {name}"), path));
     let words = format!(
         "{file} is written.\n\n  connection   {name}: {product}, {word}\n  user         {email}, who may do everything\n  \
-         token        {shown}\n               (shown this once, and good for 90 days)\n\nNext, serve it:\n\n\
+         token        {shown}\n\nNext, serve it:\n\n\
          {serve}\n\nThen look at {url} in a browser, or have Claude Code use it:\n\n{claude}\n\n\
          Other clients: {connect}",
         claude = claude.paste,

@@ -194,8 +194,11 @@ impl Page<'_> {
              Choose your client. Where it has you sign in, that is with this user and this token.\n"
         );
         for (client, form) in self.forms()? {
-            words.push_str(&format!("\n  {}. {}:\n\n{}\n", client.title(), form.what, form.paste));
-            form.notes.iter().for_each(|note| words.push_str(&format!("\n  {note}\n")));
+            // Short, so that the token stays in sight.
+            let json: Option<serde_json::Value> = serde_json::from_str(&form.paste).ok();
+            let paste = json.map_or(form.paste, |json| json.to_string());
+            words.push_str(&format!("\n  {}. {}:\n{paste}\n", client.title(), form.what));
+            form.notes.iter().for_each(|note| words.push_str(&format!("  {note}\n")));
         }
         words.push_str(&format!("\n  Users and tokens are kept in {}. Ctrl-C stops it.", self.folder.display()));
         Ok(words)

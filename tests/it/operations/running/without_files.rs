@@ -162,6 +162,10 @@ fn whoever_sits_at_a_terminal_is_asked_for_the_database() {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     assert_eq!(run(&["check"], folder.path())["ok"], true);
+    // The store is there already, with a token that is good.
+    std::fs::remove_file(folder.path().join("config.toml")).unwrap();
+    let (done, shown) = at_a_terminal(folder.path(), "init --admin ann@example.org --url sqlite:shop.db", "");
+    assert!(done && shown.contains("pat create ann@example.org makes another one"), "{shown}");
     // What is there already stays, and nobody is asked.
     let (done, shown) = at_a_terminal(folder.path(), "init", "sqlite:shop.db\n");
     assert!(!done && shown.contains("stays as it is") && !shown.contains(question), "{shown}");
