@@ -81,6 +81,9 @@ impl Serve {
         config.server.public_url = public_url(place);
         // More than anybody has who needs no configuration, and no more than every system has descriptors for.
         config.server.bounds.max_connections = CONNECTIONS;
+        // Clients that describe themselves at an address on the internet register themselves here just as well, and nothing
+        // has to be fetched for it.
+        config.oauth.client_documents = false;
         folders::make(&folder)?;
         let token = first_token(&config, ADMINISTRATOR, self.new_token)?;
         start_log_of_service(&Log { level: "warn".to_owned(), ..Log::default() });

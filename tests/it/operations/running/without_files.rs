@@ -66,6 +66,12 @@ async fn one_database_is_served_without_a_configuration() {
     let output = tokio::task::spawn_blocking(move || finished(Command::new("sh").args(["-c", &line]))).await.unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.contains("execute_select") && said.contains("customers"), "{said}");
+    // Signing in works without the internet: published clients are to register, not to name where they are described.
+    let metadata =
+        client().get(format!("{}/.well-known/oauth-authorization-server", page["baseUrl"].as_str().unwrap()));
+    let (_, metadata) = read(metadata.send().await.unwrap()).await;
+    assert!(metadata["registration_endpoint"].is_string(), "{metadata}");
+    assert_eq!(metadata["client_id_metadata_document_supported"], false, "{metadata}");
     let data = folder.path().join("data/portico/shop");
     assert_eq!(std::fs::metadata(&data).unwrap().permissions().mode() & 0o777, 0o700);
     running.signal("TERM");
