@@ -66,7 +66,7 @@ impl Documents {
     pub async fn client(&self, client_id: &str) -> Result<Client> {
         let url = self.judge(client_id)?;
         if let Some(kept) = self.remembered(client_id) {
-            return kept.map_err(Error::invalid);
+            return kept.map_err(unread);
         }
         let _turn = self
             .turns
@@ -76,7 +76,7 @@ impl Documents {
         let found = fetched.unwrap_or_else(|_| Err(format!("did not answer within {} seconds", TIMEOUT.as_secs())));
         let found = found.map_err(|why| format!("client_id: the client's description {why}"));
         self.remember(client_id, found.clone());
-        found.map_err(Error::invalid)
+        found.map_err(unread)
     }
 
     /// The rules for an address, before anything is fetched.
@@ -156,6 +156,14 @@ impl Documents {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.put(client_id.to_owned(), Kept { until, found });
     }
+}
+
+/// A document that cannot be had, as is usual where the service cannot reach the internet.
+fn unread(why: String) -> Error {
+    Error::invalid(why).hint(
+        "where this service cannot reach that host, oauth.client_documents = false has applications register themselves \
+         instead (oauth.dynamic_registration)",
+    )
 }
 
 /// What of a document matters here.

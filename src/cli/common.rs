@@ -17,14 +17,27 @@ use super::recording;
 use crate::config::{self, Config, Problems};
 use crate::edge::listener;
 
+/// The configuration file, unless another one is named.
+const CONFIG_FILE: &str = "config.toml";
+
 #[derive(Args, Clone, Debug)]
 pub(super) struct Common {
     /// The configuration file.
-    #[arg(long, global = true, value_name = "FILE", default_value = "config.toml")]
+    #[arg(long, global = true, value_name = "FILE", default_value = CONFIG_FILE)]
     pub(super) config: PathBuf,
     /// Print JSON for programs instead of text for people.
     #[arg(long, global = true)]
     pub(super) json: bool,
+}
+
+/// Another command of this program, as whoever typed this one would type it.
+pub(super) fn command(words: &str, config: &Path) -> String {
+    let program = std::env::args().next().unwrap_or_else(|| "portico".to_owned());
+    if config == Path::new(CONFIG_FILE) {
+        format!("{program} {words}")
+    } else {
+        format!("{program} {words} --config {}", config.display())
+    }
 }
 
 /// Why a command failed, for people.

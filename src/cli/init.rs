@@ -12,9 +12,10 @@ use secrecy::ExposeSecret;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::common::{Common, Failure};
+use super::common::{Common, Failure, command as again};
 use super::connection::{find, has_password, tried};
-use super::serve_database::{ADMINISTRATOR, first_token};
+use super::serve_database::{ADMINISTRATOR, first_token, form};
+use crate::clients::client::Client;
 use crate::config::{Config, Database, Problems, lookup};
 
 #[derive(Args, Debug)]
@@ -68,6 +69,7 @@ pub(super) fn run(command: Init, common: &Common) -> Result<(), Failure> {
         "baseUrl": config.server.public_url,
         "mcpUrl": format!("{}/mcp/connections/{}", config.server.public_url, connection.name),
     });
+    let claude = form(Client::ClaudeCode, &config, &connection.name, token.as_ref())?;
     if let Some(up) = &up {
         record["product"] = up.profile.product.as_str().into();
     }
@@ -75,14 +77,24 @@ pub(super) fn run(command: Init, common: &Common) -> Result<(), Failure> {
         record["pat"] = token.expose_secret().into();
     }
     let product = up.as_ref().map_or("not tried", |up| up.profile.product.as_str());
-    let shown = token.as_ref().map_or("(there is one already)", |token| token.expose_secret());
+    let shown = token.as_ref().map_or_else(
+        || {
+            format!(
+                "(there is one already; {} makes another one)",
+                again(&format!("pat create {}", command.admin), path)
+            )
+        },
+        |token| format!("{}\n               (shown this once, and good for 90 days)", token.expose_secret()),
+    );
     let (name, email, word) = (&connection.name, &command.admin, database.access_word());
+    let (file, url) = (path.display(), &config.server.public_url);
+    let (serve, connect) = (again("serve", path), again(&format!("connect CLIENT --connection {name}"), path));
     let words = format!(
-        "{} is written.\n\n  connection   {name}: {product}, {word}\n  user         {email}, who may do everything\n  \
-         token        {shown}\n               (shown this once, and good for 90 days)\n\nNext:\n  portico serve\n  \
-         portico connect claude-code --connection {name}\n  then open {} in a browser",
-        path.display(),
-        config.server.public_url
+        "{file} is written.\n\n  connection   {name}: {product}, {word}\n  user         {email}, who may do everything\n  \
+         token        {shown}\n\nNext, serve it:\n\n\
+         {serve}\n\nThen look at {url} in a browser, or have Claude Code use it:\n\n{claude}\n\n\
+         Other clients: {connect}",
+        claude = claude.paste,
     );
     common.tell(&record, words);
     Ok(())

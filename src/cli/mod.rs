@@ -24,7 +24,6 @@ mod key;
 mod logging;
 mod notify;
 mod output;
-mod paste;
 mod pat;
 mod reach;
 mod recording;

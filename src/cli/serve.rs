@@ -76,7 +76,8 @@ pub(super) async fn serve(
     let log = Arc::new(Log::default());
     let observer = Arc::clone(&log);
     let app = App::start(config, Arc::new(move |event| observer.write(event))).await?;
-    if app.config().store.key.is_none() {
+    // Whoever tries it, without a configuration, has nothing to keep yet.
+    if file.is_some() && app.config().store.key.is_none() {
         log::warn!("signing keys are stored unencrypted; set PORTICO_STORE_KEY or store.key_file to encrypt them");
     }
     reopen_on_signal(&app);

@@ -1,5 +1,6 @@
 //! `portico serve --url`: one database served without a configuration, with its store in the user's data folder.
 
+use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::time::Duration;
@@ -17,9 +18,12 @@ use serde_json::json;
 use super::common::{Common, Failure};
 use super::folders;
 use super::logging::start_log_of_service;
-use super::paste::{self, Endpoint};
 use super::recording::recorded;
 use super::serve;
+use crate::clients::client::Client;
+use crate::clients::form::{Credential, Form};
+use crate::clients::forms;
+use crate::clients::place::{Part, Place};
 use crate::config::{Config, Database, Listen, Log, lookup};
 
 /// The first person of a service, who may do everything there.
@@ -77,11 +81,14 @@ impl Serve {
         config.server.public_url = public_url(place);
         // More than anybody has who needs no configuration, and no more than every system has descriptors for.
         config.server.bounds.max_connections = CONNECTIONS;
+        // Clients that describe themselves at an address on the internet register themselves here just as well, and nothing
+        // has to be fetched for it.
+        config.oauth.client_documents = false;
         folders::make(&folder)?;
         let token = first_token(&config, ADMINISTRATOR, self.new_token)?;
         start_log_of_service(&Log { level: "warn".to_owned(), ..Log::default() });
         let page = Page { config: &config, token, access: database.access_word(), folder: &folder };
-        let (record, words) = (page.record(), page.words());
+        let (record, words) = (page.record()?, page.words()?);
         actix::System::new().block_on(serve::serve(config, listener.into(), None, || common.tell(&record, words)))
     }
 
@@ -129,6 +136,18 @@ pub(super) fn first_token(config: &Config, email: &str, wanted: bool) -> Result<
     Ok(Some(token))
 }
 
+/// What `client` is given to use the connection `name` of the service that `config` describes.
+pub(super) fn form(client: Client, config: &Config, name: &str, token: Option<&SecretString>) -> Result<Form, Failure> {
+    let program = std::env::current_exe().map_err(|error| Failure::io("this program's own path", error))?;
+    let place = place(config, name);
+    let Ok(credential) = Credential::best(client, &place, Some(config.oauth), || Ok::<_, Infallible>(token.cloned()));
+    Ok(forms::form(client, &place, &credential, &program))
+}
+
+fn place(config: &Config, name: &str) -> Place {
+    Place { server: config.server.public_url.clone(), part: Part::Connection(name.to_owned()), lean: false }
+}
+
 /// What is printed at the start.
 struct Page<'a> {
     config: &'a Config,
@@ -137,41 +156,34 @@ struct Page<'a> {
     folder: &'a Path,
 }
 
-/// What stands for a token that is not shown.
-const PLACEHOLDER: &str = "YOUR_TOKEN";
-
 impl Page<'_> {
     fn name(&self) -> &str {
         self.config.connections.first().map_or("", |connection| connection.name.as_ref())
     }
 
-    fn clients(&self) -> Vec<(&'static str, String)> {
-        let base = &self.config.server.public_url;
-        let token = self.token.as_ref().map_or(PLACEHOLDER, |token| token.expose_secret());
-        paste::lines(&Endpoint { name: self.name(), base, mcp: &self.mcp(), token })
+    fn forms(&self) -> Result<Vec<(Client, Form)>, Failure> {
+        let form = |client| Ok((client, form(client, self.config, self.name(), self.token.as_ref())?));
+        Client::SHOWN.into_iter().map(form).collect()
     }
 
-    fn mcp(&self) -> String {
-        format!("{}/mcp/connections/{}", self.config.server.public_url, self.name())
-    }
-
-    fn record(&self) -> serde_json::Value {
+    fn record(&self) -> Result<serde_json::Value, Failure> {
         let base = &self.config.server.public_url;
         let id = self.config.connections.first().map(|connection| connection.id);
-        let clients: serde_json::Map<_, _> =
-            self.clients().into_iter().map(|(client, line)| (client.to_owned(), line.into())).collect();
+        let clients = self.forms()?.into_iter().map(|(client, form)| (client.word().to_owned(), form.paste.into()));
         let mut record = json!({
-            "baseUrl": base, "mcpUrl": self.mcp(), "apiUrl": format!("{base}/api/query"), "connectionId": id,
-            "connectionName": self.name(), "access": self.access, "user": ADMINISTRATOR, "clients": clients,
+            "baseUrl": base, "mcpUrl": place(self.config, self.name()).mcp_url(), "apiUrl": format!("{base}/api/query"),
+            "connectionId": id, "connectionName": self.name(), "access": self.access, "user": ADMINISTRATOR,
+            "clients": clients.collect::<serde_json::Map<_, _>>(),
         });
         if let Some(token) = &self.token {
             record["pat"] = token.expose_secret().into();
         }
-        record
+        Ok(record)
     }
 
-    fn words(&self) -> String {
-        let (base, mcp, name, access) = (&self.config.server.public_url, self.mcp(), self.name(), self.access);
+    fn words(&self) -> Result<String, Failure> {
+        let (base, name, access) = (&self.config.server.public_url, self.name(), self.access);
+        let mcp = place(self.config, name).mcp_url();
         let token = match &self.token {
             Some(token) => {
                 format!("{}\n                 (shown this once, and good for 90 days)", token.expose_secret())
@@ -181,12 +193,17 @@ impl Page<'_> {
         let mut words = format!(
             "\n  Portico serves the database \"{name}\", {access}.\n\n    \
              In a browser   {base}\n    MCP endpoint   {mcp}\n    SQL API        {base}/api/query\n    \
-             user           {ADMINISTRATOR}\n    token          {token}\n\n  Paste one of these into your client:\n"
+             user           {ADMINISTRATOR}\n    token          {token}\n\n  \
+             Choose your client. Where it has you sign in, that is with this user and this token.\n"
         );
-        for (client, line) in self.clients() {
-            words.push_str(&format!("\n  {client}:\n{line}\n"));
+        for (client, form) in self.forms()? {
+            // Short, so that the token stays in sight.
+            let json: Option<serde_json::Value> = serde_json::from_str(&form.paste).ok();
+            let paste = json.map_or(form.paste, |json| json.to_string());
+            words.push_str(&format!("\n  {}. {}:\n{paste}\n", client.title(), form.what));
+            form.notes.iter().for_each(|note| words.push_str(&format!("  {note}\n")));
         }
         words.push_str(&format!("\n  Users and tokens are kept in {}. Ctrl-C stops it.", self.folder.display()));
-        words
+        Ok(words)
     }
 }

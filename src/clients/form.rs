@@ -5,6 +5,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use toml_edit::{DocumentMut, Item, Table, value};
 
+use super::client::Client;
+use super::place::Place;
+use crate::config::OAuth;
+
 /// What stands in the place of a token that somebody puts in.
 const PLACEHOLDER: &str = "<token>";
 
@@ -20,6 +24,25 @@ pub(crate) enum Credential {
 }
 
 impl Credential {
+    /// What is best for `client` to use `place`, at a server with the settings `oauth`: signing in where that is better than a token,
+    /// else a token, else signing in because nobody has one here.
+    ///
+    /// # Errors
+    /// `token` fails, which is asked only where a token would be shown.
+    pub(crate) fn best<E>(
+        client: Client,
+        place: &Place,
+        oauth: Option<OAuth>,
+        token: impl FnOnce() -> Result<Option<SecretString>, E>,
+    ) -> Result<Self, E> {
+        let may_sign_in = client.may_sign_in(oauth);
+        if may_sign_in && client.prefers_sign_in(place) {
+            return Ok(Self::SignIn);
+        }
+        let otherwise = if may_sign_in { Self::SignIn } else { Self::Placeholder };
+        Ok(token()?.map_or(otherwise, Self::Token))
+    }
+
     /// Its word for programs.
     pub(crate) const fn as_str(&self) -> &'static str {
         match self {

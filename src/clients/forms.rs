@@ -21,17 +21,17 @@ pub(crate) fn form(client: Client, place: &Place, credential: &Credential, progr
     };
     let mut form = Form::default();
     let entry = match client {
-        Client::ClaudeCode => Entry::Json("mcpServers", with_headers(json!({"type": "http", "url": url}))),
-        Client::Cursor => Entry::Json("mcpServers", with_headers(json!({"url": url}))),
-        Client::Vscode => Entry::Json("servers", with_headers(json!({"type": "http", "url": url}))),
-        Client::Gemini => Entry::Json("mcpServers", with_headers(json!({"httpUrl": url}))),
-        Client::ClaudeDesktop => {
+        _ if client.launches(place) => {
             let mut entry = json!({"command": program, "args": place.stdio()});
             if let Some(token) = token {
                 entry["env"] = json!({"PORTICO_TOKEN": token});
             }
             Entry::Json("mcpServers", entry)
         }
+        Client::ClaudeCode => Entry::Json("mcpServers", with_headers(json!({"type": "http", "url": url}))),
+        Client::Cursor => Entry::Json("mcpServers", with_headers(json!({"url": url}))),
+        Client::Vscode => Entry::Json("servers", with_headers(json!({"type": "http", "url": url}))),
+        Client::Gemini => Entry::Json("mcpServers", with_headers(json!({"httpUrl": url}))),
         Client::Codex => {
             let mut keys = vec![("url", url.clone())];
             if token.is_some() {
@@ -39,39 +39,57 @@ pub(crate) fn form(client: Client, place: &Place, credential: &Credential, progr
             }
             Entry::Toml("mcp_servers", keys)
         }
-        Client::Inspector | Client::Python | Client::Typescript | Client::Curl => {
-            return programs::form(client, place, token);
-        }
+        _ => return programs::form(client, place, token),
     };
-    form.paste = entry.text(name);
-    after(&mut form, client, name, place, token);
+    let text = entry.text(name);
+    let command = command(client, name, place, token);
     form.what = match client.file_for_people() {
-        Some(file) if client != Client::ClaudeCode => format!("Put this into {file}"),
+        Some(file) if command.is_none() => format!("Put this into {file}"),
         _ => "Run this, once".to_owned(),
     };
+    form.paste = command.unwrap_or_else(|| text.clone());
+    after(&mut form, client, name, place, token);
     let has_comments = matches!(client, Client::Cursor | Client::Vscode | Client::Gemini);
     // Codex takes its token from the environment.
     let has_secret = matches!(credential, Credential::Token(_)) && client != Client::Codex;
     let format = if matches!(entry, Entry::Toml(..)) { "toml" } else { "json" };
-    form.file = Some(File { format, text: form.paste.clone(), entry, has_comments, has_secret });
-    if client == Client::ClaudeCode {
-        let header = token.map(|token| format!(" --header \"Authorization: Bearer {token}\""));
-        let header = header.unwrap_or_default();
-        form.paste = format!("claude mcp add --transport http --scope user {name} {}{header}", programs::quoted(&url));
-    }
+    form.file = Some(File { format, text, entry, has_comments, has_secret });
     form
+}
+
+/// The command of `client` that puts it into the client's own file, where it has one.
+fn command(client: Client, name: &str, place: &Place, token: Option<&str>) -> Option<String> {
+    let url = programs::quoted(&place.mcp_url());
+    let header = || token.map(|token| format!(" --header \"Authorization: Bearer {token}\"")).unwrap_or_default();
+    Some(match client {
+        Client::ClaudeCode => format!("claude mcp add --transport http --scope user {name} {url}{}", header()),
+        Client::Gemini => format!("gemini mcp add --transport http --scope user{} {name} {url}", header()),
+        // It has whoever runs it sign in at once where the server knows OAuth.
+        Client::Codex => {
+            let variable = token.map(|_| format!(" --bearer-token-env-var {}", place.variable()));
+            format!("codex mcp add {name} --url {url}{}", variable.unwrap_or_default())
+        }
+        _ => return None,
+    })
 }
 
 /// What is left to do once the client has the form.
 fn after(form: &mut Form, client: Client, name: &str, place: &Place, token: Option<&str>) {
     let mut note = |text: String| form.notes.push(text);
     match (client, token) {
-        (Client::ClaudeCode, None) => note("In Claude Code, /mcp signs you in.".to_owned()),
+        (Client::ClaudeCode, None) => {
+            note(format!("claude mcp login {name} signs you in, and so does /mcp in Claude Code."));
+        }
         (Client::ClaudeCode, Some(_)) => note("In Claude Code, /mcp shows whether it is connected.".to_owned()),
         (Client::ClaudeDesktop, None) => {
             note("Start Claude Desktop anew. The first call opens a browser for you to sign in.".to_owned());
         }
         (Client::ClaudeDesktop, Some(_)) => note("Start Claude Desktop anew.".to_owned()),
+        (Client::Cursor, _) if client.launches(place) => note(
+            "Cursor listens on port 8787 of this machine while it signs you in, so it has a program speak to what is \
+             there. In its settings, under Tools & MCP, switch it on."
+                .to_owned(),
+        ),
         (Client::Cursor, None) => {
             note("In Cursor's settings, under Tools & MCP, \"Needs login\" signs you in.".to_owned());
         }
@@ -87,10 +105,10 @@ fn after(form: &mut Form, client: Client, name: &str, place: &Place, token: Opti
         }
         (Client::Codex, None) => {
             form.commands.push(format!("codex mcp login {name}"));
-            form.notes.push(format!("Then sign in: codex mcp login {name}"));
+            form.notes.push(format!("It opens a browser for you to sign in; codex mcp login {name} does so again."));
         }
         (Client::Codex, Some(token)) => {
-            let export = format!("export {}={token}", place.variable());
+            let export = format!("export {}={}", place.variable(), programs::quoted(token));
             form.notes.push(format!("Start Codex with the token in its environment: {export}"));
             form.commands.push(export);
         }

@@ -24,6 +24,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Whether it has the port of this machine that Cursor listens on while somebody signs in.
+    pub(crate) fn has_cursors_port(&self) -> bool {
+        ["http://localhost:8787", "http://127.0.0.1:8787"].contains(&self.server.as_str())
+    }
+
     /// The address for clients.
     pub(crate) fn mcp_url(&self) -> String {
         let path = match &self.part {
@@ -32,6 +37,13 @@ impl Place {
             Part::Workspace(name) => format!("/workspaces/{name}"),
         };
         format!("{}/mcp{path}{}", self.server, if self.lean { LEAN } else { "" })
+    }
+
+    /// Whether its address leads to the machine of whoever asks.
+    pub(crate) fn is_loopback(&self) -> bool {
+        ["http://localhost", "http://127.0.0.1", "http://[::1]"]
+            .iter()
+            .any(|begin| self.server.strip_prefix(begin).is_some_and(|port| port.is_empty() || port.starts_with(':')))
     }
 
     /// What the client knows it by.

@@ -1,6 +1,7 @@
 //! What `${NAME}` and `${credential:NAME}` in the file stand for.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// Begins the name of a credential, as `LoadCredential=` of systemd hands it over.
 pub(super) const CREDENTIAL: &str = "credential:";
@@ -19,6 +20,11 @@ pub fn lookup(name: &str) -> Option<String> {
     let folder = std::env::var_os("CREDENTIALS_DIRECTORY")?;
     let text = std::fs::read_to_string(Path::new(&folder).join(credential)).ok()?;
     Some(text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line)).to_owned())
+}
+
+/// Where this program is, for those that launch it.
+pub(crate) fn program() -> io::Result<PathBuf> {
+    std::env::current_exe()
 }
 
 /// Replaces each `${NAME}` in `text`; `$${` stands for a literal `${`. Also gives the names that

@@ -45,6 +45,7 @@ pub use clients::{Limits, OAuth, Tokens};
 pub use connection::{Connection, ConnectionSettings};
 pub use database::Database;
 use defaults::Defaults;
+pub(crate) use environment::program;
 pub use environment::{Environment, lookup};
 pub use federation::Federation;
 pub use fingerprint::{Fingerprint, Keys};

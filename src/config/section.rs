@@ -172,7 +172,8 @@ impl<'a> Section<'a> {
             }
             Kind::Text | Kind::Word(_) => (!value.is_string()).then_some("a text in quotes"),
             Kind::TextOrTexts if value.is_string() => None,
-            Kind::Texts | Kind::TextOrTexts | Kind::Words(_) => (!value.is_array()).then_some("a list of texts"),
+            Kind::TextOrTexts => (!value.is_array()).then_some("a text in quotes, or a list of them"),
+            Kind::Texts | Kind::Words(_) => (!value.is_array()).then_some("a list of texts"),
             Kind::Pairs => (!value.is_object()).then_some("a table of texts"),
             Kind::Scalar => {
                 let is_one = value.is_string() || value.is_boolean() || value.is_number();

@@ -19,6 +19,11 @@ if [ ! -e "$tools/inspector/node_modules/@modelcontextprotocol/inspector" ]; the
   mkdir -p "$tools/inspector"
   npm install --silent --no-save --prefix "$tools/inspector" node@22 @modelcontextprotocol/inspector@2.12.0
 fi
+# Likewise.
+if [ ! -e "$tools/remote/node_modules/mcp-remote" ]; then
+  mkdir -p "$tools/remote"
+  npm install --silent --no-save --prefix "$tools/remote" mcp-remote@0.15.1
+fi
 # Modules are looked for beside the file that names them.
 cp tests/clients/*.mjs "$tools"
 
@@ -87,9 +92,9 @@ pasted() {
   local name=$1
   shift
   if timeout 120 "$@" >"$work/out" 2>&1 </dev/null && grep -q execute_select "$work/out"; then
-    echo "ok portico connect $name"
+    echo "ok $name"
   else
-    echo "FAIL portico connect $name"
+    echo "FAIL $name"
     cat "$work/out"
     failed=1
   fi
@@ -100,14 +105,41 @@ printed() {
 }
 export PORTICO_TOKEN=$pat
 printed python program >"$work/connect.py"
-pasted python "$tools/python/bin/python" "$work/connect.py"
+pasted "portico connect python" "$tools/python/bin/python" "$work/connect.py"
 printed typescript program >"$tools/connect.mjs"
-pasted typescript node "$tools/connect.mjs"
+pasted "portico connect typescript" node "$tools/connect.mjs"
 printed curl paste >"$work/connect.sh"
-pasted curl sh -e "$work/connect.sh"
+pasted "portico connect curl" sh -e "$work/connect.sh"
 # npx would fetch the newest one.
 printed inspector paste | sed 's|npx -y @modelcontextprotocol/inspector|mcp-inspector|' >"$work/inspector.sh"
 # It signs in unless it is given a token.
 sed -i 's|$| --header "Authorization: Bearer $PORTICO_TOKEN"|' "$work/inspector.sh"
-pasted inspector env "PATH=$tools/inspector/node_modules/.bin:$PATH" sh -e "$work/inspector.sh"
+pasted "portico connect inspector" env "PATH=$tools/inspector/node_modules/.bin:$PATH" sh -e "$work/inspector.sh"
+
+# Clients that sign in by themselves, each with a home of its own and with a person for a browser: they read the server's
+# metadata, register, have the person allow what they ask for, and redeem the code. Without a display, what opens browsers
+# takes the program that BROWSER names.
+cat >"$work/browser" <<E
+#!/bin/sh
+exec python3 "$PWD/tests/clients/person.py" "\$1" "$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["user"])' "$work/page.json")" "$pat" >>"$work/browser.log" 2>&1
+E
+chmod +x "$work/browser"
+mkdir "$work/home"
+signs_in=(env -u DISPLAY -u WAYLAND_DISPLAY "HOME=$work/home" "BROWSER=$work/browser")
+place=$base/mcp/connections/shop
+pasted "inspector, signing in" "${signs_in[@]}" MCP_AUTO_OPEN_ENABLED=true \
+  "PATH=$tools/inspector/node_modules/.bin:$PATH" mcp-inspector --cli "$place" --transport http --method tools/list
+# It speaks for the server on standard input and output, and goes when its input ends.
+cat >"$work/remote.sh" <<'E'
+{
+  echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"tests","version":"1"}}}'
+  echo '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+  echo '{"jsonrpc":"2.0","id":2,"method":"tools/list"}'
+  until grep -q '"id":2' "$2/remote.log"; do sleep 0.1; done
+} | "$1" "$3" | tee "$2/remote.log"
+E
+: >"$work/remote.log"
+pasted "mcp-remote 0.15.1, signing in" "${signs_in[@]}" bash "$work/remote.sh" \
+  "$tools/remote/node_modules/.bin/mcp-remote" "$work" "$place"
+[ ! -s "$work/browser.log" ] || cat "$work/browser.log"
 exit $failed

@@ -14,6 +14,7 @@ use portico_actors::auth::clock::Clock;
 use portico_actors::auth::records::NewPat;
 use portico_actors::error::Error;
 use portico_actors::principal::{Hold, Rights, Scope};
+use secrecy::SecretString;
 use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -158,24 +159,24 @@ fn credential(
     place: &Place,
 ) -> Result<(Credential, Vec<String>), Failure> {
     let client = connect.client;
-    if let Some(email) = &connect.user {
-        return token(common, email, client, place);
-    }
-    let signs_in =
-        client.signs_in() && config.is_none_or(|config| config.oauth.admits_published(client.describes_itself()));
-    let only = match config {
-        // It would start to sign in all the same.
-        Some(config) if !(signs_in && client.prefers_sign_in()) => the_only_person(config)?,
-        _ => None,
+    let mut notes = Vec::new();
+    let mut made = |email: &str| {
+        let (token, note) = token(common, email, client, place)?;
+        notes.push(note);
+        Ok::<_, Failure>(Some(token))
     };
-    match only {
-        Some(email) => token(common, &email, client, place),
-        None if signs_in => Ok((Credential::SignIn, Vec::new())),
-        None => {
-            let how = "portico pat create EMAIL, on the server's machine, or the page /account of the service";
-            Ok((Credential::Placeholder, vec![format!("It needs a personal access token: {how}.")]))
-        }
+    let credential = match (&connect.user, config) {
+        (Some(email), _) => made(email)?.map_or(Credential::Placeholder, Credential::Token),
+        (None, Some(config)) => Credential::best(client, place, Some(config.oauth), || {
+            the_only_person(config)?.map_or(Ok(None), |email| made(&email))
+        })?,
+        (None, None) => Credential::best(client, place, None, || Ok::<_, Failure>(None))?,
+    };
+    if matches!(credential, Credential::Placeholder) {
+        let how = "portico pat create EMAIL, on the server's machine, or the page /account of the service";
+        notes.push(format!("It needs a personal access token: {how}."));
     }
+    Ok((credential, notes))
 }
 
 /// The person that the store knows, where there is exactly one who may call.
@@ -185,8 +186,8 @@ fn the_only_person(config: &Config) -> Result<Option<String>, Failure> {
     Ok(people.next().filter(|_| people.next().is_none()).map(|user| user.email))
 }
 
-/// A token of that person's for `place` alone.
-fn token(common: &Common, email: &str, client: Client, place: &Place) -> Result<(Credential, Vec<String>), Failure> {
+/// A token of that person's for `place` alone, and what to say of it.
+fn token(common: &Common, email: &str, client: Client, place: &Place) -> Result<(SecretString, String), Failure> {
     let (config, mut store) = open_store(common, false)?;
     let rights = match &place.part {
         Part::All => Rights::ALL,
@@ -206,7 +207,7 @@ fn token(common: &Common, email: &str, client: Client, place: &Place) -> Result<
         "The token is {}'s and is not shown again. It is valid for {days} days; `portico pat revoke {}` ends it.",
         token.email, token.id
     );
-    Ok((Credential::Token(secret), vec![note]))
+    Ok((secret, note))
 }
 
 /// The form merged into the client's file, and where that is.

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use super::super::common::command as again;
 use super::credentials::Credentials;
 use crate::clients::client::Client;
 use crate::clients::form::Credential;
@@ -15,6 +16,7 @@ pub(super) fn page(credentials: &Credentials, program: &Path, data_dir: &Path) -
     let place = Place { server: base_url.clone(), part: Part::All, lean: false };
     let token = Credential::Token(pat.as_str().into());
     let claude = forms::form(Client::ClaudeCode, &place, &token, program).paste;
+    let connect = again("connect CLIENT", &data_dir.join("config.toml"));
     let (program, data_dir) = (program.display(), data_dir.display());
     let launched = place.stdio().join(" ");
     format!(
@@ -38,7 +40,7 @@ PORTICO_TOKEN={pat} {program} {launched}
 
 curl -s "{base_url}/api/query?workspace=store" -u {user}:{pat} -H "Content-Type: application/json" -d '{{"query":"SELECT c.country, count(*) AS tickets FROM support.tickets t JOIN customers c ON c.id = t.customer_id GROUP BY c.country ORDER BY tickets DESC"}}'
 
-  For other clients: {program} connect --help
+  Other clients: {connect}
   Data and credentials stay in {data_dir}. Ctrl-C stops it."#
     )
 }

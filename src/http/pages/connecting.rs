@@ -1,6 +1,6 @@
 //! What a person may use, with its state, and what to paste into each client for it.
 
-use std::path::Path;
+use std::convert::Infallible;
 
 use actix_web::HttpRequest;
 use portico_actors::directory::Entry;
@@ -11,20 +11,11 @@ use crate::clients::client::Client;
 use crate::clients::form::{Credential, Form as ClientForm};
 use crate::clients::forms;
 use crate::clients::place::{Part, Place};
+use crate::config::program;
 use crate::http::api::metadata::status;
 use crate::http::form::Form;
 
-/// The clients that people are shown here, who sit before a browser.
-const SHOWN: [Client; 7] = [
-    Client::ClaudeCode,
-    Client::ClaudeDesktop,
-    Client::Cursor,
-    Client::Vscode,
-    Client::Codex,
-    Client::Gemini,
-    Client::Curl,
-];
-/// Where this program is on a person's own machine, nobody here knows.
+/// Where this program is on another person's machine, nobody here knows.
 const PROGRAM: &str = "/path/to/portico";
 
 /// One place that a person may use.
@@ -82,13 +73,14 @@ impl Connecting {
             places.push(row(&place, "workspace", state, up == entries.len()));
         }
         let place = at(part);
+        let here = program().ok().filter(|_| place.is_loopback());
+        let program = here.unwrap_or_else(|| PROGRAM.into());
         let instruct = |client: Client| {
-            let signs_in = client.signs_in() && config.oauth.admits_published(client.describes_itself());
-            let credential = if signs_in { Credential::SignIn } else { Credential::Placeholder };
-            Instruction { title: client.title(), form: forms::form(client, &place, &credential, Path::new(PROGRAM)) }
+            let Ok(credential) = Credential::best(client, &place, Some(config.oauth), || Ok::<_, Infallible>(None));
+            Instruction { title: client.title(), form: forms::form(client, &place, &credential, &program) }
         };
         let chosen = (place.part != Part::All).then(|| place.name().to_owned());
-        Self { places, chosen, url: place.mcp_url(), clients: SHOWN.map(instruct).into() }
+        Self { places, chosen, url: place.mcp_url(), clients: Client::SHOWN.map(instruct).into() }
     }
 }
 

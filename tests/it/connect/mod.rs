@@ -110,6 +110,24 @@ fn claude_desktop_launches_this_program() {
 }
 
 #[test]
+fn cursor_launches_this_program_where_the_server_has_the_port_that_cursor_listens_on() {
+    let (folder, person) = server();
+    let entry = |more: &[&str]| {
+        let told = told(folder.path(), &[&["cursor", "--connection", "shop"], more].concat());
+        let text: Value = serde_json::from_str(told["file"]["text"].as_str().unwrap()).unwrap();
+        shapes::holds("cursor", &text);
+        text["mcpServers"]["shop"].clone()
+    };
+    let launched = entry(&["--user", &person]);
+    assert_eq!(launched["args"], json!(["stdio", "--server", "http://localhost:8787", "--connection", "shop"]));
+    assert!(launched["env"]["PORTICO_TOKEN"].as_str().unwrap().starts_with("ptc_pat_"));
+    assert!(entry(&[]).get("env").is_none(), "the program signs in");
+    for free in ["http://localhost:8788", "https://data.example.org", "https://data.example.org:8787"] {
+        assert_eq!(entry(&["--server", free]), json!({"url": format!("{free}/mcp/connections/shop")}));
+    }
+}
+
+#[test]
 fn the_only_person_gets_a_token_and_one_of_several_is_not_guessed() {
     let folder = Configuration::new().sqlite("shop", "").write();
     let run = |arguments: &[&str]| crate::support::process::run(arguments, folder.path());
@@ -117,7 +135,7 @@ fn the_only_person_gets_a_token_and_one_of_several_is_not_guessed() {
     assert_eq!(told(folder.path(), &["curl"])["auth"], "placeholder");
     run(&["user", "add", "ann@example.org"]);
     for (client, auth) in
-        [("claude-code", "token"), ("curl", "token"), ("gemini", "token"), ("cursor", "oauth"), ("vscode", "oauth")]
+        [("claude-code", "token"), ("curl", "token"), ("gemini", "token"), ("cursor", "oauth"), ("codex", "oauth")]
     {
         assert_eq!(told(folder.path(), &[client, "--connection", "shop"])["auth"], auth, "{client}");
     }
@@ -190,9 +208,27 @@ fn people_see_what_to_paste_alone_on_standard_output() {
         lean.contains("portico 'http://localhost:8787/mcp?ops=get_instructions,get_columns,execute_select'"),
         "{lean}"
     );
-    let desktop = connect(folder.path(), &["gemini"]);
-    let pasted: Value = serde_json::from_slice(&desktop.stdout).unwrap();
-    shapes::holds("gemini", &pasted);
+    let cursor = connect(folder.path(), &["cursor"]);
+    let pasted: Value = serde_json::from_slice(&cursor.stdout).unwrap();
+    shapes::holds("cursor", &pasted);
+    let url = "http://localhost:8787/mcp/connections/shop";
+    for (client, more, expected) in [
+        ("gemini", vec![], format!("gemini mcp add --transport http --scope user shop {url}\n")),
+        ("gemini", vec!["--user", &person], format!("ptc_pat_*\" shop {url}\n")),
+        ("codex", vec![], format!("codex mcp add shop --url {url}\n")),
+        (
+            "codex",
+            vec!["--user", &person],
+            format!("codex mcp add shop --url {url} --bearer-token-env-var PORTICO_TOKEN_SHOP\n"),
+        ),
+    ] {
+        let output = connect(folder.path(), &[&[client, "--connection", "shop"], more.as_slice()].concat());
+        let pasted = String::from_utf8(output.stdout).unwrap();
+        match expected.split_once('*') {
+            Some((begin, end)) => assert!(pasted.contains(begin) && pasted.ends_with(end), "{pasted}"),
+            None => assert_eq!(pasted, expected),
+        }
+    }
 }
 
 #[actix_web::test]

@@ -1,5 +1,5 @@
 //! What each client documents of its file, as far as our entries go: which members there are, and of what type. The pages
-//! are those that `src/cli/connect/clients.rs` names, read on 2026-11-25. A member that a page does not name is refused.
+//! are those that `src/clients/client.rs` names. A member that a page does not name is refused.
 
 use boon::{Compiler, Schemas};
 use serde_json::{Value, json};
@@ -19,7 +19,10 @@ fn schema(client: &str) -> Value {
             object(json!(["type", "url"]), json!({"type": {"const": "http"}, "url": address, "headers": texts})),
         ),
         "claude-desktop" => ("mcpServers", program),
-        "cursor" => ("mcpServers", object(json!(["url"]), json!({"url": address, "headers": texts}))),
+        "cursor" => {
+            let remote = object(json!(["url"]), json!({"url": address, "headers": texts}));
+            ("mcpServers", json!({"oneOf": [remote, program]}))
+        }
         "vscode" => (
             "servers",
             object(json!(["type", "url"]), json!({"type": {"const": "http"}, "url": address, "headers": texts})),

@@ -48,6 +48,12 @@ fn links_lead_to_what_is_there() {
             let folder = Path::new(document).parent().unwrap();
             let target = if path.is_empty() { Path::new(document).to_owned() } else { folder.join(path) };
             assert!(root().join(&target).exists(), "{document} links to {link}, which is not there");
+            let in_book =
+                root().join(&target).canonicalize().unwrap().starts_with(root().join("docs").canonicalize().unwrap());
+            assert!(
+                in_book || !document.starts_with("docs/"),
+                "{document} links to {link}, which readers of the book lack"
+            );
             if let Some(anchor) = anchor {
                 let known = anchors(root().join(&target).canonicalize().unwrap().to_str().unwrap());
                 assert!(known.contains(anchor), "{document} links to {link}; there are {known:?}");

@@ -114,11 +114,13 @@ impl World {
                     failed.extend(self.shell(&fence.place, &fence.text));
                     ran += lines.len();
                 }
-                // The command line is read in order: what is wrong in front of `--help` is found.
+                // The command line is read in order: what is wrong in front of `--help` is found. In a clone cargo builds the
+                // program and runs it.
                 "sh,serves" => {
                     let asked: Vec<String> = commands(&fence.text)
                         .iter()
-                        .map(|line| format!("{} --help >help.txt", uncommented(line)))
+                        .map(|line| uncommented(line).replace("cargo run --release -- ", "portico "))
+                        .map(|line| format!("{line} --help >help.txt"))
                         .collect();
                     assert!(asked.iter().all(|line| line.starts_with("portico ")), "{page}: these are of the program");
                     failed.extend(self.shell(&fence.place, &asked.join("\n")));

@@ -88,6 +88,8 @@ async fn what_a_description_may_not_be_is_a_page_for_the_person() {
         let page = person.authorize(&id, &[]).await;
         assert_eq!((page.status, page.location.as_str()), (400, ""), "{why}");
         assert!(page.html.contains(why), "{why}: {}", page.html);
+        // As where the service cannot reach the internet: published clients then register themselves.
+        assert!(page.html.contains("oauth.client_documents = false"), "{}", page.html);
     }
     assert_eq!(reached.load(Ordering::SeqCst), 0, "a redirect was followed");
 }

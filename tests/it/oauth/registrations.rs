@@ -7,11 +7,13 @@ use crate::support::app::{CONNECTION, TestApp, read};
 use crate::support::configuration::Configuration;
 use crate::support::person::{Person, VERIFIER, token};
 
-/// The bodies as each client's source has them (2026-11-25), but for numbers of ports.
+/// The bodies, but for numbers of ports. Those of Claude Code, Codex, the Inspector and mcp-remote are what these programs
+/// sent to this service on 2026-11-25, each in the version that stands there; of the others it says what was read that day.
 fn bodies() -> Vec<(&'static str, Value)> {
     let grants = json!(["authorization_code", "refresh_token"]);
     vec![
-        // microsoft/vscode, src/vs/base/common/oauth.ts, fetchDynamicRegistration.
+        // microsoft/vscode at 05f882b0, src/vs/base/common/oauth.ts, fetchDynamicRegistration: the grants are those of our
+        // metadata that it knows.
         (
             "VS Code",
             json!({
@@ -33,7 +35,7 @@ fn bodies() -> Vec<(&'static str, Value)> {
                 "token_endpoint_auth_method": "none", "application_type": "native"
             }),
         ),
-        // cursor.com/docs/mcp names the addresses; servers that log registrations show the rest.
+        // Its addresses as cursor.com/docs/mcp has them, read in excerpts; the rest is likely, and was not seen.
         (
             "Cursor",
             json!({
@@ -43,15 +45,16 @@ fn bodies() -> Vec<(&'static str, Value)> {
                 "token_endpoint_auth_method": "none"
             }),
         ),
-        // code.claude.com/docs/en/mcp: the port is free, or that of --callback-port.
+        // 2.1.331, `claude mcp login`. It registers where no descriptions of clients are read.
         (
             "Claude Code",
             json!({
-                "client_name": "Claude Code (portico)", "redirect_uris": ["http://localhost:54545/callback"],
+                "client_name": "Claude Code (crm)", "redirect_uris": ["http://localhost:55146/callback"],
                 "grant_types": grants, "response_types": ["code"], "token_endpoint_auth_method": "none",
-                "scope": "read write"
+                "application_type": "native", "scope": "read write"
             }),
         ),
+        // support.claude.com, "Building custom connectors", read in excerpts: name and address. The rest is likely.
         (
             "Claude's connectors",
             json!({
@@ -59,23 +62,24 @@ fn bodies() -> Vec<(&'static str, Value)> {
                 "grant_types": grants, "response_types": ["code"], "token_endpoint_auth_method": "none"
             }),
         ),
-        // openai/codex, codex-rs/rmcp-client, by way of the crate rmcp.
+        // 0.169.0, `codex mcp add`. It registers where no descriptions of clients are read.
         (
             "Codex",
             json!({
-                "client_name": "Codex", "redirect_uris": ["http://127.0.0.1:41234/callback"], "grant_types": grants,
-                "token_endpoint_auth_method": "none", "response_types": ["code"]
+                "client_name": "Codex", "redirect_uris": ["http://127.0.0.1:44745/callback"], "grant_types": grants,
+                "token_endpoint_auth_method": "none", "response_types": ["code"], "scope": "read",
+                "application_type": "native"
             }),
         ),
-        // google-gemini/gemini-cli, packages/core/src/mcp/oauth-provider.ts.
+        // npm @google/gemini-cli 0.61.0, MCPOAuthProvider.registerClient; the port is a free one.
         (
             "Gemini CLI",
             json!({
-                "client_name": "Gemini CLI MCP Client", "redirect_uris": ["http://localhost:7777/oauth/callback"],
+                "client_name": "Gemini CLI MCP Client", "redirect_uris": ["http://localhost:41987/oauth/callback"],
                 "grant_types": grants, "response_types": ["code"], "token_endpoint_auth_method": "none", "scope": ""
             }),
         ),
-        // modelcontextprotocol/inspector: its page, and its command line (clients/cli/README.md).
+        // Its page, whose registration was not seen.
         (
             "Inspector",
             json!({
@@ -84,21 +88,25 @@ fn bodies() -> Vec<(&'static str, Value)> {
                 "client_uri": "https://github.com/modelcontextprotocol/inspector", "scope": "read write"
             }),
         ),
+        // 2.12.0 with --cli; tests/clients/run.sh signs in with it.
         (
             "Inspector's command line",
             json!({
                 "redirect_uris": ["http://127.0.0.1:6276/oauth/callback"], "token_endpoint_auth_method": "none",
-                "grant_types": grants, "response_types": ["code"], "client_name": "MCP Inspector"
+                "grant_types": grants, "response_types": ["code"], "client_name": "MCP Inspector",
+                "client_uri": "https://github.com/modelcontextprotocol/inspector", "scope": "read write",
+                "application_type": "native"
             }),
         ),
-        // geelen/mcp-remote, src/lib/node-oauth-client-provider.ts.
+        // 0.15.1; tests/clients/run.sh signs in with it.
         (
             "mcp-remote",
             json!({
-                "redirect_uris": ["http://localhost:3334/oauth/callback"], "token_endpoint_auth_method": "none",
+                "redirect_uris": ["http://localhost:5901/oauth/callback"], "token_endpoint_auth_method": "none",
                 "grant_types": grants, "response_types": ["code"], "client_name": "MCP CLI Proxy",
                 "client_uri": "https://github.com/modelcontextprotocol/mcp-cli",
-                "software_id": "2e6dc280-f3c3-4e01-99a7-8181dbd1d23d", "software_version": "0.1.37"
+                "software_id": "2e6dc280-f3c3-4e01-99a7-8181dbd1d23d", "software_version": "0.15.1", "scope": "read",
+                "application_type": "native"
             }),
         ),
     ]
@@ -194,6 +202,44 @@ async fn who_may_register_is_what_the_file_says_and_known_on_loopback_alone() {
         let metadata = app.http.get(format!("{}/.well-known/oauth-authorization-server", app.url)).send();
         let (_, metadata) = read(metadata.await.unwrap()).await;
         assert_eq!(metadata.get("registration_endpoint").is_some(), of_local == 201, "{setting:?}");
+    }
+}
+
+#[actix_web::test]
+async fn an_address_that_narrows_the_tools_is_a_resource_of_its_own() {
+    let app = Configuration::new().sqlite("shop", "").sqlite("archive", "").start().await;
+    let (_, client) = register(&app, &bodies()[0].1).await;
+    let query = "?ops=get_instructions,get_columns,execute_select";
+    for path in [format!("/mcp/connections/shop{query}"), format!("/mcp{query}")] {
+        let address = format!("{}{path}", app.url);
+        let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+        let ask = || app.http.post(&address).header("content-type", "application/json").body(list);
+        let refused = ask().send().await.unwrap();
+        let challenge = refused.headers()["www-authenticate"].to_str().unwrap().to_owned();
+        let place = challenge.split("resource_metadata=\"").nth(1).unwrap().split('"').next().unwrap();
+        // VS Code compares all of the address with what it was given.
+        let (_, metadata) = read(app.http.get(place).send().await.unwrap()).await;
+        assert_eq!(metadata["resource"], address, "{place}");
+        let person = Person::signed_in(&app, &app.writer).await;
+        let (id, redirect) = (client["client_id"].as_str().unwrap(), "http://127.0.0.1:1/");
+        let page = person.authorize(id, &[("redirect_uri", redirect), ("resource", &address)]).await;
+        let names_shop = page.html.contains("the connection <strong>shop</strong>");
+        assert_eq!(names_shop, path.contains("shop"), "{}", page.html);
+        let code = person.allow(&page, "read", &[&CONNECTION.to_string()]).await.parameter("code").unwrap();
+        let form = [
+            ("grant_type", "authorization_code"),
+            ("client_id", id),
+            ("code", &code),
+            ("redirect_uri", redirect),
+            ("code_verifier", VERIFIER),
+            ("resource", &address),
+        ];
+        let (status, issued) = token(&app, &form).await;
+        assert_eq!(status, 200, "{issued}");
+        let access = issued["access_token"].as_str().unwrap();
+        let (status, listed) = read(ask().bearer_auth(access).send().await.unwrap()).await;
+        let tools = listed["result"]["tools"].as_array().unwrap_or_else(|| panic!("{listed}"));
+        assert_eq!((status, tools.len()), (200, 3), "{listed}");
     }
 }
 

@@ -10,11 +10,12 @@ struct KnownAddress {
     source: &'static str,
 }
 
-/// Addresses beyond loopback of clients that register themselves. All were read on 2026-11-25. Those that come back on
-/// the client's own machine alone are not listed: Claude Code (`http://localhost:PORT/callback`), Codex
-/// (`http://127.0.0.1:PORT/callback`), Gemini CLI (`http://localhost:7777/oauth/callback`), the MCP Inspector
-/// (`http://localhost:6274/oauth/callback`, `http://127.0.0.1:6276/oauth/callback`), mcp-remote, and Cursor's desktop
-/// from 2026 on (`http://localhost:8787/callback`).
+/// Addresses beyond loopback of clients that register themselves, looked up on 2026-11-25: VS Code's in its source, the
+/// others in excerpts of the pages that stand there and in the words of servers that quote them. Those that come back on
+/// the client's own machine alone are not listed: Claude Code 2.1 (`http://localhost:PORT/callback`), Codex 0.169
+/// (`http://127.0.0.1:PORT/callback`), Gemini CLI 0.61 (`http://localhost:PORT/oauth/callback`), the MCP Inspector 2.12
+/// (`http://127.0.0.1:6276/oauth/callback`, its page `http://localhost:6274/oauth/callback`), mcp-remote 0.15
+/// (`http://localhost:PORT/oauth/callback`), and newer desktops of Cursor (`http://localhost:8787/callback`).
 const KNOWN: [KnownAddress; 6] = [
     KnownAddress {
         uri: "cursor://anysphere.cursor-mcp/oauth/callback",
@@ -29,22 +30,22 @@ const KNOWN: [KnownAddress; 6] = [
     KnownAddress {
         uri: "https://vscode.dev/redirect",
         client: "Visual Studio Code",
-        source: "https://github.com/microsoft/vscode, src/vs/base/common/oauth.ts, fetchDynamicRegistration",
+        source: "https://github.com/microsoft/vscode at 05f882b0, src/vs/base/common/oauth.ts, fetchDynamicRegistration",
     },
     KnownAddress {
         uri: "https://insiders.vscode.dev/redirect",
         client: "Visual Studio Code Insiders",
-        source: "https://github.com/microsoft/vscode, src/vs/base/common/oauth.ts, fetchDynamicRegistration",
+        source: "https://github.com/microsoft/vscode at 05f882b0, src/vs/base/common/oauth.ts, fetchDynamicRegistration",
     },
     KnownAddress {
         uri: "https://claude.ai/api/mcp/auth_callback",
         client: "Claude's connectors",
-        source: "https://claude.com/docs/connectors/building/authentication",
+        source: "https://support.claude.com/en/articles/11503834",
     },
     KnownAddress {
         uri: "https://claude.com/api/mcp/auth_callback",
         client: "Claude's connectors",
-        source: "https://claude.com/docs/connectors/building/authentication",
+        source: "https://support.claude.com/en/articles/11503834",
     },
 ];
 

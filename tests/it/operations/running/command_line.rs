@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::support::app::{Caller, OTHER, client, read};
 use crate::support::configuration::{Configuration, configure, connection, shop};
 use crate::support::fixture;
-use crate::support::process::{Running, json_of, output, portico, program, run};
+use crate::support::process::{Running, finished, json_of, output, portico, program, run};
 
 /// A demo on a free port, and its page as JSON.
 async fn demo(folder: &Path) -> (Running, Value) {
@@ -320,5 +320,9 @@ async fn the_demo_says_on_one_screen_how_to_use_it() {
         output(shell.args(["-c", &find("curl ")]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     let asked = json_of(&asked);
     assert!(asked["results"][0]["rows"].as_array().unwrap().len() > 2, "{asked}");
+    let others = find("Other clients: ").replacen("Other clients: ", "", 1).replace("CLIENT", "gemini");
+    let mut shell = std::process::Command::new("sh");
+    let printed = finished(shell.args(["-c", &others]).current_dir(folder.path()));
+    assert!(String::from_utf8_lossy(&printed.stdout).contains(&format!(" portico {base}/mcp")), "{printed:?}");
     interrupt(demo).await;
 }

@@ -1,5 +1,6 @@
 //! Commands that need no file, and those that write the configuration.
 
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -10,7 +11,7 @@ use tempfile::TempDir;
 use crate::support::app::{client, read};
 use crate::support::configuration::Configuration;
 use crate::support::fixture;
-use crate::support::process::{Running, finished, json_of, portico, program, run};
+use crate::support::process::{Running, finished, json_of, output, portico, program, run};
 
 /// `portico serve --url` in a folder whose configuration it must not read.
 fn serve(folder: &Path, arguments: &[&str]) -> Command {
@@ -45,14 +46,32 @@ async fn one_database_is_served_without_a_configuration() {
         json!([[3]])
     );
     assert_eq!(query(&page, &pat, "DELETE FROM orders").await.0, 403, "it only reads unless it is told otherwise");
-    for client in ["Claude Code", "Claude Desktop", "Cursor", "VS Code", "Gemini CLI", "curl"] {
+    // As `portico connect` has it: a token where that is enough, else whoever uses the client signs in.
+    for (client, has_token) in [
+        ("claude-code", true),
+        ("claude-desktop", true),
+        ("cursor", false),
+        ("vscode", false),
+        ("codex", false),
+        ("gemini", true),
+        ("curl", true),
+    ] {
         let line = page["clients"][client].as_str().unwrap_or_else(|| panic!("{client}: {page}"));
-        assert!(line.contains(pat.as_str().unwrap()), "{line}");
+        assert_eq!(line.contains(pat.as_str().unwrap()), has_token, "{line}");
+        let place = if client == "claude-desktop" { page["baseUrl"].as_str() } else { page["mcpUrl"].as_str() };
+        assert!(line.contains(place.unwrap()), "{line}");
     }
-    // The line for a shell works as it stands.
+    // The lines for a shell work as they stand.
     let line = page["clients"]["curl"].as_str().unwrap().to_owned();
     let output = tokio::task::spawn_blocking(move || finished(Command::new("sh").args(["-c", &line]))).await.unwrap();
-    assert_eq!(json_of(&output)["results"][0]["rows"], json!([[1]]));
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("execute_select") && said.contains("customers"), "{said}");
+    // Signing in works without the internet: published clients are to register, not to name where they are described.
+    let metadata =
+        client().get(format!("{}/.well-known/oauth-authorization-server", page["baseUrl"].as_str().unwrap()));
+    let (_, metadata) = read(metadata.send().await.unwrap()).await;
+    assert!(metadata["registration_endpoint"].is_string(), "{metadata}");
+    assert_eq!(metadata["client_id_metadata_document_supported"], false, "{metadata}");
     let data = folder.path().join("data/portico/shop");
     assert_eq!(std::fs::metadata(&data).unwrap().permissions().mode() & 0o777, 0o700);
     running.signal("TERM");
@@ -69,6 +88,7 @@ async fn one_database_is_served_without_a_configuration() {
     let shown = running.line("token ").await;
     assert!(shown.contains("ptc_") && !shown.contains(pat.as_str().unwrap()), "{shown}");
     running.line("claude mcp add").await;
+    running.line("Put this into ~/.cursor/mcp.json").await;
 }
 
 #[test]
@@ -119,6 +139,42 @@ fn a_configuration_is_written_once_and_can_be_served() {
     let again = portico(folder.path(), &["init", "--url", "sqlite:shop.db", "--name", "other"]);
     assert!(!again.status.success() && told(&again).contains("stays as it is"), "{}", told(&again));
     assert_eq!(text(folder.path()), first);
+}
+
+/// `portico` with a terminal, at which somebody types `typed`: how it ended, and what it showed.
+fn at_a_terminal(folder: &Path, arguments: &str, typed: &str) -> (bool, String) {
+    let mut command = Command::new("script");
+    let line = format!("{} {arguments}", env!("CARGO_BIN_EXE_portico"));
+    command.args(["--quiet", "--return", "--command", &line, "/dev/null"]).current_dir(folder);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+    let output = output(child);
+    (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn whoever_sits_at_a_terminal_is_asked_for_the_database() {
+    let folder = TempDir::new().unwrap();
+    fixture::sqlite(&folder, "shop.db");
+    let question = "The database, as postgres://user:password@host/database or sqlite:path: ";
+    let (done, shown) = at_a_terminal(folder.path(), "init", "\n");
+    assert!(!done && shown.contains(question) && shown.contains("--url is missing"), "{shown}");
+    assert!(!folder.path().join("config.toml").exists());
+    let (done, shown) = at_a_terminal(folder.path(), "init --admin ann@example.org", " sqlite:shop.db \n");
+    assert!(done && shown.contains(question), "{shown}");
+    for part in
+        ["config.toml is written", "shop: SQLite", "ann@example.org", "serve", "claude mcp add", "connect CLIENT"]
+    {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert_eq!(run(&["check"], folder.path())["ok"], true);
+    // The store is there already, with a token that is good.
+    std::fs::remove_file(folder.path().join("config.toml")).unwrap();
+    let (done, shown) = at_a_terminal(folder.path(), "init --admin ann@example.org --url sqlite:shop.db", "");
+    assert!(done && shown.contains("pat create ann@example.org makes another one"), "{shown}");
+    // What is there already stays, and nobody is asked.
+    let (done, shown) = at_a_terminal(folder.path(), "init", "sqlite:shop.db\n");
+    assert!(!done && shown.contains("stays as it is") && !shown.contains(question), "{shown}");
 }
 
 #[test]

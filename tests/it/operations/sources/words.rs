@@ -191,6 +191,10 @@ fn problems_of_the_file_have_a_place_that_editors_take() {
     ] {
         assert!(told.lines().any(|told| told == line), "{told}");
     }
+    write(&format!("[server]\nlisten = 5\n{}", shop("")));
+    let number =
+        "config.toml:2:10: server.listen: this must be a text in quotes, or a list of them; change the value's type";
+    assert!(said().lines().any(|told| told == number), "{}", said());
     write("[server]\nlisten = nowhere\n");
     assert!(said().contains("config.toml:2:10: "), "{}", said());
     let json = json_of(&portico(folder.path(), &["check", "--json"]));
