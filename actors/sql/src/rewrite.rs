@@ -45,6 +45,13 @@ pub(super) fn apply(text: &str, range: Range<usize>, before: usize, edits: &[Edi
     (result, anchors)
 }
 
+/// What a source finds wrong at the end of its text stands, for the caller, behind the `behind` characters that fell
+/// away there.
+pub(super) fn end_behind(anchors: &mut Vec<Anchor>, new: usize, behind: usize) {
+    let old = original(anchors, new + 1) - 1;
+    anchors.extend([Anchor { new, old }, Anchor { new, old: old + behind }]);
+}
+
 /// Maps a position, in characters from 1. A position inside a replacement stays inside of what
 /// was replaced.
 pub(super) fn original(anchors: &[Anchor], position: usize) -> usize {

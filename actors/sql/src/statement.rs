@@ -123,11 +123,19 @@ fn split_and_understand(
     }
     let mut statements = Vec::with_capacity(parts.len());
     let (mut at, mut characters) = (0, 0);
+    let mut rest = tokens.iter();
     for tokens in parts {
         let start = tokens.first().map_or(at, |first| first.start);
         characters += text.get(at..start).unwrap_or_default().chars().count();
         at = start;
-        statements.push(understand(text, tokens, dialect, naming, characters)?);
+        let mut statement = understand(text, tokens, dialect, naming, characters)?;
+        let end = tokens.last().map_or(at, |last| last.end);
+        let behind = rest.by_ref().skip_while(|token| token.start < end).take_while(|token| token.kind == Kind::Blank);
+        let behind: usize = behind.map(|token| token.text(text).chars().count()).sum();
+        if behind > 0 {
+            rewrite::end_behind(&mut statement.anchors, statement.text.chars().count(), behind);
+        }
+        statements.push(statement);
     }
     Ok(statements)
 }

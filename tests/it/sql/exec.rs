@@ -269,3 +269,24 @@ async fn arguments_keep_their_names_when_a_routine_is_made_anew() {
     let (status, document) = minus(named).await;
     assert_eq!((status, sets(&document)), (200, vec![&json!([[7]])]));
 }
+
+/// A name without a schema means what comes first on the path by now.
+#[actix_web::test]
+async fn a_routine_that_is_made_in_front_of_another_is_the_one_that_is_called() {
+    let (app, admin) = on_postgres().await;
+    let make = |schema: &str| {
+        format!("CREATE FUNCTION {schema}.which(a int4) RETURNS text LANGUAGE sql STABLE AS $$ SELECT '{schema}' $$")
+    };
+    let which = async |schema: &str| {
+        let body = json!({"procedure": "which", "parameters": {"a": 1}, "defaultSchema": schema});
+        let (status, document) = app.exec(body).await;
+        assert_eq!(status, 200, "{document}");
+        document["results"][0]["rows"][0][0].as_str().unwrap().to_owned()
+    };
+    admin.batch_execute(&format!("CREATE SCHEMA first; {}", make("public"))).await.unwrap();
+    assert_eq!((which("first").await, which("public").await), ("public".to_owned(), "public".to_owned()));
+    admin.batch_execute(&make("first")).await.unwrap();
+    assert_eq!((which("first").await, which("public").await), ("first".to_owned(), "public".to_owned()));
+    admin.batch_execute("DROP FUNCTION first.which").await.unwrap();
+    assert_eq!((which("first").await, which("public").await), ("public".to_owned(), "public".to_owned()));
+}

@@ -10,6 +10,7 @@ mod exec;
 mod literals;
 mod near_names;
 mod objects;
+mod objects_calls;
 mod parameters;
 mod placeholders;
 mod postgres_offer;

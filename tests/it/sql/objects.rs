@@ -1,12 +1,12 @@
-//! Objects made at random (tables, keys, comments, functions, under names that have to be quoted), and what is
-//! told of them beside the server's own `information_schema`; functions called by name and by position beside
-//! the same call as a statement; rows that a batch writes beside the same rows as literals.
+//! Objects made at random (tables, keys, indexes, comments, functions and procedures, under names that have to be
+//! quoted), and what is told of them beside the server's own `information_schema` and catalogue. How they are
+//! called is in `objects_calls.rs`.
 //!
 //! `PORTICO_SEED` repeats a run, `PORTICO_CASES` makes it longer.
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio_postgres::Client;
 
 use crate::support::app::{TestApp, read};
@@ -57,31 +57,12 @@ const TYPES: &[&str] = &[
     "mood",
     "positive",
 ];
-/// Types whose values a caller gives as JSON, and such values.
-const VALUES: &[(&str, &[&str])] = &[
-    ("int4", &["0", "-7", "2147483647", "null"]),
-    ("int8", &["9007199254740993", "1", "null"]),
-    ("numeric", &["1.50", "12345678901234567890.5", "3", "null"]),
-    ("text", &["\"\"", "\"it's\"", "\"a\\\\b\"", "\"1\"", "\"NULL\"", "\"{}\"", "null"]),
-    ("bool", &["true", "false", "null"]),
-    ("date", &["\"2024-02-29\"", "null"]),
-    ("jsonb", &["\"{\\\"a\\\": [1, null]}\"", "null"]),
-];
-
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-fn literal(text: &str) -> String {
+pub(super) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
-}
-
-/// The literal of a value that stands in JSON.
-fn of_json(json: &str) -> String {
-    match serde_json::from_str(json).unwrap() {
-        Value::String(text) => literal(&text),
-        _ => json.to_owned(),
-    }
 }
 
 /// Names that are each another.
@@ -114,6 +95,9 @@ fn tables(dice: &mut Random) -> String {
                 _ => "",
             };
             parts.push(format!("{} {type_}{more}", quoted(column)));
+        }
+        if dice.below(3) == 0 {
+            parts.push("\"made of others\" int8 GENERATED ALWAYS AS (1 + 1) STORED".to_owned());
         }
         let mut key: Vec<(&str, &str)> = columns.clone();
         key.retain(|(_, type_)| *type_ != "jsonb" && dice.below(2) == 0);
@@ -153,11 +137,68 @@ fn tables(dice: &mut Random) -> String {
                 literal(dice.one(NAMES))
             ));
         }
+        if dice.below(2) == 0 {
+            let column = quoted(dice.of(&columns).0);
+            let how = dice
+                .one(&[
+                    "(# DESC)",
+                    "(#, (lower(#::text)))",
+                    "USING hash (#)",
+                    "(#) WHERE # IS NOT NULL",
+                    "(# DESC NULLS LAST, #)",
+                ])
+                .replace('#', &column);
+            let is_unique = if !how.contains("hash") && dice.below(3) == 0 { "UNIQUE " } else { "" };
+            text.push_str(&format!("CREATE {is_unique}INDEX {} ON {name} {how};\n", quoted(&format!("of {table}"))));
+        }
         if dice.below(4) == 0 {
             text.push_str(&format!("CREATE VIEW made.{} AS SELECT * FROM {name};\n", quoted(&format!("{table} seen"))));
         }
         if !key.is_empty() {
             keyed.push((name, key));
+        }
+    }
+    text
+}
+
+/// Functions and procedures of one schema.
+fn routines(dice: &mut Random) -> String {
+    let mut text = "SET check_function_bodies = off;\n".to_owned();
+    for number in 0..dice.below(6) {
+        let count = dice.below(4);
+        // Routines of one name differ in what they take.
+        let takes = names(dice, count);
+        let name = format!("made.{}", quoted(&format!("{}{}", dice.one(&["f", "F o", "ü\"", "select"]), number / 2)));
+        let type_ = |dice: &mut Random| {
+            dice.one(&["int4", "text", "numeric(10,2)", "mood", "int4[]", "positive", "made.marked"])
+        };
+        let mut arguments: Vec<String> =
+            takes.iter().map(|argument| format!("{} {}", quoted(argument), type_(dice))).collect();
+        arguments.push(format!("marked{number} {}", if number % 2 == 0 { "int4" } else { "bool" }));
+        if dice.below(2) == 0 {
+            arguments.last_mut().unwrap().push_str(" DEFAULT NULL");
+        }
+        let (is_procedure, more, returns) = *dice.of(&[
+            (false, "", "RETURNS int4"),
+            (false, "", "RETURNS SETOF text"),
+            (false, "", "RETURNS void"),
+            (false, "", "RETURNS TABLE (\"one\" int4, \"Two words\" positive)"),
+            (false, "OUT \"out put\" mood", ""),
+            (false, "OUT x int4, OUT y text", "RETURNS SETOF record"),
+            (false, "", "RETURNS made.marked"),
+            (true, "", ""),
+            (true, "INOUT held text DEFAULT 'x'", ""),
+        ]);
+        arguments.extend((!more.is_empty()).then(|| more.to_owned()));
+        let kind = if is_procedure { "PROCEDURE" } else { "FUNCTION" };
+        text.push_str(&format!("CREATE {kind} {name} ({}) {returns} LANGUAGE sql AS '';\n", arguments.join(", ")));
+        if dice.below(2) == 0 {
+            // Until now there is one of this name, or two.
+            let last = "(SELECT oid FROM pg_proc ORDER BY oid DESC LIMIT 1)::regprocedure";
+            text.push_str(&format!(
+                "DO $do$ BEGIN EXECUTE format('COMMENT ON {kind} %s IS %L', {last}, {}); END $do$;\n",
+                literal(dice.one(NAMES))
+            ));
         }
     }
     text
@@ -182,6 +223,21 @@ async fn known(admin: &Client, query: &str) -> BTreeSet<String> {
     rows.iter().map(|row| serde_json::from_str::<Value>(row.get(0)).unwrap().to_string()).collect()
 }
 
+/// What is asked of keys that refer to others.
+const FOREIGN: &[&str] = &[
+    "FKTABLE_NAME",
+    "FKCOLUMN_NAME",
+    "PKTABLE_NAME",
+    "PKCOLUMN_NAME",
+    "KEY_SEQ",
+    "FK_NAME",
+    "PK_NAME",
+    "UPDATE_RULE",
+    "DELETE_RULE",
+    "DEFERRABILITY",
+];
+const FOREIGN_KEYS: &str = "(k.table_name, k.column_name, p.table_name, p.column_name, k.ordinal_position, k.constraint_name, p.constraint_name, rules.numbers -> f.update_rule, rules.numbers -> f.delete_rule, CASE WHEN t.initially_deferred = 'YES' THEN 5 WHEN t.is_deferrable = 'YES' THEN 6 ELSE 7 END)::text FROM information_schema.key_column_usage k JOIN information_schema.table_constraints t USING (constraint_schema, constraint_name, table_name) JOIN information_schema.referential_constraints f USING (constraint_schema, constraint_name) JOIN information_schema.key_column_usage p ON p.constraint_schema = f.unique_constraint_schema AND p.constraint_name = f.unique_constraint_name AND p.ordinal_position = k.position_in_unique_constraint CROSS JOIN (SELECT '{\"CASCADE\": 0, \"RESTRICT\": 1, \"SET NULL\": 2, \"NO ACTION\": 3, \"SET DEFAULT\": 4}'::jsonb) AS rules (numbers) WHERE k.table_schema = 'made'";
+
 /// What each endpoint tells, beside what the server says in its own words.
 const ASKED: &[(&str, &[&str], &str)] = &[
     (
@@ -199,10 +255,40 @@ const ASKED: &[(&str, &[&str], &str)] = &[
         &["TABLE_NAME", "COLUMN_NAME", "KEY_SEQ", "PK_NAME"],
         "(k.table_name, k.column_name, k.ordinal_position, k.constraint_name)::text FROM information_schema.key_column_usage k JOIN information_schema.table_constraints t USING (constraint_schema, constraint_name, table_name) WHERE t.constraint_type = 'PRIMARY KEY' AND k.table_schema = 'made'",
     ),
+    ("/api/importedKeys?schemaName=made", FOREIGN, FOREIGN_KEYS),
+    ("/api/exportedKeys?schemaName=made", FOREIGN, FOREIGN_KEYS),
     (
-        "/api/importedKeys?schemaName=made",
-        &["FKTABLE_NAME", "FKCOLUMN_NAME", "PKTABLE_NAME", "PKCOLUMN_NAME", "KEY_SEQ", "FK_NAME"],
-        "(k.table_name, k.column_name, p.table_name, p.column_name, k.ordinal_position, k.constraint_name)::text FROM information_schema.key_column_usage k JOIN information_schema.referential_constraints f USING (constraint_schema, constraint_name) JOIN information_schema.key_column_usage p ON p.constraint_schema = f.unique_constraint_schema AND p.constraint_name = f.unique_constraint_name AND p.ordinal_position = k.position_in_unique_constraint WHERE k.table_schema = 'made'",
+        "/api/columns?schemaName=made",
+        &["TABLE_NAME", "COLUMN_NAME", "DATA_TYPE", "TYPE_NAME", "SCALE", "IS_GENERATEDCOLUMN", "VALUES"],
+        "(table_name, column_name, CASE WHEN domain_name IS NOT NULL THEN 13 WHEN data_type = 'boolean' THEN 14
+            ELSE coalesce((jsonb_build_object('int2', 7, 'int4', 8, 'int8', 9, 'float8', 11, 'numeric', 13, 'date', 15, 'timestamptz', 17, 'uuid', 18, 'bytea', 1) -> udt_name)::int, 5) END,
+            (SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = format('%I.%I', table_schema, table_name)::regclass AND attname = column_name),
+            CASE WHEN domain_name IS NULL THEN coalesce(numeric_scale, CASE data_type WHEN 'timestamp with time zone' THEN 6 END, 0) ELSE 0 END, is_generated = 'ALWAYS', CASE udt_name WHEN 'mood' THEN '[\"sad\", \"ok\"]' END)::text FROM information_schema.columns c WHERE table_schema = 'made'",
+    ),
+    (
+        "/api/indexes?schemaName=made",
+        &["TABLE_NAME", "NON_UNIQUE", "INDEX_NAME", "ORDINAL_POSITION", "COLUMN_NAME", "ASC_OR_DESC", "FILTER_CONDITION"],
+        "(t.relname, NOT i.indisunique, x.relname, k, CASE WHEN i.indkey[k - 1] = 0 THEN pg_get_indexdef(x.oid, k, true) ELSE a.attname END,
+            CASE WHEN pg_index_column_has_property(x.oid, k, 'desc') THEN 'D' WHEN pg_index_column_has_property(x.oid, k, 'asc') THEN 'A' END, pg_get_expr(i.indpred, t.oid))::text
+            FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid CROSS JOIN generate_series(1, i.indnkeyatts) AS k
+            JOIN pg_attribute a ON a.attrelid = x.oid AND a.attnum = k WHERE t.relnamespace = 'made'::regnamespace",
+    ),
+    (
+        "/api/procedures?schemaName=made",
+        &["PROCEDURE_NAME", "REMARKS", "PROCEDURE_TYPE"],
+        "(routine_name, obj_description(oid, 'pg_proc'), CASE routine_type WHEN 'PROCEDURE' THEN 1 ELSE 2 END)::text
+            FROM information_schema.routines r JOIN pg_proc p ON r.specific_name = concat(p.proname, '_', p.oid) WHERE routine_schema = 'made'",
+    ),
+    (
+        "/api/procedureParameters?schemaName=made",
+        &["PROCEDURE_NAME", "PARAM_NAME", "PARAM_TYPE", "ORDINAL_POSITION"],
+        "(proname, name, mode, place)::text FROM (
+            SELECT p.proname, a.parameter_name::text AS name, a.ordinal_position::int AS place, CASE a.parameter_mode WHEN 'IN' THEN 1 WHEN 'INOUT' THEN 2
+                ELSE CASE WHEN pg_get_function_result(p.oid) LIKE 'TABLE(%' THEN 5 ELSE 4 END END AS mode
+            FROM information_schema.parameters a JOIN pg_proc p ON a.specific_name = concat(p.proname, '_', p.oid) WHERE a.specific_schema = 'made'
+            UNION ALL SELECT p.proname, 'returnValue', 0, 5 FROM pg_proc p
+                WHERE pronamespace = 'made'::regnamespace AND prokind = 'f' AND prorettype <> 'void'::regtype
+                    AND NOT coalesce(proargmodes && '{o,b,t}', false)) AS told",
     ),
 ];
 
@@ -213,11 +299,12 @@ async fn objects_are_told_as_the_server_tells_them() {
     let types = "CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE DOMAIN positive AS numeric CHECK (VALUE > 0)";
     admin.batch_execute(types).await.unwrap();
     let app = fixture::with_postgres(&url, "access = \"read-write\"").await;
-    let (mut dice, count) = (Random::seeded("objects"), cases(12));
+    let (mut dice, count) = (Random::seeded("objects"), cases(40));
     let mut rows = 0;
     for _ in 0..count {
-        let made = tables(&mut dice);
-        admin.batch_execute("DROP SCHEMA IF EXISTS made CASCADE; CREATE SCHEMA made").await.unwrap();
+        let made = tables(&mut dice) + &routines(&mut dice);
+        let anew = "DROP SCHEMA IF EXISTS made CASCADE; CREATE SCHEMA made; CREATE TYPE made.marked AS (a int4)";
+        admin.batch_execute(anew).await.unwrap();
         admin.batch_execute(&made).await.unwrap_or_else(|error| panic!("{made}: {error:?}"));
         for (path, labels, query) in ASKED {
             let asked = known(&admin, query).await;
@@ -228,125 +315,4 @@ async fn objects_are_told_as_the_server_tells_them() {
     }
     say(&format!("{rows} rows told of {count} schemas"));
     assert!(rows > count);
-}
-
-/// Sets of values for these types, as JSON.
-fn values(dice: &mut Random, types: &[&str]) -> Vec<&'static str> {
-    let of = |type_: &&str| VALUES.iter().find(|(name, _)| name == type_).unwrap().1;
-    types.iter().map(|type_| dice.one(of(type_))).collect()
-}
-
-fn parameters(named: &[(String, &str)]) -> String {
-    let members: Vec<String> = named.iter().map(|(name, json)| format!("{}: {json}", json!(name))).collect();
-    format!("{{{}}}", members.join(", "))
-}
-
-/// `body`, which numbers stand in with all their digits.
-async fn sent(app: &TestApp, path: &str, body: String) -> Value {
-    let request = app.post(path).header("content-type", "application/json").body(body);
-    request.send().await.unwrap().json().await.unwrap()
-}
-
-#[actix_web::test]
-async fn routines_and_batches_take_values_as_statements_take_literals() {
-    let url = fixture::postgres().await;
-    let admin = connect(&url).await;
-    admin.batch_execute("CREATE SCHEMA made").await.unwrap();
-    let app = fixture::with_postgres(&url, "access = \"read-write\"").await;
-    let (mut dice, count) = (Random::seeded("calls"), cases(40));
-    let (mut answers, mut refusals) = (0, 0);
-    for number in 0..count {
-        let width = 1 + dice.below(4);
-        let types: Vec<&str> = (0..width).map(|_| VALUES[dice.below(VALUES.len())].0).collect();
-        let words: Vec<String> =
-            ["a", "b", "Mixed", "order", "n1"][..width].iter().map(|name| (*name).to_owned()).collect();
-        let is_defaulted = dice.below(2) == 0;
-        let declared: Vec<String> = words
-            .iter()
-            .zip(&types)
-            .enumerate()
-            .map(|(at, (name, type_))| {
-                let default = if is_defaulted && at + 1 == width { " DEFAULT NULL" } else { "" };
-                format!("{} {type_}{default}", quoted(name))
-            })
-            .collect();
-        let shown: Vec<String> = words.iter().map(|name| format!("{}::text", quoted(name))).collect();
-        let listed = words.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
-        // Another function each time, or the one before with its arguments turned round.
-        let routine = format!("f{}", number / 2);
-        admin
-            .batch_execute(&format!(
-                "DROP FUNCTION IF EXISTS made.{routine}; DROP TABLE IF EXISTS made.rows;
-                CREATE FUNCTION made.{routine} ({}) RETURNS text LANGUAGE sql AS $$ SELECT concat_ws('|', {}) $$;
-                CREATE TABLE made.rows (number serial, {})",
-                declared.join(", "),
-                shown.iter().map(|text| format!("coalesce({text}, 'NULL')")).collect::<Vec<_>>().join(", "),
-                declared.join(", ")
-            ))
-            .await
-            .unwrap();
-        let set = values(&mut dice, &types);
-        let mut named: Vec<(String, &str)> = words.iter().cloned().zip(set.iter().copied()).collect();
-        if is_defaulted && dice.below(2) == 0 {
-            named.pop();
-        }
-        let call =
-            named.iter().map(|(name, json)| format!("{} => {}", quoted(name), of_json(json))).collect::<Vec<_>>();
-        let direct = format!("SELECT made.{routine}({})", call.join(", "));
-        let theirs = admin.query_one(&direct, &[]).await.map(|row| row.get::<_, String>(0));
-        // In whatever order they are named.
-        if dice.below(2) == 0 {
-            named.reverse();
-        }
-        let positions = named.len() == width && dice.below(3) == 0;
-        let given = if positions {
-            let by_position: Vec<_> =
-                set.iter().enumerate().map(|(at, json)| (format!("@{}", at + 1), *json)).collect();
-            parameters(&by_position)
-        } else {
-            parameters(&named)
-        };
-        let body = format!("{{\"procedure\": \"made.{routine}\", \"parameters\": {given}}}");
-        let ours = sent(&app, "/api/exec", body).await;
-        match theirs {
-            Ok(text) => {
-                assert_eq!(ours["results"][0]["rows"], json!([[text]]), "{direct}: {given}: {ours}");
-                answers += 1;
-            }
-            Err(error) => {
-                let code = error.code().unwrap().code();
-                assert_eq!(ours["error"]["sqlState"], code, "{direct}: {given}: {ours}");
-                refusals += 1;
-            }
-        }
-        // Sets of values, beside the same rows as literals.
-        let sets: Vec<Vec<&str>> = (0..=dice.below(8)).map(|_| values(&mut dice, &types)).collect();
-        let marks = (0..width).map(|at| format!("@p{at}")).collect::<Vec<_>>().join(", ");
-        let texts = shown.join(", ");
-        let insert = format!("INSERT INTO made.rows ({listed}) VALUES ({marks}) RETURNING number, {texts}");
-        let given: Vec<String> = sets
-            .iter()
-            .map(|set| {
-                parameters(&set.iter().enumerate().map(|(at, json)| (format!("p{at}"), *json)).collect::<Vec<_>>())
-            })
-            .collect();
-        let body = format!("{{\"query\": {}, \"parameters\": [{}]}}", json!(insert), given.join(", "));
-        let document = sent(&app, "/api/batch", body).await;
-        let results = document["results"].as_array().unwrap_or_else(|| panic!("{insert}: {document}"));
-        assert_eq!(results.len(), sets.len(), "{insert}: {document}");
-        for (set, result) in sets.iter().zip(results) {
-            let literals = set.iter().map(|json| of_json(json)).collect::<Vec<_>>().join(", ");
-            let direct = format!("INSERT INTO made.rows ({listed}) VALUES ({literals}) RETURNING {texts}");
-            let row = admin.query_one(&direct, &[]).await.unwrap();
-            let theirs: Vec<Option<String>> = (0..width).map(|at| row.get(at)).collect();
-            let ours: Vec<Option<String>> = result["rows"][0].as_array().unwrap()[1..]
-                .iter()
-                .map(|cell| cell.as_str().map(str::to_owned))
-                .collect();
-            assert_eq!((ours, &result["affectedRows"]), (theirs, &json!(1)), "{insert}: {set:?}: {result}");
-            answers += 1;
-        }
-    }
-    say(&format!("{answers} answers, {refusals} refusals"));
-    assert!(answers > count);
 }

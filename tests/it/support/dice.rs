@@ -25,6 +25,11 @@ impl Random {
         Self(seed)
     }
 
+    /// A generator of its own for each place of what runs side by side.
+    pub(crate) fn apart(self, place: usize) -> Self {
+        Self(self.0.wrapping_add(u64::try_from(place).unwrap()))
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

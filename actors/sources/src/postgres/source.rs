@@ -196,6 +196,12 @@ impl Shared {
                 procedure::execution(&self.cache.routines().seen_by(&identity.role), invocation, options, hides)
             }
         };
+        // Another session may have made what comes first on the path.
+        if let Some(passed) = procedure::passed_over(&self.cache.routines(), invocation)
+            && self.cache.has_routines(&passed).await?
+        {
+            self.cache.refresh().await?;
+        }
         match execution() {
             Err(error) if !error.is_judged() => {
                 self.cache.refresh().await?;

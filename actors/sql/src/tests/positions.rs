@@ -23,6 +23,22 @@ fn positions_map_back_through_edits_and_statements() {
     check("; ; -- é\nselect % @a ! 1");
 }
 
+/// The server looks for more behind the comments that fell away, up to the end or to the next `;`.
+#[test]
+fn what_is_missing_at_the_end_is_missed_behind_what_fell_away() {
+    for (text, missed) in [
+        ("select 1 + ", vec![12]),
+        ("select @a + -- é\n", vec![18]),
+        ("select 1 + /* c */ ; select sales.b.f(  ", vec![20, 41]),
+        ("select (1", vec![10]),
+        (" ; select 1 +", vec![14]),
+    ] {
+        let all = statements(text, Dialect::POSTGRESQL, SALES).unwrap();
+        let ends = all.iter().map(|one| one.original_position(one.text.chars().count() + 1));
+        assert_eq!(ends.collect::<Vec<_>>(), missed, "{text}");
+    }
+}
+
 #[test]
 fn positions_inside_an_edit_stay_inside() {
     let text = "select @abc, sales.b.f(1)";

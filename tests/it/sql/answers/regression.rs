@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use portico_actors::sql::{Dialect, Naming, statements};
-use serde_json::Map;
 
-use super::{Said, agree, by_portico, by_server, difference, service, undone};
+use super::said::{NONE, Said, agree, difference};
+use super::{by_portico, by_server, service, undone};
 use crate::walls::server::say;
 
 /// Files that are tried: types, expressions and queries.
@@ -157,7 +157,7 @@ async fn the_server_s_own_tests_are_answered_as_by_itself() {
             if undone(&admin, &text).await != theirs {
                 continue;
             }
-            let ours = by_portico(&app, &text, &Map::new()).await;
+            let ours = by_portico(&app, &text, NONE).await;
             compared += 1;
             if agree(&ours, &theirs, lower.contains("order by"), false) {
                 *(if matches!(ours, Said::Refused { .. }) { &mut refusals } else { &mut answers }) += 1;

@@ -116,6 +116,12 @@ impl CatalogCache {
         self.routines.load_full()
     }
 
+    /// Whether one of `schemas` has routines of these `names` now.
+    pub(crate) async fn has_routines(&self, (schemas, names): &(Vec<String>, Vec<String>)) -> Result<bool> {
+        let client = self.housekeeping.client().await?;
+        routines::are_in(&client, schemas, names).await
+    }
+
     /// Asks what is to be told of `tables`, which a statement holds.
     pub(crate) fn ask_of(&self, tables: Vec<Oid>) -> TableLookup {
         TableLookup::beside(&self.housekeeping, tables)

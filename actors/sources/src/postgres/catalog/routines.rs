@@ -61,6 +61,18 @@ pub(crate) async fn read(client: &Client, roles: Option<&str>) -> Result<Vec<Rou
     Ok(routines)
 }
 
+/// Whether any of `schemas` has a routine of one of these names that a call may mean.
+pub(crate) async fn are_in(client: &Client, schemas: &[String], names: &[String]) -> Result<bool> {
+    let question = format!(
+        "SELECT EXISTS (SELECT FROM pg_catalog.pg_proc p
+            JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace JOIN pg_catalog.pg_type rt ON rt.oid = p.prorettype
+            WHERE n.nspname = ANY ($1) AND p.proname = ANY ($2) AND p.prokind IN ('f', 'p') AND {CALLABLE} AND {})",
+        may_execute("")
+    );
+    let rows = ask(client, &question, &[(&schemas, Type::TEXT_ARRAY), (&names, Type::TEXT_ARRAY)]).await?;
+    rows.first().map_or(Ok(false), |row| get(row, 0))
+}
+
 fn statement(roles: Option<&str>) -> String {
     let (visible, roles) = match roles {
         Some(roles) => {

@@ -71,6 +71,16 @@ pub(crate) fn may_be_changed(error: &Error) -> bool {
     matches!(error.get_sqlstate(), Some("42883" | "42725" | "42809" | "42704" | "3F000")) || error.kind == Kind::Invalid
 }
 
+/// The schemas in which a name without one was looked for in vain before it was found, and the forms of the name: what
+/// somebody has made there since is what the call means.
+pub(crate) fn passed_over(known: &KnownRoutines, invocation: &Invocation) -> Option<(Vec<String>, Vec<String>)> {
+    let found = named(known, invocation);
+    let schema = &found.first().filter(|_| invocation.schema.is_none())?.procedure.schema;
+    let before = invocation.default_schema.iter().chain(&known.path).take_while(|passed| *passed != schema);
+    let before: Vec<String> = before.cloned().collect();
+    (!before.is_empty()).then(|| (before, vec![invocation.name.clone(), invocation.name.to_lowercase()]))
+}
+
 /// The overloads that the name means: of the named schema, or else of the first schema on the
 /// path that has any.
 fn named<'a>(known: &'a KnownRoutines, invocation: &Invocation) -> Vec<&'a Routine> {

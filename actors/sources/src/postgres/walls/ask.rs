@@ -120,9 +120,12 @@ async fn read(session: &Session) -> Result<tokio_postgres::Row, tokio_postgres::
     session.query_typed_one(READ, &[(&longest, Type::INT4)]).await
 }
 
+/// What stands behind the statement's own text.
+const END: &str = "\n; END";
+
 /// The text in front of the statement's own, for parameters of these types.
 fn question(text: &str, types: &[Type]) -> String {
-    format!("{}{text}\n; END", opening(types))
+    format!("{}{text}{END}", opening(types))
 }
 
 fn opening(types: &[Type]) -> String {
@@ -154,6 +157,11 @@ pub(crate) fn is_behind(error: &tokio_postgres::Error, characters: usize) -> boo
         _ => None,
     };
     position.is_some_and(|position| position > characters)
+}
+
+/// Whether the server tells of the question's end, which a text that is open at its own end runs on into.
+pub(crate) fn tells_its_end(error: &tokio_postgres::Error) -> bool {
+    error.as_db_error().is_some_and(|error| error.message().contains(END))
 }
 
 /// Whether the server may not be asked at all: it replays another's log, is too old, or gives the role no

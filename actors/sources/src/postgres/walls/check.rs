@@ -280,7 +280,7 @@ impl Walls {
                 return Ok(self.judge_by_names(guarded, execution).await?);
             }
         }
-        if ask::is_behind(error, end) {
+        if ask::is_behind(error, end) || ask::tells_its_end(error) {
             // The server found the end of the question where the statement's own should be.
             ask::undo(session, execution).await?;
             if let Err(own) = session.prepare_typed(&execution.text, &[]).await {
