@@ -28,6 +28,7 @@ mod paste;
 mod pat;
 mod reach;
 mod recording;
+mod relations;
 mod reload;
 mod serve;
 mod serve_database;
