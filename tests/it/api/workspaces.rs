@@ -220,15 +220,15 @@ async fn check_tells_which_columns_of_relations_are_not_there() {
 [[workspaces]]
 name = "revenue"
 assets = [
-    { table = "shop.main.orders" }, { table = "shop.main.%", folder = "all" },
+    { table = "shop.main.orders" }, { table = "shop.main.%", folder = "whole" },
     { table = "archive.main.customers", alias = "people", folder = "crm" },
 ]
 views = [{ name = "few", query = "SELECT id FROM orders" }]
 relations = [
     { from = "orders.customer_id", to = "crm.people.id" },
     { from = "orders.custmer_id", to = "crm.people.ID" },
-    { from = "all.customers.id", to = "crm.people.nme" },
-    { from = "all.custmers.id", to = "few.whatever" },
+    { from = "whole.customers.id", to = "crm.people.nme" },
+    { from = "whole.custmers.id", to = "few.whatever" },
 ]
 "#;
     let folder = Configuration::new().sqlite("shop", "").sqlite("archive", "").with(wrong).write();
