@@ -1,5 +1,6 @@
-//! Assets of workspaces that their connections do not have, for `portico check`.
+//! Assets of workspaces, and columns of their relations, that their connections do not have, for `portico check`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use portico_actors::call::Facet;
@@ -11,6 +12,7 @@ use serde::Serialize;
 
 use super::exposure::known;
 use super::output::say;
+use super::relations::Side;
 use crate::config::{Config, Connection};
 
 /// An asset that is not there, or that callers are not shown.
@@ -18,6 +20,9 @@ use crate::config::{Config, Connection};
 pub(super) struct Missing {
     workspace: Arc<str>,
     asset: String,
+    /// Whether it is a relation that names it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    relation: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }
@@ -36,6 +41,7 @@ pub(super) async fn missing(
     let (tables, procedures): (Vec<_>, Vec<_>) =
         ours.into_iter().partition(|(_, asset)| matches!(asset, Asset::Table { .. }));
     let mut missing = Vec::new();
+    let sides: Vec<Side<'_>> = config.workspaces.iter().flat_map(|it| Side::all(it, &connection.name)).collect();
     for (facet, assets) in [(Facet::Tables, tables), (Facet::Procedures, procedures)] {
         if assets.is_empty() {
             continue;
@@ -56,8 +62,20 @@ pub(super) async fn missing(
                 missing.push(Missing {
                     workspace: Arc::clone(workspace),
                     asset: format!("{}.{schema}.{name}", connection.name),
+                    relation: false,
                     hint: did_you_mean(&near.iter().map(String::as_str).collect::<Vec<_>>()),
                 });
+            }
+        }
+        if facet == Facet::Tables {
+            let mut known = BTreeMap::new();
+            for side in &sides {
+                let Some((name, hint)) = side.missing(source, &all, &mut known).await? else { continue };
+                let asset = format!("{}.{name}", connection.name);
+                let workspace = Arc::clone(&side.workspace.name);
+                if !missing.iter().any(|it: &Missing| it.workspace == workspace && it.asset == asset) {
+                    missing.push(Missing { workspace, asset, relation: true, hint });
+                }
             }
         }
     }
@@ -82,9 +100,10 @@ impl Missing {
 
     /// What is said of it.
     pub(super) fn words(&self) -> String {
-        let Self { workspace, asset, hint } = self;
+        let Self { workspace, asset, relation, hint } = self;
+        let named = if *relation { ", which a relation names" } else { "" };
         let hint = hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-        format!("workspace {workspace}: there is no {asset}{hint}")
+        format!("workspace {workspace}: there is no {asset}{named}{hint}")
     }
 
     /// Whether it is one of the workspace `name`.

@@ -27,6 +27,7 @@ mod output;
 mod pat;
 mod reach;
 mod recording;
+mod relations;
 mod reload;
 mod serve;
 mod serve_database;

@@ -32,6 +32,8 @@ settings! {
         tool_rows: u64 = number(1..=1_000_000).or(Number(200)),
         /// Bytes of a tool's result where the call does not ask for more than `tool_rows`; about four are a token.
         tool_bytes: usize = number(1024..=1 << 30).or(Number(24_000)),
+        /// Tools made from its procedures that `tools/list` tells of, the first by name; 0 is all.
+        max_source_tools: usize = number(0..=1_000_000).or(Number(20)),
         /// What agents should know, in your own words; `get_instructions` shows it.
         instructions: Option<Arc<str>> = TEXT.example("\"Turnover is without tax.\""),
         /// Tokens of `get_instructions` at most, counted as four bytes each; your own words come on top.
@@ -138,6 +140,7 @@ fn read(section: &Section<'_>, connections: &[Arc<Connection>]) -> Workspace {
         max_rows: settings.max_rows,
         max_bytes: settings.max_bytes,
         tool_rows: settings.tool_rows,
+        max_source_tools: settings.max_source_tools,
         tool_bytes: settings.tool_bytes,
         assets,
         views: Vec::new(),

@@ -69,13 +69,65 @@ pub enum Target {
 /// All that a caller reaches.
 #[derive(Clone)]
 pub struct AllTarget {
-    /// The connections, in the order of their names.
-    pub members: Vec<Member>,
+    /// The connections within reach, in the order of their names; behind them those that are so by way of a workspace
+    /// alone.
+    connections: Vec<Member>,
+    /// How many of them are within reach by themselves.
+    reached: usize,
     /// The workspaces, in the order of their names.
     pub workspaces: Vec<WorkspaceTarget>,
 }
 
 impl AllTarget {
+    /// Of the connections and the workspaces that a caller reaches.
+    pub fn new(members: Vec<Member>, workspaces: Vec<WorkspaceTarget>) -> Self {
+        let (reached, mut connections) = (members.len(), members);
+        for member in workspaces.iter().flat_map(|it| &it.underneath) {
+            if connections.iter().all(|known| known.entry.id != member.entry.id) {
+                connections.push(member.clone());
+            }
+        }
+        Self { connections, reached, workspaces }
+    }
+
+    /// The same over its connections as they are now.
+    fn with(&self, connections: Vec<Member>) -> Self {
+        let now = |member: &Member| {
+            let found = connections.iter().find(|known| known.entry.id == member.entry.id);
+            found.unwrap_or(member).clone()
+        };
+        let workspace = |it: &WorkspaceTarget| WorkspaceTarget {
+            underneath: it.underneath.iter().map(now).collect(),
+            ..it.clone()
+        };
+        let workspaces = self.workspaces.iter().map(workspace).collect();
+        Self { connections, reached: self.reached, workspaces }
+    }
+
+    /// Whether it is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.reached == 0 && self.workspaces.is_empty()
+    }
+
+    /// The connections that the caller reaches.
+    pub fn members(&self) -> &[Member] {
+        self.connections.get(..self.reached).unwrap_or_default()
+    }
+
+    /// The workspaces that have what no connection within reach has.
+    pub fn own_workspaces(&self) -> impl Iterator<Item = &WorkspaceTarget> {
+        let is_reached = |member: &Member| self.members().iter().any(|known| known.entry.id == member.entry.id);
+        self.workspaces.iter().filter(move |it| !it.underneath.iter().all(is_reached))
+    }
+
+    /// The one workspace of whom it is all that there is.
+    pub fn only_workspace(&self) -> Option<&WorkspaceTarget> {
+        match self.workspaces.as_slice() {
+            [only] if self.reached == 0 => Some(only),
+            _ => None,
+        }
+    }
+
     /// The workspace of this name.
     pub fn workspace(&self, name: &str) -> Option<&WorkspaceTarget> {
         self.workspaces.iter().find(|it| it.reachable.workspace.name.eq_ignore_ascii_case(name))
@@ -112,6 +164,25 @@ impl WorkspaceTarget {
     }
 }
 
+/// What has tables under names that begin with its own: a catalogue, as JDBC says.
+#[derive(Clone, Copy)]
+pub enum Catalog<'m> {
+    /// A connection.
+    Connection(&'m Member),
+    /// A workspace.
+    Workspace(&'m WorkspaceTarget),
+}
+
+impl<'m> Catalog<'m> {
+    /// Its name.
+    pub fn name(self) -> &'m Arc<str> {
+        match self {
+            Self::Connection(member) => &member.entry.name,
+            Self::Workspace(it) => &it.reachable.workspace.name,
+        }
+    }
+}
+
 impl Target {
     /// Tells it from others.
     pub fn id(&self) -> TargetId {
@@ -126,8 +197,18 @@ impl Target {
     pub fn members(&self) -> &[Member] {
         match self {
             Self::Connection(member) => slice::from_ref(member),
-            Self::All(all) => &all.members,
+            Self::All(all) => all.members(),
             Self::Workspace(_) => &[],
+        }
+    }
+
+    /// What has tables here that nothing else has.
+    pub fn catalogs(&self) -> Vec<Catalog<'_>> {
+        let members = self.members().iter().map(Catalog::Connection);
+        match self {
+            Self::Connection(_) => members.collect(),
+            Self::Workspace(it) => vec![Catalog::Workspace(it)],
+            Self::All(all) => members.chain(all.own_workspaces().map(Catalog::Workspace)).collect(),
         }
     }
 
@@ -135,7 +216,8 @@ impl Target {
     pub fn connections(&self) -> &[Member] {
         match self {
             Self::Workspace(it) => &it.underneath,
-            _ => self.members(),
+            Self::All(all) => &all.connections,
+            Self::Connection(_) => self.members(),
         }
     }
 
@@ -162,7 +244,7 @@ impl Target {
         let (members, in_use): (Vec<_>, Vec<_>) = held.into_iter().unzip();
         let target = match self {
             Self::Workspace(it) => Self::Workspace(Box::new(WorkspaceTarget { underneath: members, ..(**it).clone() })),
-            Self::All(all) => Self::All(AllTarget { members, workspaces: all.workspaces.clone() }),
+            Self::All(all) => Self::All(all.with(members)),
             Self::Connection(_) => self.clone(),
         };
         (target, InUseAll(None, in_use.into_iter().flatten().collect()))

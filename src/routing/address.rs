@@ -65,7 +65,7 @@ impl Addressing {
     pub(crate) fn explain<'w>(
         &self,
         error: Error,
-        mut workspaces: impl Iterator<Item = &'w Reachable>,
+        workspaces: impl Iterator<Item = &'w Reachable>,
         parameter: &str,
     ) -> Error {
         if error.kind == Kind::Forbidden {
@@ -77,11 +77,19 @@ impl Addressing {
             return Error::invalid(message)
                 .hint(format!("give {parameter}, and name what it has alone; workspaces: {}", names.join(", ")));
         }
-        let is_named = |it: &&Reachable| self.names().any(|name| it.workspace.name.eq_ignore_ascii_case(name));
-        match workspaces.find(is_named).filter(|_| error.kind == Kind::NotFound) {
+        if error.kind != Kind::NotFound {
+            return error;
+        }
+        let workspaces: Vec<&Reachable> = workspaces.collect();
+        let is_named = |it: &&&Reachable| self.names().any(|name| it.workspace.name.eq_ignore_ascii_case(name));
+        match workspaces.iter().find(is_named) {
             Some(Reachable { workspace, .. }) => {
                 let message = format!("{}: {} is a workspace, and no connection", self.field, workspace.name);
                 Error::invalid(message).hint(format!("give {parameter}={}, and name what it has alone", workspace.name))
+            }
+            None if error.get_hint().is_none() && !workspaces.is_empty() => {
+                let names: Vec<&str> = workspaces.iter().map(|it| it.workspace.name.as_ref()).collect();
+                error.hint(format!("workspaces: {}", names.join(", ")))
             }
             None => error,
         }
@@ -184,6 +192,7 @@ fn unknown<E: Borrow<Entry>>(reachable: &[E], field: &str, name: &str) -> Error 
     let names = names(reachable);
     match near::did_you_mean(&near::nearest(name, names.iter().copied())) {
         Some(hint) => error.hint(hint),
+        None if names.is_empty() => error,
         None => error.hint(format!("connections: {}", names.join(", "))),
     }
 }

@@ -16,13 +16,18 @@ use super::asking::Asking;
 /// Connections that are asked at the same time.
 const AT_ONCE: usize = 4;
 
-/// The rows of `facet` of those of `wanted`, which `narrow` has chosen by its catalogue already.
+/// What one of several has answered, and its name.
+pub(crate) type Answer = (Arc<str>, Result<Results>);
+
+/// The rows of `facet` of those of `wanted`, which `narrow` has chosen by its catalogue already, and behind them those of
+/// `more`.
 ///
 /// # Errors
 /// Those of the only one.
 pub(crate) async fn list(
     directory: &Directory,
     wanted: Vec<Entry>,
+    more: Vec<Answer>,
     facet: Facet,
     narrow: Narrow,
     asking: Asking,
@@ -39,8 +44,9 @@ pub(crate) async fn list(
         async move { directory.ask(&entry, origin, by, op, limits).await?.into_results() }
     };
     match <[Entry; 1]>::try_from(wanted) {
-        Ok([only]) => ask(only).await,
-        Err(wanted) => Ok(rows(facet, wanted, ask)),
+        Ok([only]) if more.is_empty() => ask(only).await,
+        Ok(wanted) => Ok(rows(facet, wanted.into(), more, ask)),
+        Err(wanted) => Ok(rows(facet, wanted, more, ask)),
     }
 }
 
@@ -50,8 +56,8 @@ pub(crate) fn catalogs(names: impl Iterator<Item = Arc<str>>) -> Results {
     assembled(Facet::Catalogs, names.map(row).collect())
 }
 
-/// The rows of `facet` of each of `entries`, in their order.
-fn rows<F, A>(facet: Facet, entries: Vec<Entry>, ask: F) -> Results
+/// The rows of `facet` of each of `entries`, in their order, and those of `more`.
+fn rows<F, A>(facet: Facet, entries: Vec<Entry>, more: Vec<Answer>, ask: F) -> Results
 where
     F: Fn(Entry) -> A + Send + 'static,
     A: Future<Output = Result<Results>> + Send + 'static,
@@ -62,7 +68,8 @@ where
             let asked = ask(entry);
             async move { (name, asked.await) }
         })
-        .buffered(AT_ONCE);
+        .buffered(AT_ONCE)
+        .chain(stream::iter(more));
     let parts = answers.flat_map(|(name, answer)| {
         let (hint, parts) = match answer {
             Ok(results) => (results.hint.clone(), results.left_stream()),

@@ -167,7 +167,7 @@ pub fn list(offers: &[Offer<'_>], filter: &Filter, with_schemas: bool) -> Vec<Va
     for (name, Found { tool, of }) in own.into_iter().chain(made) {
         let described = tool.describe(offers, 0);
         listed.push(match (offers, of.and_then(|of| offers.get(of))) {
-            ([_, _, ..], Some(offer)) => told_apart(described, &name, offer.connection),
+            ([_, _, ..], Some(offer)) => told_apart(described, &name, offer),
             _ => described,
         });
     }
@@ -204,9 +204,10 @@ fn first_of_each<'a>(offers: &[Offer<'_>], mut made: Vec<(String, Found<'a>)>) -
 }
 
 /// A tool of one of several connections: with its name at their address, and with whose it is.
-fn told_apart(mut tool: Value, name: &str, connection: &str) -> Value {
+fn told_apart(mut tool: Value, name: &str, offer: &Offer<'_>) -> Value {
     let about = tool["description"].as_str().unwrap_or_default();
-    tool["description"] = Value::from(format!("{about} (Connection {connection}.)"));
+    let what = if offer.is_workspace { "Workspace" } else { "Connection" };
+    tool["description"] = Value::from(format!("{about} ({what} {}.)", offer.connection));
     tool["name"] = Value::from(name);
     tool
 }

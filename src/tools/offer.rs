@@ -17,8 +17,10 @@ use crate::fields::Fields;
 /// The connection and the caller that a catalogue is made for.
 #[derive(Clone, Copy)]
 pub struct Offer<'a> {
-    /// The connection's name.
+    /// The connection's name, or the workspace's.
     pub connection: &'a str,
+    /// Whether it is a workspace.
+    pub is_workspace: bool,
     /// Whether the connection may write at all.
     pub access: Access,
     /// What the source said of itself, once it was up.

@@ -33,6 +33,8 @@ pub struct Workspace {
     pub tool_rows: u64,
     /// Bytes of a tool's result where the call does not ask for more rows.
     pub tool_bytes: usize,
+    /// Tools made from its procedures that are listed at most; none is all.
+    pub max_source_tools: usize,
     /// Tables and procedures of connections.
     pub assets: Vec<Asset>,
     /// Views over them, and over one another, without a circle.

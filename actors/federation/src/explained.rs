@@ -9,6 +9,7 @@ use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use futures_util::{Stream, StreamExt};
 
+use crate::labels;
 use crate::leaf::Leaf;
 use portico_core::error::Result;
 
@@ -46,7 +47,7 @@ fn lines(text: &str, plan: &dyn ExecutionPlan) -> RecordBatch {
             "Snapshots: connection={connection}, statements={statements}, each sees what is committed when it begins"
         )
     });
-    let lines: StringArray = text.lines().map(str::to_owned).chain(several).map(Some).collect();
+    let lines: StringArray = labels::without_marks(text).lines().map(str::to_owned).chain(several).map(Some).collect();
     let schema = Arc::new(schema());
     RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(lines)]).unwrap_or_else(|_| RecordBatch::new_empty(schema))
 }

@@ -6,6 +6,7 @@ use arrow_schema::ArrowError;
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 
+use crate::labels;
 use portico_core::error::{Error, Kind};
 
 /// A failure of ours, as the engine carries it.
@@ -45,7 +46,8 @@ pub(crate) fn told(error: DataFusionError) -> Error {
     if let Some(carried) = find(&error) {
         return carried.again();
     }
-    let rejected = |state: &str, message: String| Error::new(Kind::Rejected, message).sqlstate(state);
+    let rejected =
+        |state: &str, message: String| Error::new(Kind::Rejected, labels::without_marks(&message)).sqlstate(state);
     match error.find_root() {
         DataFusionError::ResourcesExhausted(cause) => {
             let message = "the statement needs more memory than it may have";

@@ -1,7 +1,7 @@
 //! Statements over several connections: an engine plans them, has each source do what it can do exactly, and does the
 //! rest itself.
 //!
-//! A text goes through `planning` (names by `catalog` and `table`, values by `parameters`), `push` (what the sources do)
+//! A text goes through `planning` (names by `catalog`, `table` and `labels`, values by `parameters`), `push` (what the sources do)
 //! `binding` and `keys` (what joins tell them while they run); `leaf` asks a source; `results` hands the rows on.
 
 mod binding;
@@ -17,6 +17,7 @@ mod failure;
 mod fragment;
 mod growing;
 mod keys;
+mod labels;
 mod later;
 mod leaf;
 mod numbers;

@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::ast;
 
 use crate::dialect::Bounded;
 use crate::failure::told;
+use crate::labels;
 use portico_core::error::{Error, Result};
 use portico_sql::{Class, Dialect, Given};
 
@@ -61,6 +62,7 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
         parsed => (parsed, None),
     };
     if let Parsed::Statement(inner) = &mut parsed {
+        labels::name(inner);
         leave_out_collations(inner)?;
         cut_to_length(inner);
     }

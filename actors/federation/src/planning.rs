@@ -21,6 +21,7 @@ use crate::connections::Connections;
 use crate::exact;
 use crate::failure::told;
 use crate::growing;
+use crate::labels;
 use crate::leaf::LeafTable;
 use crate::order;
 use crate::origin;
@@ -131,7 +132,7 @@ fn sort_whole(plan: Arc<dyn ExecutionPlan>) -> EngineResult<Arc<dyn ExecutionPla
 /// The columns of what is run, with the names of what was planned, and the marks of the tables that hand them on.
 fn marked(run: &Fields, planned: &Fields, optimized: &LogicalPlan) -> Schema {
     let marked = run.iter().zip(planned).enumerate().map(|(place, (run, planned))| {
-        Field::clone(run).with_name(planned.name()).with_metadata(origin::marks(optimized, place))
+        Field::clone(run).with_name(labels::shown(planned.name())).with_metadata(origin::marks(optimized, place))
     });
     Schema::new(marked.collect::<Fields>())
 }

@@ -213,7 +213,7 @@ async fn begin(
         recorder.note(|event| event.asked = Some(asked));
     }
     let asking = Asking { by: Arc::clone(by), origin: recorder::origin(request), limits, notices: None };
-    let results = routing::list(&app.directory, wanted, facet, narrow, asking).await?;
+    let results = routing::list(&app.directory, wanted, Vec::new(), facet, narrow, asking).await?;
     if is_of_one {
         return answer::begin_timed(asked, results, app.room(by), recorder).await;
     }

@@ -88,14 +88,8 @@ pub(in crate::http) async fn admit(
         Address::Connection(word) => admit_to_connection(app, by, word, recorder),
         Address::All => {
             let target = all(app, &by);
-            if target.members().is_empty() {
-                let refused = Error::forbidden("this credential opens no connection");
-                return Err(match app.workspaces(&by).first() {
-                    Some(it) => {
-                        refused.hint(format!("its workspaces have addresses: /mcp/workspaces/{}", it.workspace.name))
-                    }
-                    None => refused,
-                });
+            if matches!(&target, Target::All(all) if all.is_empty()) {
+                return Err(Error::forbidden("this credential opens no connection and no workspace"));
             }
             Ok(Admitted { by, target })
         }
@@ -127,7 +121,7 @@ pub(in crate::http) fn all(app: &App, by: &Principal) -> Target {
     let member = |entry: Entry| Some(Member { settings: app.connection(entry.id).ok()?, entry });
     let members = app.reachable(by).into_iter().filter_map(member).collect();
     let workspaces = app.workspaces(by).into_iter().map(|reachable| over(app, reachable)).collect();
-    Target::All(AllTarget { members, workspaces })
+    Target::All(AllTarget::new(members, workspaces))
 }
 
 /// Lets `by` in to the connection `word`, its id or its name.

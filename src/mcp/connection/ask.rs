@@ -5,14 +5,15 @@ use std::sync::Arc;
 use portico_actors::call::{Facet, Limits, Narrow, Op};
 use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Result};
-use portico_actors::reply::Reply;
+use portico_actors::pattern;
+use portico_actors::reply::{Reply, Results};
 use portico_actors::source::digest::Kept;
 
 use super::plan::Asked;
 use super::workspace;
 use crate::federation::SentStatements;
 use crate::mcp::context::{Context, Summary};
-use crate::mcp::target::Target;
+use crate::mcp::target::{Catalog, Target};
 use crate::routing;
 
 /// Whose the log messages of several connections are.
@@ -48,25 +49,45 @@ pub(super) async fn ask(
             (asked, LOGGER.to_owned())
         }
         Asked::Workspace(it) => (workspace::ask(context, kept, it, op, limits, summary).await, LOGGER.to_owned()),
-        Asked::Listed(members) => {
-            if let [only] = members.as_slice() {
+        Asked::Listed(catalogs) => {
+            if let [Catalog::Workspace(only)] = catalogs.as_slice() {
+                return (workspace::ask(context, kept, only, op, limits, summary).await, LOGGER.to_owned());
+            }
+            if let [Catalog::Connection(only)] = catalogs.as_slice() {
                 context.note(&only.entry, summary);
             }
-            if let (Target::All(all), Op::Describe(Facet::Catalogs, Narrow { catalog: None, .. })) =
-                (context.target, &op)
-            {
-                let connections = members.iter().map(|member| Arc::clone(&member.entry.name));
-                let workspaces = all.workspaces.iter().map(|it| Arc::clone(&it.reachable.workspace.name));
-                return (Ok(Reply::Results(routing::catalogs(connections.chain(workspaces)))), LOGGER.to_owned());
-            }
-            let asking = context.asking(summary, limits, None);
-            let wanted = members.iter().map(|member| member.entry.clone()).collect();
-            let listed = if let Op::Describe(facet, narrow) = op {
-                routing::list(context.directory, wanted, facet, narrow, asking).await
-            } else {
-                Err(Error::internal("a listing that lists nothing"))
-            };
-            (listed.map(Reply::Results), LOGGER.to_owned())
+            (list(context, catalogs, op, limits, summary).await.map(Reply::Results), LOGGER.to_owned())
         }
     }
+}
+
+/// The rows of all of `catalogs`.
+async fn list(
+    context: &Context<'_>,
+    catalogs: Vec<Catalog<'_>>,
+    op: Op,
+    limits: Limits,
+    summary: &Summary,
+) -> Result<Results> {
+    let Op::Describe(facet, narrow) = op else { return Err(Error::internal("a listing that lists nothing")) };
+    let connections =
+        || catalogs.iter().filter_map(|it| if let Catalog::Connection(it) = it { Some(it) } else { None });
+    if let (Facet::Catalogs, Target::All(all)) = (facet, context.target) {
+        let connections = connections().map(|member| Arc::clone(&member.entry.name));
+        let workspaces = all.workspaces.iter().map(|it| &it.reachable.workspace.name);
+        let is_wanted = |name: &&Arc<str>| pattern::matches(narrow.catalog.as_deref(), name);
+        return Ok(routing::catalogs(connections.chain(workspaces.filter(is_wanted).cloned())));
+    }
+    let asking = || context.asking(summary, limits, None);
+    let (federation, directory) = (context.federation, context.directory);
+    let mut listed = Vec::new();
+    for it in &catalogs {
+        if let Catalog::Workspace(it) = it {
+            let narrow = Narrow { catalog: None, ..narrow.clone() };
+            let rows = routing::list_workspace(federation, directory, &it.reachable, facet, narrow, asking()).await;
+            listed.push((Arc::clone(&it.reachable.workspace.name), rows));
+        }
+    }
+    let wanted = connections().map(|member| member.entry.clone()).collect();
+    routing::list(directory, wanted, listed, facet, narrow, asking()).await
 }

@@ -11,6 +11,7 @@ use crate::mcp::connection::resources::{rows, template};
 use crate::mcp::context::{Context, Summary};
 use crate::mcp::envelope::{RpcError, invalid_params};
 use crate::mcp::features::{CompletionRequest, CompletionTarget};
+use crate::mcp::target::Catalog;
 
 /// Names that are counted at most.
 const MOST_COUNTED: u64 = 10_000;
@@ -22,10 +23,10 @@ pub(in crate::mcp) async fn values(
     summary: &mut Summary,
 ) -> Result<Vec<String>, RpcError> {
     let CompletionRequest { reference, argument: name, begun, mut known } = completion;
-    let (source, member) = match reference {
+    let (source, catalog) = match reference {
         CompletionTarget::Resource(uri) => {
-            let member = context.target.members().iter().find(|member| uri == template(&member.entry.name));
-            let member = member.ok_or_else(|| {
+            let known = context.target.catalogs().into_iter().find(|it| uri == template(it.name()));
+            let catalog = known.ok_or_else(|| {
                 invalid_params("ref.uri: resources/templates/list has the one template of each connection")
             })?;
             let source = match name.as_str() {
@@ -33,7 +34,7 @@ pub(in crate::mcp) async fn values(
                 "tableName" => Some(Completes::Tables),
                 _ => return Err(invalid_params("argument.name: the template has schemaName and tableName")),
             };
-            (source, member)
+            (source, catalog)
         }
         CompletionTarget::Prompt(prompt) => {
             let (prompt, member) = prompts::find(context, &prompt)?;
@@ -43,7 +44,7 @@ pub(in crate::mcp) async fn values(
                 let fits = |value: &&String| value.to_lowercase().starts_with(&begun.to_lowercase());
                 return Ok(values.iter().filter(fits).cloned().collect());
             }
-            (argument.completes, member)
+            (argument.completes, Catalog::Connection(member))
         }
     };
     let schema = known.remove("schemaName");
@@ -54,7 +55,7 @@ pub(in crate::mcp) async fn values(
         Some(Completes::Tables) => (Facet::Tables, 2, Narrow { schema: schema_narrow, ..Narrow::default() }),
         Some(Completes::Procedures) => (Facet::Procedures, 2, Narrow { schema: schema_narrow, ..Narrow::default() }),
     };
-    let rows = rows(context, member, facet, narrow, MOST_COUNTED, summary).await?;
+    let rows = rows(context, catalog, facet, narrow, MOST_COUNTED, summary).await?;
     let names: Vec<String> = rows.iter().filter_map(|row| row[column].as_str().map(str::to_owned)).collect();
     // Overloads share a name, and so may tables of several schemas: each is told once.
     Ok(lookup::completions(&begun, names))

@@ -56,7 +56,8 @@ impl Features for ConnectionFeatures {
         let with_schemas = structured::is_declared(context);
         offers::with(context, |offers| {
             let list = || tools::list(offers, context.filter, with_schemas).into_iter().collect();
-            if let Target::Workspace(_) = context.target {
+            // What one of a workspace depends on is of several connections.
+            if matches!(context.target, Target::Workspace(_)) || !offers::own_workspaces(context.target).is_empty() {
                 return Arc::new(list());
             }
             let settings = context.target.members().iter().map(|member| &member.settings);
@@ -74,7 +75,7 @@ impl Features for ConnectionFeatures {
     }
 
     fn templates(&self, context: &Context<'_>) -> Vec<Value> {
-        context.target.members().iter().map(resources::template_item).collect()
+        context.target.catalogs().into_iter().map(resources::template_item).collect()
     }
 
     async fn read(&self, context: &Context<'_>, asked: FeatureRequest, summary: &mut Summary) -> Answer<ToolOutcome> {
@@ -168,7 +169,7 @@ async fn carry_out(
         Plan::Ask(resolved, whom) => (resolved, whom),
         Plan::Instructions(each) => {
             summary.operation = Some(Operation::GetInstructions.as_str());
-            let text = instructions::write(context, each, summary).await;
+            let text = instructions::write(context, kept, each, summary).await;
             return Ok(tool_result::instructions(&text, structured::is_sent(context)));
         }
     };

@@ -2,10 +2,11 @@
 //! may do, and the calls to begin with. Clients show it to a model before anything else, so it is short.
 
 use std::fmt::Write;
+use std::slice;
 
 use super::offers;
 use crate::mcp::context::Context;
-use crate::mcp::target::Target;
+use crate::mcp::target::{Target, WorkspaceTarget};
 use crate::tools::{self, Offer};
 
 /// Characters of it at most.
@@ -23,6 +24,15 @@ const CALLS: [(&str, &str); 3] = [
 pub(super) fn write(context: &Context<'_>) -> String {
     offers::with(context, |offers| {
         let mut text = String::new();
+        let alone = match context.target {
+            Target::Workspace(it) => Some(it.as_ref()),
+            Target::All(all) => all.only_workspace(),
+            Target::Connection(_) => None,
+        };
+        if let (Some(it), [offer]) = (alone, offers) {
+            of_workspace(&mut text, it, offer);
+            return cut(text);
+        }
         match (context.target, offers) {
             (Target::Connection(member), [offer]) => {
                 let entry = &member.entry;
@@ -32,27 +42,14 @@ pub(super) fn write(context: &Context<'_>) -> String {
                 begin(&mut text, offers);
                 words(&mut text, member.settings.instructions.as_deref());
             }
-            (Target::Workspace(it), [offer]) => {
-                let workspace = &it.reachable.workspace;
-                let dialect = match it.underneath.as_slice() {
-                    [only] => only.entry.driver.dialect.name,
-                    _ => "PostgreSQL",
-                };
-                let _ = write!(
-                    text,
-                    "{}: a workspace, which is tables of one or more databases under names of its own; write {dialect} SQL. {}",
-                    workspace.name,
-                    access(offer),
-                );
-                begin(&mut text, offers);
-                words(&mut text, workspace.description.as_deref());
-                words(&mut text, workspace.instructions.as_deref());
-            }
             (target, _) => {
-                text.push_str(
+                text.push_str(if target.members().is_empty() {
+                    "The workspaces that your credential opens, which are tables of one or more databases under names of \
+                     their own; say in catalogName which one you mean, and name tables table or folder.table."
+                } else {
                     "Every database connection that your credential opens; name tables connection.schema.table, or say \
-                     the connection in catalogName. One SELECT may join tables of several.",
-                );
+                     the connection in catalogName. One SELECT may join tables of several."
+                });
                 let each = target.members().iter().zip(offers).map(|(member, offer)| {
                     let product = offer.profile.map_or(member.entry.driver.product, |profile| profile.product.as_str());
                     let writes = if offer.may_write() { ", writable" } else { "" };
@@ -71,6 +68,23 @@ pub(super) fn write(context: &Context<'_>) -> String {
         }
         cut(text)
     })
+}
+
+fn of_workspace(text: &mut String, it: &WorkspaceTarget, offer: &Offer<'_>) {
+    let workspace = &it.reachable.workspace;
+    let dialect = match it.underneath.as_slice() {
+        [only] => only.entry.driver.dialect.name,
+        _ => "PostgreSQL",
+    };
+    let _ = write!(
+        text,
+        "{}: a workspace, which is tables of one or more databases under names of its own; write {dialect} SQL. {}",
+        workspace.name,
+        access(offer),
+    );
+    begin(text, slice::from_ref(offer));
+    words(text, workspace.description.as_deref());
+    words(text, workspace.instructions.as_deref());
 }
 
 fn access(offer: &Offer<'_>) -> &'static str {

@@ -8,11 +8,12 @@ use portico_actors::call::Op;
 use portico_actors::principal::Scope;
 use portico_actors::reply::Reply;
 use portico_actors::source::Access;
+use portico_actors::source::digest::Kept;
 use portico_actors::workspace::Workspace;
 
-use super::relations;
+use super::{relations, workspace};
 use crate::mcp::context::{Context, Summary};
-use crate::mcp::target::{Member, Target};
+use crate::mcp::target::{Catalog, Member, Target};
 use crate::routing::Asking;
 use crate::tools::Resolved;
 
@@ -38,41 +39,60 @@ const HEAD: &str = "# Connections\n\n\
     `get_instructions` with `catalogName` tells all about one connection.\n\n";
 
 const WORKSPACES: &str = "\n# Workspaces\n\n\
-    Tables of these connections under names of their own. With `catalogName` of one of them every tool means that \
+    Tables of one or more connections under names of their own. With `catalogName` of one of them every tool means that \
     workspace, and names no connection; `get_instructions` tells its tables.\n\n";
 
-/// Writes the instructions of `each` connection.
-pub(super) async fn write(context: &Context<'_>, each: Vec<(Resolved, &Member)>, summary: &mut Summary) -> String {
+/// Writes the instructions of `each` connection, and of each workspace that has what they have not.
+pub(super) async fn write(
+    context: &Context<'_>,
+    kept: &Kept<workspace::Key>,
+    each: Vec<(Resolved, Catalog<'_>)>,
+    summary: &mut Summary,
+) -> String {
     let told = each.len().min((MOST - HEAD.len() - MOST_LISTED) / LEAST);
-    let members: Vec<&Member> = each.iter().map(|(_, member)| *member).collect();
+    let members = each.iter().filter_map(|(_, it)| if let Catalog::Connection(it) = it { Some(*it) } else { None });
+    let members: Vec<&Member> = members.collect();
     // Each tells what matters most within its share.
     let share = (MOST - HEAD.len() - MOST_LISTED) / told.max(1) / TOKEN;
-    let asked = each.into_iter().take(told).map(|(mut resolved, member)| {
+    let (parent, trace) = (summary.parent, summary.trace);
+    let asked = each.into_iter().take(told).map(|(mut resolved, catalog)| async move {
         if let Op::Instructions(briefing) = &mut resolved.op {
             briefing.tokens = briefing.tokens.min(share);
         }
-        let Asking { by, origin, limits, .. } = context.asking(summary, resolved.limits, None);
-        let asked = context.directory.ask(&member.entry, origin, by, resolved.op, limits);
-        async move { (member, asked.await) }
+        let mut summary = Summary { parent, trace, ..Summary::default() };
+        let answer = match catalog {
+            Catalog::Connection(member) => {
+                let Asking { by, origin, limits, .. } = context.asking(&summary, resolved.limits, None);
+                context.directory.ask(&member.entry, origin, by, resolved.op, limits).await
+            }
+            Catalog::Workspace(it) => {
+                workspace::ask(context, kept, it, resolved.op, resolved.limits, &mut summary).await
+            }
+        };
+        (catalog, answer)
     });
-    let asked: Vec<_> = asked.collect();
     let answers: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
-    let own = answers.into_iter().map(|(Member { entry, .. }, answer)| match answer {
+    let own = answers.into_iter().map(|(catalog, answer)| match answer {
         Ok(Reply::Text(text)) => text,
         Ok(Reply::Results(_)) => String::new(),
         Err(error) => {
             summary.note_failure(&error);
-            format!("# Connection {}\n\nIt does not answer now: {}\n", entry.name, error.message)
+            let what = if let Catalog::Connection(_) = catalog { "Connection" } else { "Workspace" };
+            format!("# {what} {}\n\nIt does not answer now: {}\n", catalog.name(), error.message)
         }
     });
     let own: Vec<String> = own.collect();
-    let mut text = HEAD.to_owned();
+    let mut text = String::new();
     // Behind the answers: what a source is, is known once it was asked.
-    list(context, &members, &mut text);
+    if !members.is_empty() {
+        text.push_str(HEAD);
+        list(context, &members, &mut text);
+    }
     if let Target::All(all) = context.target {
-        let reaches = |name: &str| all.members.iter().any(|member| member.entry.name.eq_ignore_ascii_case(name));
+        let reaches = |name: &str| all.members().iter().any(|member| member.entry.name.eq_ignore_ascii_case(name));
         let workspaces = || all.workspaces.iter().map(|it| it.reachable.workspace.as_ref());
         list_workspaces(workspaces(), &mut text);
+        text = text.trim_start().to_owned();
         relations::write(workspaces(), reaches, &mut text);
     }
     for (at, words) in own.iter().enumerate() {

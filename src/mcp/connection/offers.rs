@@ -1,10 +1,11 @@
-//! The offers that tools are made of: one for each connection of the target, as its caller sees it.
+//! The offers that tools are made of: one for each connection and workspace of the target, as its caller sees it.
 
 use std::slice;
 use std::sync::Arc;
 
 use portico_actors::principal::{Principal, Rights};
-use portico_actors::source::Profile;
+use portico_actors::source::{Access, Procedure, Profile};
+use portico_actors::workspace::{Asset, MAIN};
 
 use crate::mcp::context::Context;
 use crate::mcp::target::{Member, Target, WorkspaceTarget};
@@ -29,6 +30,7 @@ impl Seen {
     fn offer<'a>(&'a self, Member { entry, settings }: &'a Member) -> Offer<'a> {
         Offer {
             connection: &entry.name,
+            is_workspace: false,
             access: entry.access,
             profile: self.profile.as_ref(),
             by: &self.by,
@@ -49,48 +51,95 @@ impl Seen {
     }
 }
 
-/// The caller as the tools of a workspace see them: as far as they may go in it.
-fn by_workspace(context: &Context<'_>, it: &WorkspaceTarget) -> Arc<Principal> {
-    let rights = Rights::only(it.reachable.underneath.iter().copied(), it.reachable.scope);
-    Arc::new(Principal { rights, ..Principal::clone(&context.by) })
+/// What the offer of a workspace borrows besides it.
+struct Within {
+    /// The caller as its tools see them: as far as they may go in it.
+    by: Principal,
+    /// The procedures that it has, under its own names.
+    profile: Arc<Profile>,
 }
 
-/// The offer of a workspace: what all the connections underneath have switched on, and writing where one of them can be
-/// written to.
-fn of_workspace<'a>(by: &'a Principal, it: &'a WorkspaceTarget) -> Offer<'a> {
-    let workspace = &it.reachable.workspace;
-    Offer {
-        connection: &workspace.name,
-        access: it.access(),
-        profile: None,
-        by,
-        role: None,
-        instructions_tokens: workspace.instructions_tokens,
-        lookup_rows: workspace.lookup_rows,
-        bounds: Bounds {
-            max_rows: workspace.max_rows,
-            max_bytes: workspace.max_bytes,
-            tool_rows: workspace.tool_rows,
-            tool_bytes: workspace.tool_bytes,
-            max_source_tools: 0,
-            explain_cost_limit: None,
-        },
-        switches: &it.switches,
-        own: &[],
+impl Within {
+    fn new(context: &Context<'_>, it: &WorkspaceTarget) -> Self {
+        let rights = Rights::only(it.reachable.underneath.iter().copied(), it.reachable.scope);
+        let procedures = it.underneath.iter().flat_map(|member| procedures(context, it, member)).collect();
+        let default_schema = Some(MAIN.to_owned());
+        Self {
+            by: Principal { rights, ..Principal::clone(&context.by) },
+            profile: Arc::new(Profile { default_schema, procedures, ..Profile::default() }),
+        }
+    }
+
+    /// What all the connections underneath have switched on, and writing where one of them can be written to.
+    fn offer<'a>(&'a self, it: &'a WorkspaceTarget) -> Offer<'a> {
+        let workspace = &it.reachable.workspace;
+        Offer {
+            connection: &workspace.name,
+            is_workspace: true,
+            access: it.access(),
+            profile: Some(&self.profile),
+            by: &self.by,
+            role: None,
+            instructions_tokens: workspace.instructions_tokens,
+            lookup_rows: workspace.lookup_rows,
+            bounds: Bounds {
+                max_rows: workspace.max_rows,
+                max_bytes: workspace.max_bytes,
+                tool_rows: workspace.tool_rows,
+                tool_bytes: workspace.tool_bytes,
+                max_source_tools: workspace.max_source_tools,
+                explain_cost_limit: None,
+            },
+            switches: &it.switches,
+            own: &[],
+        }
     }
 }
 
-/// Makes the offers of `context`, one for each connection in their order, and hands them on.
+/// The procedures of `member` that the workspace has and its caller may run.
+fn procedures(context: &Context<'_>, it: &WorkspaceTarget, member: &Member) -> Vec<Procedure> {
+    let Member { entry, settings } = member;
+    let listed = |procedure: &Procedure| {
+        let is_it = |asset: &Asset| {
+            matches!(asset, Asset::Procedure { .. })
+                && asset.connection() == &*entry.name
+                && asset.is(&procedure.schema, &procedure.name)
+        };
+        it.reachable.workspace.assets.iter().any(is_it)
+    };
+    let Some(profile) = entry.profile() else { return Vec::new() };
+    let by = it.reachable.writer(&context.by, entry.id);
+    let role = settings.identity.as_ref().and_then(|mapping| mapping.role(&entry.name, &by).ok());
+    let may = |procedure: &&Procedure| {
+        procedure.is_for(role.as_deref()) && (procedure.reads_only || entry.access == Access::ReadWrite)
+    };
+    let found = profile.procedures.iter().filter(|procedure| listed(procedure)).filter(may);
+    found.map(|procedure| Procedure { schema: MAIN.to_owned(), roles: None, ..procedure.clone() }).collect()
+}
+
+/// The workspaces that have offers of their own beside the connections.
+pub(super) fn own_workspaces(target: &Target) -> Vec<&WorkspaceTarget> {
+    match target {
+        Target::All(all) => all.own_workspaces().collect(),
+        Target::Connection(_) | Target::Workspace(_) => Vec::new(),
+    }
+}
+
+/// Makes the offers of `context`, one for each connection in their order and behind them one for each workspace that has
+/// what they do not have, and hands them on.
 pub(super) fn with<T>(context: &Context<'_>, then: impl FnOnce(&[Offer<'_>]) -> T) -> T {
     if let Target::Workspace(it) = context.target {
-        return then(&[of_workspace(&by_workspace(context, it), it)]);
+        return then(&[Within::new(context, it).offer(it)]);
     }
+    let workspaces = own_workspaces(context.target);
     match context.target.members() {
-        [only] => then(slice::from_ref(&Seen::new(context, only).offer(only))),
+        [only] if workspaces.is_empty() => then(slice::from_ref(&Seen::new(context, only).offer(only))),
         members => {
             let seen: Vec<Seen> = members.iter().map(|member| Seen::new(context, member)).collect();
-            let offers: Vec<Offer<'_>> = seen.iter().zip(members).map(|(seen, member)| seen.offer(member)).collect();
-            then(&offers)
+            let within: Vec<Within> = workspaces.iter().map(|it| Within::new(context, it)).collect();
+            let offers = seen.iter().zip(members).map(|(seen, member)| seen.offer(member));
+            let offers = offers.chain(within.iter().zip(workspaces).map(|(within, it)| within.offer(it)));
+            then(&offers.collect::<Vec<Offer<'_>>>())
         }
     }
 }

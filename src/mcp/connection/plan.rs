@@ -5,11 +5,13 @@ use std::borrow::Borrow;
 
 use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Result};
+use portico_actors::pattern;
 
+use super::offers;
 use crate::encode::Rest;
 use crate::fields::Fields;
 use crate::mcp::context::Context;
-use crate::mcp::target::{AllTarget, Member, Target, WorkspaceTarget};
+use crate::mcp::target::{AllTarget, Catalog, Member, Target, WorkspaceTarget};
 use crate::routing::{self, Addressing};
 use crate::tools::{self, Found, Offer, Operation, Resolved};
 
@@ -25,7 +27,7 @@ pub(super) enum Asked<'m> {
     /// All of these, which the caller's statement names.
     Several(Vec<&'m Member>, Addressing),
     /// Each of these, for a listing.
-    Listed(Vec<&'m Member>),
+    Listed(Vec<Catalog<'m>>),
     /// A workspace.
     Workspace(&'m WorkspaceTarget),
 }
@@ -36,16 +38,23 @@ pub(super) enum Plan<'m> {
     /// What to ask, and whom.
     Ask(Resolved, Asked<'m>),
     /// What each of several says of itself.
-    Instructions(Vec<(Resolved, &'m Member)>),
+    Instructions(Vec<(Resolved, Catalog<'m>)>),
 }
 
-/// The workspace that a call of the tool `name` names by `catalogName`, which is taken out then. A tool of one
-/// connection may have an argument of that name itself.
+/// The workspace that a call of the tool `name` names by `catalogName`, which is taken out then, or that is all there is.
+/// A tool of one connection may have an argument of that name itself.
 pub(super) fn workspace<'m>(all: &'m AllTarget, name: &str, fields: &mut Fields) -> Option<&'m WorkspaceTarget> {
-    tools::fixed_names().any(|fixed| fixed == name).then_some(())?;
-    let it = all.workspace(&fields.peek(CATALOG).ok()??)?;
-    drop(fields.take(CATALOG));
-    Some(it)
+    if !tools::fixed_names().any(|fixed| fixed == name) {
+        return all.only_workspace();
+    }
+    match fields.peek(CATALOG).ok()? {
+        Some(catalog) => {
+            let it = all.workspace(&catalog)?;
+            drop(fields.take(CATALOG));
+            Some(it)
+        }
+        None => all.only_workspace(),
+    }
 }
 
 /// Reads whom a call of the tool `name` addresses by its arguments, where the address does not say it and the tool
@@ -106,9 +115,13 @@ pub(super) fn plan<'m>(
         return Ok(Plan::Ask(found.resolve(offers, 0, fields)?, Asked::Workspace(workspace)));
     }
     let members = context.target.members();
+    let workspaces = offers::own_workspaces(context.target);
     if let Some(of) = found.of.or_else(|| context.target.named().map(|_| 0)) {
-        let member = members.get(of).ok_or_else(|| Error::internal("a tool of no connection"))?;
-        return Ok(Plan::Ask(found.resolve(offers, of, fields)?, Asked::One(member, None)));
+        let member = members.get(of).map(|member| Asked::One(member, None));
+        let workspace = || of.checked_sub(members.len()).and_then(|of| workspaces.get(of)).copied();
+        let whom = member.or_else(|| workspace().map(Asked::Workspace));
+        let whom = whom.ok_or_else(|| Error::internal("a tool of no connection"))?;
+        return Ok(Plan::Ask(found.resolve(offers, of, fields)?, whom));
     }
     let all = members.iter().zip(offers).enumerate();
     let all: Vec<Choice<'m, '_>> = all.map(|(of, (member, offer))| Choice { member, of, offer }).collect();
@@ -128,30 +141,57 @@ pub(super) fn plan<'m>(
         is_on(found, offer)?;
         return Ok(Plan::Ask(found.resolve(offers, *of, fields)?, Asked::One(member, Some(addressing))));
     }
-    let mut wanted = routing::matching(&all, fields.peek(CATALOG)?.as_deref())?;
-    if let Some(first) = wanted.first().filter(|_| !wanted.iter().any(|choice| found.is_on(choice.offer))) {
-        is_on(found, first.offer)?;
+    let mut wanted = matching(&all, &workspaces, fields.peek(CATALOG)?.as_deref())?;
+    let offer = |of: &usize| offers.get(*of);
+    let is_there = |(_, of): &(Catalog<'_>, usize)| offer(of).is_some_and(|offer| found.is_on(offer));
+    if let Some(first) = wanted.first().filter(|_| !wanted.iter().any(is_there)).and_then(|(_, of)| offer(of)) {
+        is_on(found, first)?;
     }
-    wanted.retain(|choice| found.is_on(choice.offer));
+    wanted.retain(is_there);
     if found.operation() == Operation::GetInstructions {
         drop(fields.take(CATALOG));
         fields.finish("arguments")?;
-        let each = wanted.into_iter().map(|choice| {
-            let resolved = found.resolve(offers, choice.of, Fields::default())?;
-            Ok((resolved, choice.member))
+        let each = wanted.into_iter().map(|(catalog, of)| {
+            let resolved = found.resolve(offers, of, Fields::default())?;
+            Ok((resolved, catalog))
         });
         let mut each = each.collect::<Result<Vec<_>>>()?;
         return Ok(match each.pop() {
-            Some((resolved, only)) if each.is_empty() => Plan::Ask(resolved, Asked::One(only, None)),
+            Some((resolved, Catalog::Connection(only))) if each.is_empty() => {
+                Plan::Ask(resolved, Asked::One(only, None))
+            }
+            Some((resolved, Catalog::Workspace(only))) if each.is_empty() => {
+                Plan::Ask(resolved, Asked::Workspace(only))
+            }
             last => Plan::Instructions(each.into_iter().chain(last).collect()),
         });
     }
-    let of: Vec<Offer<'_>> = wanted.iter().map(|choice| *choice.offer).collect();
+    let of: Vec<Offer<'_>> = wanted.iter().filter_map(|(_, of)| offer(of).copied()).collect();
     let mut resolved = found.resolve(&[tools::widest(&of)], 0, fields)?;
     if of.len() > 1 {
         resolved.caps.rest = Rest::Connections;
     }
-    Ok(Plan::Ask(resolved, Asked::Listed(wanted.into_iter().map(|choice| choice.member).collect())))
+    Ok(Plan::Ask(resolved, Asked::Listed(wanted.into_iter().map(|(catalog, _)| catalog).collect())))
+}
+
+/// What `catalog` names, exactly or as a pattern, and everything without it; each with the place of its offer.
+fn matching<'m>(
+    connections: &[Choice<'m, '_>],
+    workspaces: &[&'m WorkspaceTarget],
+    catalog: Option<&str>,
+) -> Result<Vec<(Catalog<'m>, usize)>> {
+    let all = workspaces.iter().enumerate().map(|(at, it)| (Catalog::Workspace(it), connections.len() + at));
+    let is_exact =
+        connections.iter().any(|it| catalog.is_some_and(|name| it.member.entry.name.eq_ignore_ascii_case(name)));
+    let fits = |(it, _): &(Catalog<'_>, usize)| !is_exact && pattern::matches(catalog, it.name());
+    let found: Vec<(Catalog<'m>, usize)> = all.filter(fits).collect();
+    let connections = match routing::matching(connections, catalog) {
+        Err(_) if !found.is_empty() => Vec::new(),
+        connections => connections?,
+    };
+    let both = connections.into_iter().map(|it| (Catalog::Connection(it.member), it.of)).chain(found);
+    let both: Vec<_> = both.collect();
+    if both.is_empty() { Err(Error::not_found("none of the connections underneath is there now")) } else { Ok(both) }
 }
 
 /// Refuses what is switched off on one of several connections.

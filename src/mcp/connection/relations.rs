@@ -91,6 +91,7 @@ mod tests {
             max_bytes: 1,
             tool_rows: 1,
             tool_bytes: 1,
+            max_source_tools: 1,
             assets: vec![
                 table("sales", "orders", None, None),
                 table("crm", "people", Some("customers"), Some("people")),

@@ -19,7 +19,8 @@ use crate::mcp::context::{Context, Summary};
 use crate::mcp::envelope::RpcError;
 use crate::mcp::era::Era;
 use crate::mcp::model::present;
-use crate::mcp::target::Member;
+use crate::mcp::target::{Catalog, Target};
+use crate::routing;
 
 const MIME_TYPE: &str = "text/markdown";
 /// Bytes of a listing that are read at most: some forty thousand tables.
@@ -40,14 +41,14 @@ fn uri(connection: &str, schema: &str, table: &str) -> String {
 
 /// The items of `resources/list`. Of several connections, one that fails takes nothing from the others.
 pub(in crate::mcp) async fn list(context: &Context<'_>, summary: &mut Summary) -> Result<Vec<Value>, RpcError> {
-    let members = context.target.members();
-    if let [only] = members {
+    let catalogs = context.target.catalogs();
+    if let [only] = catalogs[..] {
         return list_one(context, only, summary).await;
     }
     let (parent, trace) = (summary.parent, summary.trace);
-    let each = members.iter().map(|member| async move {
+    let each = catalogs.into_iter().map(|catalog| async move {
         let mut summary = Summary { parent, trace, ..Summary::default() };
-        let listed = list_one(context, member, &mut summary).await;
+        let listed = list_one(context, catalog, &mut summary).await;
         listed.map_err(|error| (error, summary))
     });
     let each: Vec<_> = stream::iter(each).buffered(AT_ONCE).collect().await;
@@ -66,17 +67,17 @@ pub(in crate::mcp) async fn list(context: &Context<'_>, summary: &mut Summary) -
     Ok(items)
 }
 
-async fn list_one(context: &Context<'_>, member: &Member, summary: &mut Summary) -> Result<Vec<Value>, RpcError> {
-    let connection = &member.entry.name;
+async fn list_one(context: &Context<'_>, catalog: Catalog<'_>, summary: &mut Summary) -> Result<Vec<Value>, RpcError> {
+    let of = catalog.name();
     // At an address of several connections, a name tells which one it is of.
-    let before = if context.target.named().is_some() { String::new() } else { format!("{connection}.") };
-    let rows = rows(context, member, Facet::Tables, Narrow::default(), u64::MAX, summary).await?;
+    let before = if let Target::All(_) = context.target { format!("{of}.") } else { String::new() };
+    let rows = rows(context, catalog, Facet::Tables, Narrow::default(), u64::MAX, summary).await?;
     let items = rows
         .iter()
         .map(|row| {
             let (schema, table) = (text(row, 1), text(row, 2));
             present(json!({
-                "uri": uri(connection, schema, table),
+                "uri": uri(of, schema, table),
                 "name": format!("{before}{schema}.{table}"),
                 "title": format!("{table} ({})", text(row, 3).to_lowercase()),
                 "mimeType": MIME_TYPE,
@@ -87,10 +88,10 @@ async fn list_one(context: &Context<'_>, member: &Member, summary: &mut Summary)
     Ok(items)
 }
 
-/// The one item of `resources/templates/list` of a connection.
-pub(in crate::mcp) fn template_item(member: &Member) -> Value {
+/// The one item of `resources/templates/list` of a connection or a workspace.
+pub(in crate::mcp) fn template_item(catalog: Catalog<'_>) -> Value {
     json!({
-        "uriTemplate": template(&member.entry.name),
+        "uriTemplate": template(catalog.name()),
         "name": "table",
         "title": "Definition of a table or view",
         "description": "One table or view in a line, with types, keys and allowed values, and its comments. Names are percent-encoded.",
@@ -105,8 +106,8 @@ pub(in crate::mcp) async fn read(
     summary: &mut Summary,
 ) -> Result<String, RpcError> {
     let unknown = || RpcError::resource(given, context.request.era == Era::Stateless);
-    let places = context.target.members().iter().map(|member| (place(given, &member.entry.name), member));
-    let found = places.into_iter().find_map(|(place, member)| Some((place?, member)));
+    let places = context.target.catalogs().into_iter().map(|catalog| (place(given, catalog.name()), catalog));
+    let found = places.into_iter().find_map(|(place, catalog)| Some((place?, catalog)));
     let ((schema, table), member) = found.ok_or_else(unknown)?;
     let narrow = Narrow { schema: Some(literal(&schema)), table: Some(literal(&table)), ..Narrow::default() };
     let found = rows(context, member, Facet::Tables, narrow.clone(), MOST_COLUMNS, summary).await?;
@@ -121,21 +122,33 @@ pub(in crate::mcp) async fn read(
     Ok(json!({"contents": contents}).to_string())
 }
 
-/// The rows of one facet of a connection, as JSON arrays.
+/// The rows of one facet of a connection or a workspace, as JSON arrays.
 pub(in crate::mcp) async fn rows(
     context: &Context<'_>,
-    member: &Member,
+    catalog: Catalog<'_>,
     facet: Facet,
     narrow: Narrow,
     most: u64,
     summary: &mut Summary,
 ) -> Result<Vec<Value>, RpcError> {
-    context.note(&member.entry, summary);
-    let by = std::sync::Arc::clone(&context.by);
-    let op = Op::Describe(facet, narrow);
-    let reply = context.directory.ask(&member.entry, summary.origin(context.origin), by, op, Limits::default()).await;
+    let reply = match catalog {
+        Catalog::Connection(member) => {
+            context.note(&member.entry, summary);
+            let by = std::sync::Arc::clone(&context.by);
+            let op = Op::Describe(facet, narrow);
+            let origin = summary.origin(context.origin);
+            let reply = context.directory.ask(&member.entry, origin, by, op, Limits::default()).await;
+            reply.and_then(Reply::into_results)
+        }
+        Catalog::Workspace(it) => {
+            summary.workspace = Some(std::sync::Arc::clone(&it.reachable.workspace.name));
+            let asking = context.asking(summary, Limits::default(), None);
+            let (federation, directory) = (context.federation, context.directory);
+            routing::list_workspace(federation, directory, &it.reachable, facet, narrow, asking).await
+        }
+    };
     let caps = Caps { rows: most, bytes: MOST_BYTES, rows_bound: most, rest: Rest::Narrow };
-    let table = match reply.and_then(Reply::into_results) {
+    let table = match reply {
         Ok(results) => encode::tabulate(results, caps, Format::Json, |_, octets| context.request.prepare(octets)).await,
         Err(error) => Err(error),
     };

@@ -213,3 +213,45 @@ assets = [{ table = "shop.main.ordrs" }, { table = "shop.main.ord%" }, { table =
         "{words}"
     );
 }
+
+#[actix_web::test]
+async fn check_tells_which_columns_of_relations_are_not_there() {
+    let wrong = r#"
+[[workspaces]]
+name = "revenue"
+assets = [
+    { table = "shop.main.orders" }, { table = "shop.main.%", folder = "whole" },
+    { table = "archive.main.customers", alias = "people", folder = "crm" },
+]
+views = [{ name = "few", query = "SELECT id FROM orders" }]
+relations = [
+    { from = "orders.customer_id", to = "crm.people.id" },
+    { from = "orders.custmer_id", to = "crm.people.ID" },
+    { from = "whole.customers.id", to = "crm.people.nme" },
+    { from = "whole.custmers.id", to = "few.whatever" },
+]
+"#;
+    let folder = Configuration::new().sqlite("shop", "").sqlite("archive", "").with(wrong).write();
+    let output = portico(folder.path(), &["check", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = json_of(&output);
+    let row = |asset: &str, hint: &str| json!({"workspace": "revenue", "asset": asset, "relation": true, "hint": hint});
+    assert_eq!(
+        told["connections"][0]["missing"],
+        json!([
+            row("shop.main.orders.custmer_id", "did you mean customer_id?"),
+            row("shop.main.custmers", "did you mean customers?"),
+        ])
+    );
+    assert_eq!(
+        told["connections"][1]["missing"],
+        json!([
+            row("archive.main.customers.ID", "did you mean id?"),
+            row("archive.main.customers.nme", "did you mean name?"),
+        ])
+    );
+    let said = portico(folder.path(), &["check"]);
+    let words = String::from_utf8_lossy(&said.stdout).into_owned();
+    let expected = "there is no shop.main.orders.custmer_id, which a relation names; did you mean customer_id?";
+    assert!(words.contains(expected), "{words}");
+}

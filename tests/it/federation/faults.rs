@@ -248,6 +248,24 @@ async fn values_that_have_no_form_here_are_told_with_their_column() {
     pair.until_idle().await;
 }
 
+/// What a cap leaves out is not read: sources and folder are as before, also behind a sort that did not fit.
+#[actix_web::test]
+async fn rows_beyond_the_cap_are_not_fetched() {
+    let settings = "[federation]\nstatement_memory = 16777216\nmemory = 67108864";
+    let pair = Pair::start(WIDE, "", settings).await;
+    let sorted = format!("SELECT * FROM ({ALL}) AS x ORDER BY filler, id");
+    for query in [ALL, JOINED, &sorted] {
+        for most in [1, 1000] {
+            let asked = pair.app.post("/api/query").json(&json!({"query": query, "maxRows": most}));
+            let (status, answer) = read(within("an answer", asked.send()).await.unwrap()).await;
+            assert_eq!(status, 200, "{query}: {}", error(&answer));
+            assert_eq!(answer["results"][0]["rows"].as_array().unwrap().len(), most, "{query}");
+            pair.until_idle().await;
+            pair.until_clear().await;
+        }
+    }
+}
+
 #[actix_web::test]
 async fn a_slow_source_is_waited_for() {
     let pair = Pair::start("CREATE TABLE t (id int); INSERT INTO t VALUES (1), (2)", "", "").await;

@@ -5,6 +5,7 @@ mod casts;
 mod crossing;
 mod differential;
 mod faults;
+mod labels;
 mod order;
 mod precedence;
 mod tpch;

@@ -29,6 +29,7 @@ fn store() -> Workspace {
         max_bytes: 1,
         tool_rows: 1,
         tool_bytes: 1,
+        max_source_tools: 1,
         assets: vec![
             table("sales", "public", "orders", None, None),
             table("sales", "crm", "Customers", Some("people"), Some("crm")),

@@ -1,0 +1,392 @@
+//! What the columns of a select list are called: as PostgreSQL calls them, where the statement does not say it. The engine
+//! calls them by their expressions, and wants each name once; so what bears the name of another one is marked, and
+//! whoever is told of it is told the name alone.
+
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    AccessExpr, CastKind, DataType, Distinct, ExactNumberInfo, Expr, Ident, ObjectName, OrderByKind, Query, SelectItem,
+    SelectItemQualifiedWildcardKind as Kind, SetExpr, Statement, TimezoneInfo, TrimWhereField, TypedString, VisitMut,
+    VisitorMut,
+};
+
+/// Stands between a name and the number that tells it from others. PostgreSQL takes it in no name that is not quoted.
+const MARK: char = '\u{1}';
+
+/// PostgreSQL's name of a column that has none.
+const NAMELESS: &str = "?column?";
+
+/// Gives the columns of all select lists their names.
+pub(crate) fn name(statement: &mut Statement) {
+    let _ = statement.visit(&mut Naming);
+}
+
+/// The name without its mark.
+pub(crate) fn shown(name: &str) -> &str {
+    name.split_once(MARK).map_or(name, |(name, _)| name)
+}
+
+/// The text with the names in it without their marks.
+pub(crate) fn without_marks(text: &str) -> Cow<'_, str> {
+    if !text.contains(MARK) {
+        return Cow::Borrowed(text);
+    }
+    let mut parts = text.split(MARK);
+    let first = parts.next().unwrap_or_default().to_owned();
+    Cow::Owned(parts.fold(first, |all, part| all + part.trim_start_matches(|each: char| each.is_ascii_digit())))
+}
+
+struct Naming;
+
+impl VisitorMut for Naming {
+    type Break = ();
+
+    // What is inside has its names already: a subquery in a list gives its own.
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let is_alone = matches!(*query.body, SetExpr::Select(_));
+        let is_ordered = query.order_by.is_some();
+        let mut lists = Vec::new();
+        lists_of(&mut query.body, &mut lists);
+        for (at, (list, distinct)) in lists.into_iter().enumerate() {
+            let before = list.clone();
+            rename(list, is_ordered);
+            let kind = query.order_by.as_mut().map(|order| &mut order.kind).filter(|_| at == 0);
+            if let Some(OrderByKind::Expressions(order)) = kind
+                && !matches!(distinct, Some(Distinct::On(_)))
+            {
+                for by in order {
+                    refer(&mut by.expr, &before, list, is_alone);
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The select lists that make the rows of `body`, the first of a set operation first: its names are those of all.
+fn lists_of<'a>(body: &'a mut SetExpr, lists: &mut Vec<(&'a mut Vec<SelectItem>, &'a Option<Distinct>)>) {
+    let mut todo = vec![body];
+    while let Some(body) = todo.pop() {
+        match body {
+            SetExpr::Select(select) => lists.push((&mut select.projection, &select.distinct)),
+            SetExpr::SetOperation { left, right, .. } => todo.extend([right.as_mut(), left.as_mut()]),
+            // A query in brackets was visited by itself.
+            _ => {}
+        }
+    }
+}
+
+/// What a column of a list is called, and whether it is so after a column that it is made of.
+struct Label {
+    name: String,
+    is_columns: bool,
+}
+
+/// Puts names in where there are none, and marks where there would be two of one.
+fn rename(list: &mut [SelectItem], is_ordered: bool) {
+    let labels: Vec<Option<Label>> = list.iter().map(label).collect();
+    let has_wildcard =
+        list.iter().any(|item| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)));
+    for at in 0..list.len() {
+        let Some(Label { name, is_columns }) = labels.get(at).and_then(Option::as_ref) else { continue };
+        let Some((before, rest)) = list.split_at_mut_checked(at) else { continue };
+        let Some((item, behind)) = rest.split_first_mut() else { continue };
+        let expr = expr_of(item);
+        let bears_it = |of: usize| labels.get(of).and_then(Option::as_ref).is_some_and(|label| label.name == *name);
+        let is_twin = |other: &SelectItem| expr_of(other) == expr;
+        let has_twin = before.iter().enumerate().any(|(of, other)| bears_it(of) && is_twin(other));
+        let other_before = before.iter().enumerate().any(|(of, other)| bears_it(of) && !is_twin(other));
+        let other_behind = (at + 1..).zip(behind.iter()).any(|(of, other)| bears_it(of) && !is_twin(other));
+        let is_marked = match item {
+            SelectItem::UnnamedExpr(expr) if is_column(expr) => {
+                let is_covered = |other: &SelectItem| covers(other, expr);
+                has_twin
+                    || before.iter().chain(behind.iter()).any(is_covered)
+                    || (other_before && !before.iter().all(|other| is_apart(expr, other)))
+            }
+            SelectItem::UnnamedExpr(_) => {
+                has_wildcard || has_twin || other_before || other_behind || (*is_columns && is_ordered)
+            }
+            _ => has_twin || other_before,
+        };
+        let alias = |expr: &mut Expr| {
+            let name = if is_marked { format!("{name}{MARK}{at}") } else { name.clone() };
+            let expr = std::mem::replace(expr, Expr::Tuple(Vec::new()));
+            SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', name) }
+        };
+        *item = match item {
+            SelectItem::UnnamedExpr(expr) if is_marked || !is_column(expr) => alias(expr),
+            SelectItem::ExprWithAlias { expr, .. } if is_marked => alias(expr),
+            _ => continue,
+        };
+    }
+}
+
+/// Has what a list is ordered by say the column of it that PostgreSQL takes it for.
+fn refer(by: &mut Expr, before: &[SelectItem], list: &[SelectItem], is_alone: bool) {
+    let meant = if let Expr::Identifier(ident) = by {
+        let wanted = folded(ident);
+        let bears_it = |item: &&SelectItem| label(item).is_some_and(|label| label.name == wanted);
+        let mut found = before.iter().enumerate().filter(|(_, item)| bears_it(item));
+        let Some((first, item)) = found.next() else { return };
+        // Of two that differ, it is not clear which is meant.
+        (found.all(|(_, other)| expr_of(other) == expr_of(item))).then_some(first)
+    } else if is_alone {
+        before.iter().position(|item| matches!(item, SelectItem::UnnamedExpr(expr) if expr == by && !is_column(expr)))
+    } else {
+        None
+    };
+    if let Some(SelectItem::ExprWithAlias { alias, .. }) = meant.and_then(|at| list.get(at)) {
+        *by = Expr::Identifier(alias.clone());
+    }
+}
+
+fn expr_of(item: &SelectItem) -> Option<&Expr> {
+    match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
+        _ => None,
+    }
+}
+
+const fn is_column(expr: &Expr) -> bool {
+    matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+}
+
+/// Whether a wildcard stands for this column too.
+fn covers(item: &SelectItem, column: &Expr) -> bool {
+    match (item, column) {
+        (SelectItem::Wildcard(_), _) => true,
+        (SelectItem::QualifiedWildcard(Kind::ObjectName(of), _), Expr::CompoundIdentifier(parts)) => {
+            let of = of.0.iter().filter_map(|part| part.as_ident());
+            parts.split_last().is_some_and(|(_, before)| of.eq(before))
+        }
+        _ => false,
+    }
+}
+
+/// Whether the engine tells a column from what another item of the list is: they are of two tables.
+fn is_apart(column: &Expr, other: &SelectItem) -> bool {
+    let (Some(named), _) = label_of(column) else { return true };
+    if label(other).is_none_or(|label| label.name != named) {
+        return true;
+    }
+    match (column, other) {
+        (Expr::CompoundIdentifier(column), SelectItem::UnnamedExpr(Expr::CompoundIdentifier(other))) => column != other,
+        _ => false,
+    }
+}
+
+fn label(item: &SelectItem) -> Option<Label> {
+    match item {
+        SelectItem::ExprWithAlias { alias, .. } => Some(Label { name: folded(alias), is_columns: false }),
+        SelectItem::UnnamedExpr(expr) => {
+            let (name, is_columns) = label_of(expr);
+            Some(Label { name: name.unwrap_or_else(|| NAMELESS.to_owned()), is_columns })
+        }
+        _ => None,
+    }
+}
+
+/// What PostgreSQL calls the column of an expression, if anything (`FigureColname`), and whether after a column.
+fn label_of(expr: &Expr) -> (Option<String>, bool) {
+    let (name, strength) = figured(expr);
+    (name, strength == Strength::Column)
+}
+
+/// How much a name says: that of a type or of CASE gives way to one that is inside.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Strength {
+    None,
+    Weak,
+    Strong,
+    Column,
+}
+
+fn figured(expr: &Expr) -> (Option<String>, Strength) {
+    let strong = |name: &str| (Some(name.to_owned()), Strength::Strong);
+    let weak = |inner: (Option<String>, Strength), name: Option<String>| match inner {
+        inner @ (_, Strength::Strong | Strength::Column) => inner,
+        inner if name.is_none() => inner,
+        _ => (name, Strength::Weak),
+    };
+    match expr {
+        Expr::Identifier(ident) => (Some(folded(ident)), Strength::Column),
+        Expr::CompoundIdentifier(parts) => match parts.last() {
+            Some(last) => (Some(folded(last)), Strength::Column),
+            None => (None, Strength::None),
+        },
+        Expr::CompoundFieldAccess { root, access_chain } => {
+            let field = access_chain.iter().rev().find_map(|access| match access {
+                AccessExpr::Dot(Expr::Identifier(ident)) => Some(folded(ident)),
+                _ => None,
+            });
+            field.map_or_else(|| figured(root), |field| (Some(field), Strength::Column))
+        }
+        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => figured(inner),
+        Expr::Function(function) => (last(&function.name), Strength::Strong),
+        Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, expr, data_type, .. } => {
+            weak(figured(expr), type_name(data_type))
+        }
+        Expr::TypedString(TypedString { data_type, .. }) => (type_name(data_type), Strength::Weak),
+        Expr::Interval(_) => (Some("interval".to_owned()), Strength::Weak),
+        Expr::Case { else_result, .. } => {
+            let inner = else_result.as_ref().map_or((None, Strength::None), |inner| figured(inner));
+            weak(inner, Some("case".to_owned()))
+        }
+        Expr::Subquery(query) => match first(&query.body) {
+            Some(name) => strong(&name),
+            None => (None, Strength::None),
+        },
+        Expr::Exists { .. } => strong("exists"),
+        Expr::Extract { .. } => strong("extract"),
+        Expr::Ceil { .. } => strong("ceil"),
+        Expr::Floor { .. } => strong("floor"),
+        Expr::Position { .. } => strong("position"),
+        Expr::Substring { .. } => strong("substring"),
+        Expr::Overlay { .. } => strong("overlay"),
+        Expr::AtTimeZone { .. } => strong("timezone"),
+        Expr::Array(_) => strong("array"),
+        Expr::Tuple(_) => strong("row"),
+        Expr::Trim { trim_where, .. } => strong(match trim_where {
+            Some(TrimWhereField::Leading) => "ltrim",
+            Some(TrimWhereField::Trailing) => "rtrim",
+            Some(TrimWhereField::Both) | None => "btrim",
+        }),
+        _ => (None, Strength::None),
+    }
+}
+
+/// The name of a query's first column.
+fn first(body: &SetExpr) -> Option<String> {
+    match body {
+        SetExpr::Select(select) => {
+            let name = label(select.projection.first()?)?.name;
+            Some(shown(&name).to_owned())
+        }
+        SetExpr::SetOperation { left, .. } => first(left),
+        SetExpr::Query(query) => first(&query.body),
+        SetExpr::Values(_) => Some("column1".to_owned()),
+        _ => None,
+    }
+}
+
+fn last(name: &ObjectName) -> Option<String> {
+    name.0.last().and_then(|part| part.as_ident()).map(folded)
+}
+
+/// Without quotes a name is in small letters.
+fn folded(ident: &Ident) -> String {
+    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
+}
+
+/// The name of a type in PostgreSQL's catalogue.
+fn type_name(type_: &DataType) -> Option<String> {
+    use DataType as Type;
+    let zoned = |zone: &TimezoneInfo, plain: &'static str, zoned: &'static str| match zone {
+        TimezoneInfo::WithTimeZone | TimezoneInfo::Tz => zoned,
+        _ => plain,
+    };
+    let float = |info: &ExactNumberInfo| match info {
+        ExactNumberInfo::Precision(bits) if *bits <= 24 => "float4",
+        _ => "float8",
+    };
+    Some(
+        match type_ {
+            Type::SmallInt(_) | Type::Int2(_) => "int2",
+            Type::Int(_) | Type::Integer(_) | Type::Int4(_) => "int4",
+            Type::BigInt(_) | Type::Int8(_) => "int8",
+            Type::Numeric(_) | Type::Decimal(_) | Type::Dec(_) => "numeric",
+            Type::Real | Type::Float4 => "float4",
+            Type::Double(_) | Type::DoublePrecision | Type::Float8 => "float8",
+            Type::Float(info) => float(info),
+            Type::Boolean | Type::Bool => "bool",
+            Type::Text => "text",
+            Type::Varchar(_) | Type::CharacterVarying(_) | Type::CharVarying(_) => "varchar",
+            Type::Char(_) | Type::Character(_) => "bpchar",
+            Type::Date => "date",
+            Type::Time(_, zone) => zoned(zone, "time", "timetz"),
+            Type::Timestamp(_, zone) => zoned(zone, "timestamp", "timestamptz"),
+            Type::Interval { .. } => "interval",
+            Type::Uuid => "uuid",
+            Type::Bytea => "bytea",
+            Type::JSON => "json",
+            Type::JSONB => "jsonb",
+            Type::Custom(name, _) => return last(name),
+            _ => return None,
+        }
+        .to_owned(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+    use datafusion::sql::sqlparser::parser::Parser;
+
+    use super::*;
+
+    fn named(text: &str) -> String {
+        let mut statement = Parser::parse_sql(&PostgreSqlDialect {}, text).unwrap().remove(0);
+        name(&mut statement);
+        statement.to_string().replace(MARK, "#")
+    }
+
+    #[test]
+    fn columns_have_the_names_that_postgresql_gives() {
+        for (expr, name) in [
+            ("count(*)", "count"),
+            ("pg_catalog.Upper(o.name)", "upper"),
+            ("1 + 1", "?column?"),
+            ("- o.id", "?column?"),
+            ("'x'", "?column?"),
+            ("1::int", "int4"),
+            ("sum(o.x)::numeric(10, 2)", "sum"),
+            ("CAST('x' AS varchar(3))", "varchar"),
+            ("date '2026-01-01'", "date"),
+            ("CASE WHEN true THEN 1 END", "case"),
+            ("CASE WHEN true THEN 1 ELSE coalesce(o.x, 1) END", "coalesce"),
+            ("EXTRACT(year FROM o.at)", "extract"),
+            ("trim(o.name)", "btrim"),
+            ("(SELECT max(id) FROM t)", "max"),
+            ("EXISTS (SELECT 1)", "exists"),
+            ("row_number() OVER (ORDER BY o.id)", "row_number"),
+        ] {
+            let text = named(&format!("SELECT {expr} FROM o"));
+            assert!(text.contains(&format!(" AS \"{name}\" FROM o")), "{expr}: {text}");
+        }
+    }
+
+    #[test]
+    fn what_bears_another_ones_name_is_marked() {
+        for (text, expected) in [
+            ("SELECT id FROM o", "SELECT id FROM o"),
+            ("SELECT id, id FROM o", "SELECT id, id AS \"id#1\" FROM o"),
+            ("SELECT a.id, b.id FROM a, b", "SELECT a.id, b.id FROM a, b"),
+            ("SELECT a.id, id FROM a", "SELECT a.id, id AS \"id#1\" FROM a"),
+            ("SELECT *, id FROM o", "SELECT *, id AS \"id#1\" FROM o"),
+            ("SELECT o.*, p.id FROM o, p", "SELECT o.*, p.id FROM o, p"),
+            ("SELECT 1 AS x, 2 AS x", "SELECT 1 AS x, 2 AS \"x#1\""),
+            ("SELECT id::text FROM o", "SELECT id::TEXT AS \"id\" FROM o"),
+            ("SELECT count(*), count(*) FROM o", "SELECT count(*) AS \"count\", count(*) AS \"count#1\" FROM o"),
+            ("SELECT sum(a), sum(b) FROM o", "SELECT sum(a) AS \"sum#0\", sum(b) AS \"sum#1\" FROM o"),
+            ("SELECT id::text FROM o ORDER BY id, o.id", "SELECT id::TEXT AS \"id#0\" FROM o ORDER BY \"id#0\", o.id"),
+            (
+                "SELECT DISTINCT upper(x), 1 FROM o ORDER BY upper(x) DESC",
+                "SELECT DISTINCT upper(x) AS \"upper\", 1 AS \"?column?\" FROM o ORDER BY \"upper\" DESC",
+            ),
+            (
+                "SELECT count(*), count(*) FROM o ORDER BY count",
+                "SELECT count(*) AS \"count\", count(*) AS \"count#1\" FROM o ORDER BY \"count\"",
+            ),
+            (
+                "SELECT max(id) FROM o UNION SELECT min(id) FROM o ORDER BY max",
+                "SELECT max(id) AS \"max\" FROM o UNION SELECT min(id) AS \"min\" FROM o ORDER BY \"max\"",
+            ),
+            ("SELECT * FROM (SELECT id, id FROM o) x", "SELECT * FROM (SELECT id, id AS \"id#1\" FROM o) x"),
+        ] {
+            assert_eq!(named(text), expected, "{text}");
+        }
+        assert_eq!(without_marks("no x\u{1}12, only y\u{1}3."), "no x, only y.");
+    }
+}
