@@ -25,6 +25,9 @@ use portico_core::reply::Reply;
 use portico_sources::{Access, Invocation, Prepared, Procedure, Profile, Task};
 use portico_sql::{Class, Given, Naming, Renamed, Statement};
 
+/// What to do where a connection does not take what writes.
+const WHO_CHANGES_IT: &str = "an administrator can change that: access = \"read-write\" of the connection";
+
 /// A statement over this many bytes is parsed on a thread for blocking work.
 const LARGE_STATEMENT: usize = 8 * 1024;
 
@@ -247,7 +250,15 @@ impl Runner {
         if class == Class::Other && (verb != Verb::Any || self.check_writing(by, "").is_err()) {
             return Ok(Access::ReadOnly);
         }
-        check_verb(verb, class, tools)?;
+        let is_read_only = self.description.connection.access == Access::ReadOnly;
+        check_verb(verb, class, tools).map_err(|error| {
+            // The tool that takes it would refuse it too.
+            if is_read_only && !class.reads_only() {
+                error.hint(format!("this connection is read-only; {WHO_CHANGES_IT}"))
+            } else {
+                error
+            }
+        })?;
         if class.reads_only() {
             let may_write = verb == Verb::Any
                 && statement.calls_functions
@@ -266,7 +277,7 @@ impl Runner {
                 self.description.connection.name
             ))
             .sqlstate("25006")
-            .hint("an administrator can change that: access = \"read-write\" of the connection"));
+            .hint(WHO_CHANGES_IT));
         }
         if !by.may(Scope::Write) {
             return Err(Error::forbidden(format!("{what} may change data, which needs the scope write")).needs("write"));
