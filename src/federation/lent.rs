@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, ready};
 use portico_actors::call::{Limits, Mode, Op, Origin, Sql};
 use portico_actors::connection::attended;
 use portico_actors::directory::{Directory, Entry};
@@ -12,6 +12,7 @@ use portico_actors::error::{Error, Result};
 use portico_actors::federation::{Connections, Engine, Member, Settings, Statement};
 use portico_actors::principal::{Principal, Rights, Validity};
 use portico_actors::reply::{Reply, Results};
+use portico_actors::workspace::without_names;
 use tokio::sync::{mpsc, oneshot};
 
 use super::statement::{OverConnections, SentStatements};
@@ -116,11 +117,12 @@ impl Lent {
         };
         let members = entries.iter().map(member).collect();
         let (asks, mut waiting) = mpsc::unbounded_channel::<Ask>();
-        let entries = entries.to_vec();
+        let (entries, reached) = (entries.to_vec(), reached.clone());
         actix::spawn(async move {
             while let Some(Ask { place, op, limits, mut answer }) = waiting.recv().await {
                 let Some(entry) = entries.get(place).cloned() else { continue };
                 let (directory, by) = (directory.clone(), Arc::clone(&by));
+                let is_reached = reached.covers(entry.id);
                 actix::spawn(async move {
                     let asked = directory.ask(&entry, origin, by, op, limits);
                     let reply = tokio::select! {
@@ -128,12 +130,22 @@ impl Lent {
                         // Nobody waits any more: the call is dropped, and so cancelled at its source.
                         () = answer.closed() => return,
                     };
-                    let _ = answer.send(reply.and_then(Reply::into_results));
+                    let results = reply.and_then(Reply::into_results);
+                    let _ = answer.send(if is_reached {
+                        results
+                    } else {
+                        results.map(within_workspace).map_err(without_names)
+                    });
                 });
             }
         });
         Self { members, asks, sent }
     }
+}
+
+/// The results of a connection whose caller does not reach it by itself.
+fn within_workspace(results: Results) -> Results {
+    results.mend(|error| ready(without_names(error)).boxed())
 }
 
 impl Connections for Lent {

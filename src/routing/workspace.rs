@@ -12,7 +12,7 @@ use portico_actors::principal::{Principal, Rights, Scope};
 use portico_actors::reply::{Cell, Part, Reply, Results};
 use portico_actors::source::catalog::{assembled, labels, place};
 use portico_actors::source::texts;
-use portico_actors::workspace::{Asset, MAIN, View, Workspace};
+use portico_actors::workspace::{Asset, MAIN, View, Workspace, without_names};
 use portico_actors::{near, pattern, sql};
 use uuid::Uuid;
 
@@ -180,10 +180,12 @@ pub(crate) async fn list_workspace(
                 let listing = Listing { workspace, connection: &entry.name, facet };
                 let op = Op::Describe(facet, listing.narrow(&narrow));
                 let by = reachable.reader(&asking.by);
-                let reply = directory.ask(&entry, asking.origin, by, op, asking.limits).await?;
-                let mut results = reply.into_results()?;
+                let is_reached = asking.by.rights.covers(entry.id);
+                let told = |error| if is_reached { error } else { without_names(error) };
+                let reply = directory.ask(&entry, asking.origin, by, op, asking.limits).await;
+                let mut results = reply.and_then(Reply::into_results).map_err(told)?;
                 while let Some(part) = results.next().await {
-                    let Part::Rows(batch) = part? else { continue };
+                    let Part::Rows(batch) = part.map_err(told)? else { continue };
                     for row in 0..batch.rows() {
                         let cells =
                             (0..labels(facet).len()).map(|column| batch.cell(row, column).map(Cell::into_owned));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::near;
 use crate::pattern::speaks_of;
 
@@ -194,6 +194,33 @@ impl Workspace {
         Error::not_found(format!("query: {catalog} is not of the workspace {}", self.name))
             .hint(format!("write table, folder.table or {}.folder.table", self.name))
     }
+}
+
+/// Failures in whose words a source names nothing of its own: quotients, and numbers and times out of range.
+const NAMELESS: [&str; 3] = ["22012", "22003", "22008"];
+
+/// The failure of a source that its reader reaches by way of a workspace alone: a source's words may name what the
+/// workspace does not have, or has under another name.
+#[must_use]
+pub fn without_names(error: Error) -> Error {
+    let state = error.get_sqlstate().map(str::to_owned);
+    let is_nameless = state.as_deref().is_some_and(|state| NAMELESS.contains(&state));
+    let is_of_source = match error.kind {
+        Kind::Rejected | Kind::Conflict | Kind::NotFound | Kind::Invalid => true,
+        // Without one it is a refusal of our own.
+        Kind::Forbidden => state.is_some(),
+        _ => false,
+    };
+    if !is_of_source || is_nameless {
+        return error;
+    }
+    let words =
+        format!("{}{}", error.message, error.get_detail().map(|detail| format!(" ({detail})")).unwrap_or_default());
+    let mut told = Error::new(error.kind, "the source does not answer what it is asked here").because(words);
+    if let Some(state) = state {
+        told = told.sqlstate(state);
+    }
+    told.hint("ask somebody who reaches the connection itself: they are told the source's own words")
 }
 
 impl Asset {

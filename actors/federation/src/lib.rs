@@ -31,6 +31,7 @@ mod results;
 mod statement;
 mod table;
 mod unique;
+mod untyped;
 mod values;
 mod yielding;
 

@@ -12,6 +12,7 @@ use futures_util::StreamExt;
 
 use crate::connections::Connections;
 use crate::origin::{self, Origin, Origins};
+use crate::untyped;
 use portico_core::call::{Facet, Limits, Mode, Narrow, Op, Sql};
 use portico_core::error::{Error, Result};
 use portico_core::pattern::speaks_of;
@@ -82,12 +83,19 @@ impl Table {
         let listed = async { types(listed.await?, schema, name).await };
         // Each is read to its end as it comes: nobody waits for a place who holds one.
         let (columns, types) = futures_util::future::try_join(described, listed).await?;
+        let type_name = |column: &Column| {
+            types.iter().find(|listed| listed.name == column.label).map_or("", |listed| listed.type_name.as_str())
+        };
+        let mut columns = columns.to_vec();
+        let is_untyped = |(_, column): &(usize, &Column)| untyped::is_untyped(column, type_name(column));
+        let untyped: Vec<usize> = columns.iter().enumerate().filter(is_untyped).map(|(place, _)| place).collect();
+        untyped::look(connections, place, (schema, name), &mut columns, &untyped, limits).await?;
         let has_one_key = types.iter().filter(|listed| listed.is_key).count() == 1;
         let mut known = Vec::with_capacity(columns.len());
         let mut fields = Vec::with_capacity(columns.len());
-        for column in columns.iter() {
+        for column in &columns {
             let listed = types.iter().find(|listed| listed.name == column.label);
-            let kind = Kind::of(column, listed.map_or("", |listed| &listed.type_name));
+            let kind = Kind::of(column, type_name(column));
             let unique = has_one_key && listed.is_some_and(|listed| listed.is_key);
             let column = match shown {
                 Some((catalog, schema, table)) => Column {

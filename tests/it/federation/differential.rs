@@ -392,6 +392,10 @@ async fn outcome(app: &TestApp, query: &str) -> Result<Vec<String>, Failure> {
     Ok(rows)
 }
 
+/// Statements of a run, unless `PORTICO_CASES` says another number: each takes 50 ms of a processor here, where the engine
+/// is not optimised, and 100 s are enough for one test.
+const MOST: usize = 2_000;
+
 #[actix_web::test]
 async fn sources_answer_as_the_engine_would() {
     let url = fixture::postgres().await;
@@ -399,7 +403,7 @@ async fn sources_answer_as_the_engine_would() {
     let pushing = sources(&url, SQLITE, "").await;
     let local = sources(&url, SQLITE, "[federation]\npushdown = false\n").await;
     let mut random = Random::seeded("differential");
-    let number = cases(1_500);
+    let number = cases(MOST);
     let mut statements = Vec::new();
     while statements.len() < number {
         let statement = Draw { random: &mut random, scope: Vec::new(), aliases: 0 }.statement();

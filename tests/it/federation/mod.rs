@@ -6,6 +6,7 @@ mod crossing;
 mod differential;
 mod faults;
 mod labels;
+mod memory;
 mod order;
 mod precedence;
 mod tpch;

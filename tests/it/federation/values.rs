@@ -53,3 +53,28 @@ async fn columns_of_unions_are_nobody_s() {
     let result = answer(&app, plain).await;
     assert_eq!((&result["rows"], &result["schema"][0]["tableName"]), (&json!([["ab   "]]), &json!("kinds")));
 }
+
+/// What SQLite computes in a view, or keeps in a column without words for its type, is of the type of its first values.
+#[actix_web::test]
+async fn columns_without_a_type_have_that_of_their_values() {
+    let app = two_sources(
+        "",
+        "CREATE TABLE lines (id INTEGER PRIMARY KEY, n INTEGER, price REAL, twice AS (n * 2), loose,
+             sum DECIMAL(10, 2) GENERATED ALWAYS AS (n * price) STORED);
+         INSERT INTO lines (id, n, price, loose) VALUES (1, 2, 1.5, NULL), (2, 3, 2.25, 7), (3, 4, 1, 7.5);
+         CREATE VIEW totals AS SELECT id, n + 1 AS more, round(n * price, 2) AS total, 'a' || id AS name FROM lines",
+    )
+    .await;
+    let query = "SELECT t.id, t.more, t.total, t.name, l.twice, l.loose, l.sum FROM crm.main.totals t \
+                 JOIN crm.main.lines l ON l.id = t.id JOIN shop.public.orders o ON o.id = t.id \
+                 WHERE t.total > 1 AND t.more >= 3 AND l.twice < 100 ORDER BY t.total DESC, 1";
+    let result = answer(&app, query).await;
+    assert_eq!(
+        result["rows"],
+        json!([[2, 4, 6.75, "a2", 6, 7, 6.75], [3, 5, 4, "a3", 8, 7.5, 4.00], [1, 3, 3, "a1", 4, null, 3.00]])
+    );
+    let names: Vec<_> = result["schema"].as_array().unwrap().iter().map(|column| &column["dataTypeName"]).collect();
+    assert_eq!(names, ["BIGINT", "BIGINT", "DOUBLE", "VARCHAR", "BIGINT", "DOUBLE", "DECIMAL"]);
+    let grouped = "SELECT sum(t.total), max(t.more) FROM crm.main.totals t JOIN shop.public.orders o ON o.id = t.id";
+    assert_eq!(answer(&app, grouped).await["rows"], json!([[13.75, 5]]));
+}

@@ -1,12 +1,15 @@
 //! Workspaces as ways around what a connection hides: by patterns, by names that are known, by way of another connection,
 //! by views over what their reader may not see, and by the words of errors.
 
+use portico_actors::auth::records::{NewPat, NewUser};
+use portico_actors::principal::{Hold, Rights, Scope};
+use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
 use crate::support::app::{TestApp, read};
 use crate::support::configuration::Configuration;
 use crate::support::fixture;
-use crate::support::postgres::connect;
+use crate::support::postgres::{TestPostgres, connect};
 
 const HIDES: &str = "access = \"read-write\"\n[connections.hidden]\ntables = [\"canary%\"]\n";
 
@@ -112,4 +115,112 @@ async fn errors_tell_of_no_workspace_that_is_not_within_reach() {
     // In a workspace the names of another one are nothing.
     let (status, document) = ask(&app, "narrow", "SELECT * FROM canary_workspace.main.orders").await;
     assert_eq!((status, &document["error"]["code"]), (404, &json!(1300)), "{document}");
+}
+
+const BROKEN: &str = r#"
+[[workspaces]]
+name = "broken"
+assets = [
+    { table = "shop.public.orders" },
+    { table = "shop.public.raising", folder = "away" },
+    { table = "shop.public.denied", alias = "plain", folder = "away" },
+    { table = "shop.public.through", folder = "away" },
+    { table = "beside.main.gone", folder = "away" },
+    { table = "beside.main.lost", folder = "away" },
+    { table = "beside.main.canary_nothing", alias = "absent", folder = "away" },
+    { table = "beside.main.canary_loose", alias = "loose", folder = "away" },
+]
+views = [
+    { name = "over", folder = "away", query = "SELECT g.word FROM away.gone g JOIN orders o ON o.id = g.id" },
+    { name = "denied", folder = "away", query = "SELECT p.word, o.id FROM away.plain p JOIN orders o ON o.id = p.id" },
+]
+[[workspaces]]
+name = "single"
+assets = [{ table = "beside.main.orders" }, { table = "beside.main.gone" }, { table = "beside.main.lost" }]
+"#;
+
+/// What fails with words of its source that name what the workspace does not have.
+const FAILING: &str = "CREATE TABLE canary_base (id int, word text);
+    CREATE FUNCTION canary_raise() RETURNS text LANGUAGE plpgsql AS
+        $$BEGIN RAISE EXCEPTION 'no canary_thing' USING DETAIL = 'canary_detail', HINT = 'canary_hint'; END$$;
+    CREATE VIEW raising AS SELECT 1 AS id, canary_raise() AS word;
+    CREATE VIEW through AS SELECT id, word FROM canary_base;
+    CREATE TABLE denied (id int, word text);
+    CREATE ROLE canary_owner; ALTER TABLE denied OWNER TO canary_owner; ALTER VIEW through OWNER TO canary_owner;
+    CREATE ROLE plain_reader LOGIN; GRANT USAGE ON SCHEMA public TO plain_reader;
+    GRANT SELECT ON orders, raising, through TO plain_reader";
+
+/// Statements and listings whose sources fail tell who has the workspace alone in no words what it does not have.
+#[actix_web::test]
+async fn failures_of_sources_name_nothing_that_a_workspace_does_not_have() {
+    let url = fixture::postgres().await;
+    connect(&url).await.batch_execute(FAILING).await.unwrap();
+    let url = TestPostgres::shared().url_as("plain_reader", url.rsplit('/').next().unwrap());
+    let configuration = Configuration::new().connection("shop", &url, "").sqlite("beside", "").with(BROKEN);
+    let file = rusqlite::Connection::open(configuration.path().join("beside.db")).unwrap();
+    file.execute_batch(
+        "CREATE TABLE canary_base (id INTEGER, canary_word TEXT);
+         CREATE VIEW gone AS SELECT id, canary_word AS word FROM canary_base;
+         CREATE VIEW lost AS SELECT o.id, o.canary_other AS word FROM orders o;
+         CREATE TABLE canary_loose (id INTEGER, word INT); INSERT INTO canary_loose VALUES (1, 'x');
+         DROP TABLE canary_base",
+    )
+    .unwrap();
+    let app = configuration.start().await;
+    let hold = |name: &str| (name.into(), Hold::Given(Scope::Read));
+    let rights = Rights::each([]).with_workspaces([hold("broken"), hold("single")]);
+    let name = "reader@example.org".to_owned();
+    app.store().add_user(NewUser { email: name.clone(), rights }).unwrap();
+    let secret = app.store().create_pat(&name, NewPat::default()).unwrap().1.expose_secret().to_owned();
+    app.look().await;
+    let mut failed = 0;
+    let mut judge = |what: &str, status: u16, document: &Value| {
+        let said = document.to_string();
+        failed += usize::from(status >= 400 || document.get("error").is_some() || said.contains("\"isError\":true"));
+        assert!(!said.contains("canary"), "{what}: {status} {document}");
+        assert!(status < 500, "{what}: {status} {document}");
+    };
+    let tables = ["gone", "lost", "raising", "plain", "through", "absent", "loose", "over", "denied"];
+    let both = tables.map(|table| ("broken", format!("away.{table}")));
+    let single = ["gone", "lost"].map(|table| ("single", table.to_owned()));
+    for (workspace, table) in both.iter().chain(&single) {
+        for text in [
+            format!("SELECT * FROM {table}"),
+            format!("SELECT t.id FROM {table} t JOIN orders o ON o.id = t.id"),
+            format!("SELECT word FROM {table}"),
+            format!("SELECT nothing FROM {table}"),
+            format!("SELECT count(*) FROM orders WHERE id IN (SELECT id FROM {table})"),
+            format!("EXPLAIN SELECT * FROM {table}"),
+            format!("EXPLAIN ANALYZE SELECT * FROM {table}"),
+        ] {
+            for body in [json!({"query": text}), json!({"query": text, "schemaOnly": true})] {
+                let request = app.http.post(format!("{}/api/query?workspace={workspace}", app.url)).json(&body);
+                let (status, document) = read(request.basic_auth(&name, Some(&secret)).send().await.unwrap()).await;
+                judge(&format!("{workspace}: {body}"), status, &document);
+            }
+        }
+        let facets = ["tables", "columns", "primaryKeys", "importedKeys", "exportedKeys", "indexes", "schemas"];
+        let (schema, table) = table.split_once('.').unwrap_or(("main", table));
+        for facet in facets {
+            for narrow in [format!("&schemaName={schema}&tableName={table}"), String::new()] {
+                let path = format!("/api/{facet}?workspace={workspace}{narrow}");
+                let request = app.http.get(format!("{}{path}", app.url)).basic_auth(&name, Some(&secret));
+                let (status, document) = read(request.send().await.unwrap()).await;
+                judge(&path, status, &document);
+            }
+        }
+        for (tool, arguments) in [
+            ("get_columns", json!({"tableName": table, "schemaName": schema})),
+            ("get_tables", json!({"search": table})),
+            ("get_instructions", json!({})),
+            ("execute_select", json!({"query": format!("SELECT * FROM {schema}.{table}")})),
+        ] {
+            let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                "params": {"name": tool, "arguments": arguments}});
+            let request = app.http.post(format!("{}/mcp/workspaces/{workspace}", app.url)).json(&call);
+            let (status, document) = read(request.basic_auth(&name, Some(&secret)).send().await.unwrap()).await;
+            judge(&format!("{workspace}: {call}"), status, &document);
+        }
+    }
+    assert!(failed > 60, "{failed} of them fail");
 }

@@ -1,0 +1,91 @@
+//! Columns that have no type at their source, as what a view of SQLite computes has none: they are of the type of their
+//! first values, as they are where their source alone answers. A later value of another type is an error.
+
+use futures_util::StreamExt;
+
+use crate::connections::Connections;
+use portico_core::call::{Limits, Mode, Op, Sql};
+use portico_core::error::{Error, Result};
+use portico_core::reply::{Cell, Column, DataType, Part};
+
+/// Rows that are looked at, for columns whose first values are NULL.
+const LOOKED_AT: u32 = 1_000;
+
+/// What the values of a column are so far.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Values {
+    None,
+    Whole,
+    Number,
+    Octets,
+    /// Text, or more than one of these.
+    Other,
+}
+
+impl Values {
+    fn with(self, cell: &Cell<'_>) -> Self {
+        let this = match cell {
+            Cell::Null => return self,
+            Cell::Integer(_) => Self::Whole,
+            Cell::Double(_) | Cell::Float(_) => Self::Number,
+            Cell::Bytes(_) => Self::Octets,
+            _ => Self::Other,
+        };
+        match (self, this) {
+            (Self::None, this) => this,
+            (same, this) if same == this => same,
+            (Self::Whole | Self::Number, Self::Whole | Self::Number) => Self::Number,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Whether it is not known of what type the values of a column are that its source lists as one of `type_name`: it is
+/// computed, or the source has no word of its own for its type.
+pub(crate) fn is_untyped(column: &Column, type_name: &str) -> bool {
+    let is_text = !column.enforced && column.data_type == DataType::Varchar && column.length == 0;
+    is_text && (column.table.is_none() || type_name == column.data_type.name())
+}
+
+/// Gives the columns at `places` of a table of a connection, by its schema and name, the types of their first values.
+///
+/// # Errors
+/// What the source says.
+pub(crate) async fn look(
+    connections: &dyn Connections,
+    connection: usize,
+    (schema, table): (&str, &str),
+    columns: &mut [Column],
+    places: &[usize],
+    limits: Limits,
+) -> Result<()> {
+    if places.is_empty() {
+        return Ok(());
+    }
+    let member = connections.members().get(connection);
+    let dialect = &member.ok_or_else(|| Error::internal("a connection without a place"))?.driver.dialect;
+    let names = places.iter().filter_map(|place| Some(dialect.quoted(&columns.get(*place)?.label)));
+    let names = names.collect::<Vec<_>>().join(", ");
+    let from = format!("{}.{}", dialect.quoted(schema), dialect.quoted(table));
+    let sql = Sql { text: format!("SELECT {names} FROM {from} LIMIT {LOOKED_AT}"), ..Sql::default() };
+    let mut results = connections.ask(connection, Op::Script(Mode::Run, sql), limits).await?;
+    let mut found = vec![Values::None; places.len()];
+    while let Some(part) = results.next().await {
+        let Part::Rows(rows) = part? else { continue };
+        for row in 0..rows.rows() {
+            for (at, values) in found.iter_mut().enumerate() {
+                *values = values.with(&rows.cell(row, at)?);
+            }
+        }
+    }
+    for (place, values) in places.iter().zip(found) {
+        let Some(column) = columns.get_mut(*place) else { continue };
+        (column.data_type, column.precision) = match values {
+            Values::Whole => (DataType::BigInt, 19),
+            Values::Number => (DataType::Double, 15),
+            Values::Octets => (DataType::Binary, 0),
+            Values::None | Values::Other => continue,
+        };
+    }
+    Ok(())
+}
