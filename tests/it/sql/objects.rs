@@ -142,7 +142,7 @@ fn tables(dice: &mut Random) -> String {
             let how = dice
                 .one(&[
                     "(# DESC)",
-                    "(#, (lower(#::text)))",
+                    "(#, (# IS NULL))",
                     "USING hash (#)",
                     "(#) WHERE # IS NOT NULL",
                     "(# DESC NULLS LAST, #)",
@@ -268,10 +268,10 @@ const ASKED: &[(&str, &[&str], &str)] = &[
     (
         "/api/indexes?schemaName=made",
         &["TABLE_NAME", "NON_UNIQUE", "INDEX_NAME", "ORDINAL_POSITION", "COLUMN_NAME", "ASC_OR_DESC", "FILTER_CONDITION"],
-        "(t.relname, NOT i.indisunique, x.relname, k, CASE WHEN i.indkey[k - 1] = 0 THEN pg_get_indexdef(x.oid, k, true) ELSE a.attname END,
+        "(t.relname, NOT i.indisunique, x.relname, k, CASE WHEN i.indkey[k - 1] = 0 THEN pg_get_indexdef(x.oid, k, true) ELSE a.attname::text END,
             CASE WHEN pg_index_column_has_property(x.oid, k, 'desc') THEN 'D' WHEN pg_index_column_has_property(x.oid, k, 'asc') THEN 'A' END, pg_get_expr(i.indpred, t.oid))::text
             FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid CROSS JOIN generate_series(1, i.indnkeyatts) AS k
-            JOIN pg_attribute a ON a.attrelid = x.oid AND a.attnum = k WHERE t.relnamespace = 'made'::regnamespace",
+            LEFT JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = i.indkey[k - 1] AND a.attnum > 0 WHERE t.relnamespace = 'made'::regnamespace",
     ),
     (
         "/api/procedures?schemaName=made",

@@ -115,9 +115,10 @@ impl Made {
         let types: Vec<&str> = (0..width).map(|_| VALUES[dice.below(VALUES.len())].0).collect();
         let words: Vec<String> =
             ["a", "b", "Mixed", "order", "n 1"][..width].iter().map(|name| (*name).to_owned()).collect();
-        // Another routine each time, or the one before with its arguments turned round or of another kind.
-        let routine = format!("f{}", number / 2);
         let (kind, out, returns, body, call) = *dice.of(KINDS);
+        // Another routine each time, or the function before with other arguments. A procedure that is no longer there
+        // is told as such once, as it may have committed.
+        let routine = if kind == "PROCEDURE" { format!("p{number}") } else { format!("f{}", number / 2) };
         let is_defaulted = kind == "FUNCTION" && dice.once_in(2);
         let declared = words.iter().zip(&types).map(|(name, type_)| format!("{} {type_}", quoted(name)));
         let columns = declared.collect::<Vec<_>>().join(", ");

@@ -30,9 +30,11 @@ pub(super) async fn difference(
     document: &Document,
     form: &str,
 ) -> Option<String> {
-    let response = request(app, text, parameters).header("accept", form).send().await.unwrap();
-    let status = response.status().as_u16();
-    let told = response.bytes().await;
+    // Broken off at once, it may be that nothing arrives at all.
+    let (status, told) = match request(app, text, parameters).header("accept", form).send().await {
+        Ok(response) => (response.status().as_u16(), response.bytes().await),
+        Err(error) => (0, Err(error)),
+    };
     let shown = |told: &[u8]| {
         format!("{form}: {status}: {}", String::from_utf8_lossy(told).chars().take(600).collect::<String>())
     };

@@ -237,11 +237,11 @@ impl Shop {
         tally.statements += 1;
         let document = asked(&self.app, &text, NONE).await;
         // What the service says itself has no SQLSTATE: it keeps transactions and settings for itself.
+        let is_several = text.trim_end_matches([';', ' ']).contains(';');
         let is_own = document.error.as_ref().is_some_and(|error| error.get("sqlState").is_none());
-        if is_own && matches!(theirs, Said::Refused { .. }) {
+        if matches!(theirs, Said::Refused { .. }) && (is_own || (is_several && document.error.is_some())) {
             return;
         }
-        let is_several = text.trim_end_matches([';', ' ']).contains(';');
         let judge = |tally: &mut Tally, text: &str, document: &Document, moved: bool| {
             if let Some(told) = difference(document, &theirs, moved) {
                 return tally.differs(text, &told);

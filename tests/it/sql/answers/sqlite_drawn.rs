@@ -39,8 +39,9 @@ pub(super) const SAMPLES: &[Sample] = &[
     ("1", "1"),
     ("(-1)", "-1"),
     ("7", "7"),
-    ("TRUE", "true"),
-    ("FALSE", "false"),
+    // Behind IS the words themselves are operators.
+    ("(1 = 1)", "true"),
+    ("(1 = 0)", "false"),
     ("NULL", "null"),
     ("9223372036854775807", "9223372036854775807"),
     ("(-9223372036854775808)", "-9223372036854775808"),
@@ -245,7 +246,7 @@ const SHAPES: &[&str] = &[
     "CREATE INDEX made ON typed (%, words)",
     "ALTER TABLE keyed ADD COLUMN more DEFAULT 'x'",
     "DROP TABLE children",
-    "EXPLAIN QUERY PLAN SELECT * FROM typed WHERE id = 1",
+    "EXPLAIN QUERY PLAN VALUES (1), (#)",
     "SELECT # AS ^ FROM typed WHERE id = 1; SELECT # AS ^ FROM typed WHERE id = 2;",
 ];
 
