@@ -246,7 +246,7 @@ const SHAPES: &[&str] = &[
     "CREATE INDEX made ON typed (%, words)",
     "ALTER TABLE keyed ADD COLUMN more DEFAULT 'x'",
     "DROP TABLE children",
-    "EXPLAIN QUERY PLAN VALUES (1), (#)",
+    "EXPLAIN QUERY PLAN VALUES (1), (2)",
     "SELECT # AS ^ FROM typed WHERE id = 1; SELECT # AS ^ FROM typed WHERE id = 2;",
 ];
 
