@@ -36,7 +36,10 @@ impl<'t> Words<'t> {
     pub(crate) fn word(&self, known: &[Foreign]) -> Option<String> {
         self.words.iter().find_map(|word| {
             let own = word.text(self.text);
-            let (known, instead) = known.iter().find(|(known, _)| known.eq_ignore_ascii_case(own))?;
+            // SQLite reads the second half of `::text` as the name of a value.
+            let begins =
+                |known: &str| known == "::" && self.text.get(word.start..).is_some_and(|it| it.starts_with(known));
+            let (known, instead) = known.iter().find(|(known, _)| known.eq_ignore_ascii_case(own) || begins(known))?;
             Some(format!("{known} is not known here: write {instead}"))
         })
     }
