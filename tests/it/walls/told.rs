@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::attack::{Answer, Random, cases, send};
 use super::server::{Server, on_each_server, say, text};
-use crate::support::app::{CONNECTION, Caller};
+use crate::support::app::{CONNECTION, Caller, awaited};
 use crate::support::configuration::Configuration;
 use crate::support::service::Service;
 
@@ -62,7 +62,11 @@ fn addresses() -> [String; 3] {
 async fn ask(service: &Service, by: &Caller, address: &str, method: &str, params: &Value) -> Answer {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     let url = format!("{}{address}", service.url);
-    send(service.http.post(url).basic_auth(&by.name, Some(&by.secret)).json(&body)).await
+    awaited("a catalogue that can be read in time", async || {
+        let answer = send(service.http.post(&url).basic_auth(&by.name, Some(&by.secret)).json(&body)).await;
+        (!answer.text.contains("could not be read in time")).then_some(answer)
+    })
+    .await
 }
 
 /// A hidden name as an attacker may write it.
