@@ -181,6 +181,14 @@ impl<'m> Catalog<'m> {
             Self::Workspace(it) => &it.reachable.workspace.name,
         }
     }
+
+    /// The connection that it is, unless it is a workspace.
+    pub fn connection(self) -> Option<&'m Member> {
+        match self {
+            Self::Connection(member) => Some(member),
+            Self::Workspace(_) => None,
+        }
+    }
 }
 
 impl Target {

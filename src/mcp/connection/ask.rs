@@ -70,8 +70,7 @@ async fn list(
     summary: &Summary,
 ) -> Result<Results> {
     let Op::Describe(facet, narrow) = op else { return Err(Error::internal("a listing that lists nothing")) };
-    let connections =
-        || catalogs.iter().filter_map(|it| if let Catalog::Connection(it) = it { Some(it) } else { None });
+    let connections = || catalogs.iter().filter_map(|it| it.connection());
     if let (Facet::Catalogs, Target::All(all)) = (facet, context.target) {
         let connections = connections().map(|member| Arc::clone(&member.entry.name));
         let workspaces = all.workspaces.iter().map(|it| &it.reachable.workspace.name);

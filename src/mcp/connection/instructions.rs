@@ -50,8 +50,7 @@ pub(super) async fn write(
     summary: &mut Summary,
 ) -> String {
     let told = each.len().min((MOST - HEAD.len() - MOST_LISTED) / LEAST);
-    let members = each.iter().filter_map(|(_, it)| if let Catalog::Connection(it) = it { Some(*it) } else { None });
-    let members: Vec<&Member> = members.collect();
+    let members: Vec<&Member> = each.iter().filter_map(|(_, it)| it.connection()).collect();
     // Each tells what matters most within its share.
     let share = (MOST - HEAD.len() - MOST_LISTED) / told.max(1) / TOKEN;
     let (parent, trace) = (summary.parent, summary.trace);
@@ -77,7 +76,7 @@ pub(super) async fn write(
         Ok(Reply::Results(_)) => String::new(),
         Err(error) => {
             summary.note_failure(&error);
-            let what = if let Catalog::Connection(_) = catalog { "Connection" } else { "Workspace" };
+            let what = if catalog.connection().is_some() { "Connection" } else { "Workspace" };
             format!("# {what} {}\n\nIt does not answer now: {}\n", catalog.name(), error.message)
         }
     });
