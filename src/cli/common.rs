@@ -30,6 +30,11 @@ pub(super) struct Common {
     pub(super) json: bool,
 }
 
+/// Where this program is, for clients that launch it.
+pub(super) fn program() -> Result<PathBuf, Failure> {
+    config::program().map_err(|error| Failure::io("this program's own path", error))
+}
+
 /// Another command of this program, as whoever typed this one would type it.
 pub(super) fn command(words: &str, config: &Path) -> String {
     let program = std::env::args().next().unwrap_or_else(|| "portico".to_owned());

@@ -15,7 +15,7 @@ use portico_actors::source::Access;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
-use super::common::{Common, Failure};
+use super::common::{Common, Failure, program};
 use super::folders;
 use super::logging::start_log_of_service;
 use super::recording::recorded;
@@ -138,7 +138,7 @@ pub(super) fn first_token(config: &Config, email: &str, wanted: bool) -> Result<
 
 /// What `client` is given to use the connection `name` of the service that `config` describes.
 pub(super) fn form(client: Client, config: &Config, name: &str, token: Option<&SecretString>) -> Result<Form, Failure> {
-    let program = std::env::current_exe().map_err(|error| Failure::io("this program's own path", error))?;
+    let program = program()?;
     let place = place(config, name);
     let Ok(credential) = Credential::best(client, &place, Some(config.oauth), || Ok::<_, Infallible>(token.cloned()));
     Ok(forms::form(client, &place, &credential, &program))

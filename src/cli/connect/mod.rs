@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use self::merge::Merged;
 use self::target::Named;
-use super::common::{Common, Failure, connections, existing_store, open_store, read_config};
+use super::common::{Common, Failure, connections, existing_store, open_store, program, read_config};
 use super::output::{print_json, say};
 use crate::clients::client::Client;
 use crate::clients::form::{Credential, Form};
@@ -92,7 +92,7 @@ pub(super) fn run(connect: &Connect, common: &Common) -> Result<(), Failure> {
         lean: connect.lean,
     };
     let place = target::place(&named, config.as_ref())?;
-    let program = std::env::current_exe().map_err(|error| Failure::io("this program's own path", error))?;
+    let program = program()?;
     if connect.write {
         // No token is made for what cannot be written.
         merged(client, &place, &forms::form(client, &place, &Credential::SignIn, &program))?;

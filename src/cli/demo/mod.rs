@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::common::{Common, Failure};
+use super::common::{Common, Failure, program};
 use super::serve;
 use crate::config::Config;
 use crate::sample;
@@ -55,7 +55,7 @@ pub(super) fn run(demo: Demo, common: &Common) -> Result<(), Failure> {
     let log_level =
         if std::env::var_os("RUST_LOG").is_some() { log::LevelFilter::Trace } else { log::LevelFilter::Warn };
     log::set_max_level(log_level);
-    let program = std::env::current_exe().map_err(|error| Failure::io("this program's own path", error))?;
+    let program = program()?;
     let announce = || {
         common.tell(&credentials, welcome::page(&credentials, &program, &demo.data_dir));
         // Whoever has no browser has read the address.
