@@ -60,22 +60,36 @@ pub(super) async fn entries(connection: &Connection, source: &dyn Source) -> Res
 
 /// Schemas, or what is in them behind their schema.
 pub(super) async fn known(source: &dyn Source, facet: Facet) -> Result<Vec<(Option<String>, String)>, Error> {
-    let plan = Plan::alone(Task::Describe(facet, Narrow::default()), Access::ReadOnly);
-    let mut results = source.run(plan).await?;
-    let mut known = Vec::new();
+    if facet == Facet::Schemas {
+        let schemas = texts(source, facet, Narrow::default(), [1]).await?;
+        return Ok(schemas.into_iter().map(|[schema]| (None, schema)).collect());
+    }
+    let named = texts(source, facet, Narrow::default(), [1, 2]).await?;
+    Ok(named.into_iter().map(|[schema, name]| (Some(schema), name)).collect())
+}
+
+/// The texts at `places` of each row that the source lists; what is no text is empty.
+pub(super) async fn texts<const N: usize>(
+    source: &dyn Source,
+    facet: Facet,
+    narrow: Narrow,
+    places: [usize; N],
+) -> Result<Vec<[String; N]>, Error> {
+    let mut results = source.run(Plan::alone(Task::Describe(facet, narrow), Access::ReadOnly)).await?;
+    let mut listed = Vec::new();
     while let Some(part) = results.next().await {
         let Part::Rows(batch) = part? else { continue };
         for row in 0..batch.rows() {
-            let text = |column| {
-                batch.cell(row, column).map(|cell| match cell {
-                    Cell::Text(text) => text.into_owned(),
-                    _ => String::new(),
-                })
-            };
-            known.push(if facet == Facet::Schemas { (None, text(1)?) } else { (Some(text(1)?), text(2)?) });
+            let mut texts = [const { String::new() }; N];
+            for (text, place) in texts.iter_mut().zip(places) {
+                if let Cell::Text(found) = batch.cell(row, place)? {
+                    *text = found.into_owned();
+                }
+            }
+            listed.push(texts);
         }
     }
-    Ok(known)
+    Ok(listed)
 }
 
 impl Entry {

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use futures_util::StreamExt;
 use portico_actors::call::{Facet, Narrow};
 use portico_actors::error::Error;
 use portico_actors::near::{did_you_mean, nearest};
-use portico_actors::pattern::literal;
-use portico_actors::reply::{Cell, Part};
-use portico_actors::source::{Access, Plan, Source, Task, catalog};
+use portico_actors::pattern::{literal, speaks_of};
+use portico_actors::source::{Source, catalog};
 use portico_actors::workspace::{Found, MAIN, Workspace};
+
+use super::exposure::texts;
 
 /// A side of a relation: a column of a table of the connection that is looked at.
 pub(super) struct Side<'w> {
@@ -54,7 +54,7 @@ impl<'w> Side<'w> {
         known: &mut BTreeMap<(String, String), Vec<String>>,
     ) -> Result<Option<(String, Option<String>)>, Error> {
         let Self { schema, table, column, .. } = *self;
-        let is_it = |(of, name): &&(&str, &str)| portico_actors::pattern::speaks_of(schema, of) && *name == table;
+        let is_it = |(of, name): &&(&str, &str)| speaks_of(schema, of) && *name == table;
         let Some((schema, _)) = tables.iter().find(is_it) else {
             // An asset of its own name is missing itself; of a pattern, nobody has said that it has this one.
             let near = nearest(table, tables.iter().map(|(_, name)| *name));
@@ -80,16 +80,6 @@ impl<'w> Side<'w> {
 /// The names of a table's columns.
 async fn columns(source: &dyn Source, (schema, table): &(String, String)) -> Result<Vec<String>, Error> {
     let narrow = Narrow { schema: Some(literal(schema)), table: Some(literal(table)), ..Narrow::default() };
-    let mut results = source.run(Plan::alone(Task::Describe(Facet::Columns, narrow), Access::ReadOnly)).await?;
-    let place = catalog::place(Facet::Columns, "COLUMN_NAME");
-    let mut names = Vec::new();
-    while let Some(part) = results.next().await {
-        let Part::Rows(batch) = part? else { continue };
-        for row in 0..batch.rows() {
-            if let Cell::Text(name) = batch.cell(row, place)? {
-                names.push(name.into_owned());
-            }
-        }
-    }
-    Ok(names)
+    let names = texts(source, Facet::Columns, narrow, [catalog::place(Facet::Columns, "COLUMN_NAME")]).await?;
+    Ok(names.into_iter().map(|[name]| name).collect())
 }
