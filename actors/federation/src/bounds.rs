@@ -58,7 +58,9 @@ struct Size {
     relations: usize,
     columns: usize,
     nested: usize,
+    /// Operators and calls inside each other.
     deep: usize,
+    /// The squares of what is inside each of them, summed.
     work: usize,
 }
 
@@ -74,9 +76,14 @@ struct Expansion {
 
 impl Expansion {
     fn size(&self, of: &impl Visit) -> Size {
-        let mut sum =
-            Sum { expansion: self, size: Size::default(), wildcards: 1, inside: 0, depths: vec![], heights: vec![] };
-        sum.depths.push(Depth::default());
+        let mut sum = Sum {
+            expansion: self,
+            size: Size::default(),
+            wildcards: 1,
+            inside: 0,
+            depths: vec![Depth::default()],
+            heights: Vec::new(),
+        };
         let _ = of.visit(&mut sum);
         let deep = sum.depths.pop().map_or(0, Depth::sum);
         Size { columns: sum.size.columns.saturating_mul(sum.wildcards), deep, ..sum.size }

@@ -83,9 +83,8 @@ impl Table {
         let listed = async { types(listed.await?, schema, name).await };
         // Each is read to its end as it comes: nobody waits for a place who holds one.
         let (columns, types) = futures_util::future::try_join(described, listed).await?;
-        let type_name = |column: &Column| {
-            types.iter().find(|listed| listed.name == column.label).map_or("", |listed| listed.type_name.as_str())
-        };
+        let listed = |column: &Column| types.iter().find(|listed| listed.name == column.label);
+        let type_name = |column: &Column| listed(column).map_or("", |listed| listed.type_name.as_str());
         let mut columns = columns.to_vec();
         let is_untyped = |(_, column): &(usize, &Column)| untyped::is_untyped(column, type_name(column));
         let untyped: Vec<usize> = columns.iter().enumerate().filter(is_untyped).map(|(place, _)| place).collect();
@@ -94,9 +93,8 @@ impl Table {
         let mut known = Vec::with_capacity(columns.len());
         let mut fields = Vec::with_capacity(columns.len());
         for column in &columns {
-            let listed = types.iter().find(|listed| listed.name == column.label);
             let kind = Kind::of(column, type_name(column));
-            let unique = has_one_key && listed.is_some_and(|listed| listed.is_key);
+            let unique = has_one_key && listed(column).is_some_and(|listed| listed.is_key);
             let column = match shown {
                 Some((catalog, schema, table)) => Column {
                     table: Some(table.clone()),
