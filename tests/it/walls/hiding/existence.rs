@@ -61,21 +61,26 @@ impl Attack {
     }
 }
 
-/// What an answer tells, with the names that do not exist in the place of the hidden ones.
+/// What an answer tells, with the names that do not exist in the place of the hidden ones, and without its hint:
+/// that comes of the list of what is shown, and only if that is read in time.
 fn told(answer: &str) -> String {
     let lower = absent(&answer.to_lowercase());
-    match serde_json::from_str::<Value>(&lower) {
-        Ok(mut body) => {
-            let mut error = body["error"].take();
-            if let Some(error) = error.as_object_mut() {
-                error.remove("requestid");
-                // It comes of the list of what is shown, and only if that is read in time.
-                error.remove("hint");
-            }
-            if error.is_null() { body["result"].take().to_string() } else { error.to_string() }
-        }
-        Err(_) => lower,
+    let Ok(mut body) = serde_json::from_str::<Value>(&lower) else { return lower };
+    let mut error = body["error"].take();
+    if let Some(error) = error.as_object_mut() {
+        error.remove("requestid");
+        error.remove("hint");
     }
+    if !error.is_null() {
+        return error.to_string();
+    }
+    let mut result = body["result"].take();
+    for text in result["content"].as_array_mut().into_iter().flatten().filter_map(|part| part.get_mut("text")) {
+        if let Some((before, _)) = text.as_str().and_then(|words| words.split_once("\nhint: ")) {
+            *text = before.into();
+        }
+    }
+    result.to_string()
 }
 
 pub(super) async fn what_is_hidden_is_told_like_what_does_not_exist(programs: &Path) {
