@@ -65,11 +65,19 @@ impl Tool<'_> {
         }
     }
 
-    /// A call of it for the connection of `offer`, which has the place `of` among `offers`.
-    fn call(&self, offers: &[Offer<'_>], of: usize, offer: &Offer<'_>, fields: Fields) -> Result<Resolved> {
+    /// A call of it for the connection of `offer`, which has the place `of` among `offers`, where `filter` says what is
+    /// listed.
+    fn call(
+        &self,
+        offers: &[Offer<'_>],
+        of: usize,
+        offer: &Offer<'_>,
+        filter: &Filter,
+        fields: Fields,
+    ) -> Result<Resolved> {
         let op = match self {
             Self::Fixed(tool) => {
-                return arguments::resolve(tool.operation, fields, offer, || briefing(offers, of, offer));
+                return arguments::resolve(tool.operation, fields, offer, || briefing(offers, of, offer, filter));
             }
             Self::Own(tool) => tool.call(fields)?,
             Self::Made(tool) => Op::Procedure(tool.call(fields)?),
@@ -90,18 +98,19 @@ pub struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Understands a call with these arguments for the connection that has the place `of` among `offers`.
+    /// Understands a call with these arguments for the connection that has the place `of` among `offers`, at an address
+    /// that lists what passes `filter`.
     ///
     /// # Errors
     /// The arguments are wrong, or the caller may not use it.
-    pub fn resolve(&self, offers: &[Offer<'_>], of: usize, arguments: Fields) -> Result<Resolved> {
+    pub fn resolve(&self, offers: &[Offer<'_>], of: usize, filter: &Filter, arguments: Fields) -> Result<Resolved> {
         let offer = offers.get(of).ok_or_else(|| Error::internal("a tool of no connection"))?;
         if self.tool.writes() && !offer.may_write() && offer.is_writable() {
             let error =
                 Error::forbidden(format!("the tool {} may change data, which needs the scope write", self.tool.name()));
             return Err(error.needs("write"));
         }
-        self.tool.call(offers, of, offer, arguments)
+        self.tool.call(offers, of, offer, filter, arguments)
     }
 
     /// What it does.
@@ -212,9 +221,10 @@ fn told_apart(mut tool: Value, name: &str, offer: &Offer<'_>) -> Value {
     tool
 }
 
-/// What `get_instructions` says of the tools that this caller is offered for the connection of `offer`.
-fn briefing(offers: &[Offer<'_>], of: usize, offer: &Offer<'_>) -> Briefing {
+/// What `get_instructions` says of the tools that are listed to this caller for the connection of `offer`.
+fn briefing(offers: &[Offer<'_>], of: usize, offer: &Offer<'_>, filter: &Filter) -> Briefing {
     let fixed = DEFINITIONS.iter().filter(|tool| tool.is_there(offer) && (offer.may_write() || !tool.writes()));
+    let fixed = fixed.filter(|tool| filter.passes(tool.kind(), tool.operation));
     Briefing {
         max_rows: offer.bounds.rows(),
         max_bytes: offer.bounds.bytes(),

@@ -110,6 +110,8 @@ pub enum Missing {
     },
     /// A column that several tables of the statement have.
     Ambiguous(String),
+    /// A function, with its schema where the statement says one.
+    Routine(String),
     /// A label of an enumeration.
     Label {
         /// The enumeration's type.
@@ -126,6 +128,7 @@ impl Missing {
         match self {
             Self::Column { of, name } => Self::Column { of: of.as_deref().map(&rename), name: rename(name) },
             Self::Ambiguous(name) => Self::Ambiguous(rename(name)),
+            Self::Routine(name) => Self::Routine(rename(name)),
             Self::Label { of, given } => Self::Label { of: rename(of), given: rename(given) },
         }
     }

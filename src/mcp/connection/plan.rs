@@ -112,7 +112,7 @@ pub(super) fn plan<'m>(
     mut fields: Fields,
 ) -> Result<Plan<'m>> {
     if let Target::Workspace(workspace) = context.target {
-        return Ok(Plan::Ask(found.resolve(offers, 0, fields)?, Asked::Workspace(workspace)));
+        return Ok(Plan::Ask(found.resolve(offers, 0, context.filter, fields)?, Asked::Workspace(workspace)));
     }
     let members = context.target.members();
     let workspaces = offers::own_workspaces(context.target);
@@ -121,7 +121,7 @@ pub(super) fn plan<'m>(
         let workspace = || of.checked_sub(members.len()).and_then(|of| workspaces.get(of)).copied();
         let whom = member.or_else(|| workspace().map(Asked::Workspace));
         let whom = whom.ok_or_else(|| Error::internal("a tool of no connection"))?;
-        return Ok(Plan::Ask(found.resolve(offers, of, fields)?, whom));
+        return Ok(Plan::Ask(found.resolve(offers, of, context.filter, fields)?, whom));
     }
     let all = members.iter().zip(offers).enumerate();
     let all: Vec<Choice<'m, '_>> = all.map(|(of, (member, offer))| Choice { member, of, offer }).collect();
@@ -133,13 +133,16 @@ pub(super) fn plan<'m>(
         if let Some(several) = addressing.several(&all).map_err(explain)? {
             several.iter().try_for_each(|choice| is_on(found, choice.offer))?;
             let of: Vec<Offer<'_>> = several.iter().map(|choice| *choice.offer).collect();
-            let resolved = found.resolve(&[tools::widest(&of)], 0, fields)?;
+            let resolved = found.resolve(&[tools::widest(&of)], 0, context.filter, fields)?;
             let members = several.into_iter().map(|choice| choice.member).collect();
             return Ok(Plan::Ask(resolved, Asked::Several(members, addressing)));
         }
         let Choice { member, of, offer } = addressing.choose(&all).map_err(explain)?;
         is_on(found, offer)?;
-        return Ok(Plan::Ask(found.resolve(offers, *of, fields)?, Asked::One(member, Some(addressing))));
+        return Ok(Plan::Ask(
+            found.resolve(offers, *of, context.filter, fields)?,
+            Asked::One(member, Some(addressing)),
+        ));
     }
     let mut wanted = matching(&all, &workspaces, fields.peek(CATALOG)?.as_deref())?;
     let offer = |of: &usize| offers.get(*of);
@@ -152,7 +155,7 @@ pub(super) fn plan<'m>(
         drop(fields.take(CATALOG));
         fields.finish("arguments")?;
         let each = wanted.into_iter().map(|(catalog, of)| {
-            let resolved = found.resolve(offers, of, Fields::default())?;
+            let resolved = found.resolve(offers, of, context.filter, Fields::default())?;
             Ok((resolved, catalog))
         });
         let mut each = each.collect::<Result<Vec<_>>>()?;
@@ -167,7 +170,7 @@ pub(super) fn plan<'m>(
         });
     }
     let of: Vec<Offer<'_>> = wanted.iter().filter_map(|(_, of)| offer(of).copied()).collect();
-    let mut resolved = found.resolve(&[tools::widest(&of)], 0, fields)?;
+    let mut resolved = found.resolve(&[tools::widest(&of)], 0, context.filter, fields)?;
     if of.len() > 1 {
         resolved.caps.rest = Rest::Connections;
     }

@@ -36,6 +36,7 @@ impl Nearby {
             Some(Missing::Column { of, name }) => self.near_columns(of.as_deref(), &name).await,
             Some(Missing::Ambiguous(name)) => self.which(&name).await,
             Some(Missing::Label { of, given }) => self.labels(&of, &given).await,
+            Some(Missing::Routine(name)) => self.near_routines(&name).await,
             None => return error,
         };
         match hint {

@@ -1,4 +1,4 @@
-//! "Did you mean …?" for a table or a schema that a statement names and the source does not have:
+//! "Did you mean …?" for a table, a routine or a schema that a statement names and the source does not have:
 //! the caller's next attempt should succeed. Columns are in `columns`.
 
 use super::nearby::{Nearby, offered, written};
@@ -40,19 +40,19 @@ impl Nearby {
             }));
         }
         let Ok(tables) = self.names(Facet::Tables).await else { return error };
-        error.hint(self.near_tables(&sought, &tables).unwrap_or_else(|| {
+        error.hint(self.near_names(&sought, &tables).unwrap_or_else(|| {
             "no table or view has a name like it: look for the right one in the list of tables".to_owned()
         }))
     }
 
     /// A name as it is to be written: with its schema, unless it was sought without one and is found so.
-    fn near_tables(&self, sought: &str, tables: &[(String, String)]) -> Option<String> {
+    fn near_names(&self, sought: &str, known: &[(String, String)]) -> Option<String> {
         let (schema, name) = match sought.rsplit_once('.') {
             Some((schema, name)) => (Some(schema), name),
             None => (None, sought),
         };
         let first = self.default_schema.as_deref();
-        let known: Vec<(&str, &str)> = tables.iter().map(|(schema, name)| (schema.as_str(), name.as_str())).collect();
+        let known: Vec<(&str, &str)> = known.iter().map(|(schema, name)| (schema.as_str(), name.as_str())).collect();
         let near = near::nearest_qualified(schema.or(first), name, &known);
         let named = near.iter().map(|(in_schema, name)| {
             if schema.is_none() && first == Some(*in_schema) {
@@ -64,10 +64,15 @@ impl Nearby {
         offered(&named.collect::<Vec<_>>())
     }
 
-    /// Schemas, or tables with theirs, as the caller sees them.
+    /// The same of the routines that the caller sees.
+    pub(super) async fn near_routines(&self, sought: &str) -> Result<Option<String>> {
+        Ok(self.near_names(sought, &self.names(Facet::Procedures).await?))
+    }
+
+    /// Schemas, or tables and routines with theirs, as the caller sees them.
     async fn names(&self, facet: Facet) -> Result<Vec<(String, String)>> {
         let rows = self.list(facet, Narrow::default()).await?;
-        // TABLE_SCHEMA and, of tables, TABLE_NAME.
+        // The schema and, of what lies in one, its name.
         let text = |row: &[Option<String>], at: usize| row.get(at).cloned().flatten().unwrap_or_default();
         Ok(rows.iter().map(|row| (text(row, 1), text(row, 2))).collect())
     }

@@ -74,7 +74,10 @@ pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str
         },
         "42883" => match words().function(FUNCTIONS).or_else(|| operator(&failure.message)) {
             Some(hint) => failure.hint(hint),
-            None => failure,
+            None => match routine_name(&failure.message) {
+                Some(name) => failure.missing(Missing::Routine(name)),
+                None => failure,
+            },
         },
         "42601" => match syntax(&words()) {
             Some(hint) => failure.hint(hint),
@@ -124,6 +127,12 @@ fn column(message: &str) -> Option<Missing> {
     }
     let (of, name) = message.split(' ').find_map(|word| word.rsplit_once('.').filter(|(_, name)| !name.is_empty()))?;
     Some(Missing::Column { of: Some(of.to_owned()), name: name.to_owned() })
+}
+
+/// The function that a message is about, which stands in front of the types of its arguments.
+fn routine_name(message: &str) -> Option<String> {
+    let (before, _) = message.split_once('(')?;
+    before.rsplit(' ').next().filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
 /// The first piece of `message` in double quotes.
@@ -245,6 +254,12 @@ mod tests {
                 Missing::Column { of: Some("o".to_owned()), name: "nme".to_owned() },
             ),
             ("42702", "column reference \"id\" is ambiguous", None, Missing::Ambiguous("id".to_owned())),
+            (
+                "42883",
+                "Funktion app.wieght_of(integer, text) existiert nicht",
+                None,
+                Missing::Routine("app.wieght_of".to_owned()),
+            ),
             (
                 "22P02",
                 "invalid input value for enum order_status: \"shiped\"",

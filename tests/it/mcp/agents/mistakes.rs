@@ -314,6 +314,9 @@ fn on_postgres() -> Vec<Mistake> {
         mistake("a schema's name", select("SELECT name FROM publik.customers"), |told, call| {
             with(call, query(call).replacen("publik.customers", near(told)?, 1))
         }),
+        mistake("a function's name", select("SELECT wieght_of(1)"), |told, call| {
+            with(call, query(call).replace("wieght_of", near(told)?))
+        }),
         mistake(
             "a procedure's name",
             Call("execute_procedure", json!({"procedure": "wieght_of", "parameters": {"shipment": 1}})),

@@ -75,6 +75,30 @@ async fn of_many_source_tools_the_first_are_listed_and_all_can_be_called() {
     assert_eq!(listed(&with_functions("max_source_tools = 3").await, "").await.len(), 12 + 3);
 }
 
+/// What `get_instructions` tells at the address with this query string.
+async fn instructions(app: &TestApp, query: &str) -> String {
+    let call = json!({"name": "get_instructions", "arguments": {}});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).to_string();
+    let request = app.http.post(format!("{}{query}", app.mcp_url()));
+    let request = request.basic_auth(&app.writer.name, Some(&app.writer.secret));
+    let (_, body) = read(request.header("content-type", "application/json").body(body).send().await.unwrap()).await;
+    body["result"]["content"][0]["text"].as_str().unwrap().to_owned()
+}
+
+#[actix_web::test]
+async fn no_tool_is_named_that_is_not_listed() {
+    let app = with_functions("").await;
+    let all = instructions(&app, "").await;
+    assert!(all.contains("## Procedures (execute_procedure)\n\n- f00() → integer"), "{all}");
+    let lean = instructions(&app, "?ops=get_instructions,get_columns,execute_select").await;
+    assert!(lean.contains("## Functions (call them in SELECT)\n\n- f00() → integer"), "{lean}");
+    for tool in ["execute_procedure", "execute_update", "get_procedures", "get_tables"] {
+        assert!(!lean.contains(tool), "{tool}: {lean}");
+    }
+    let none = instructions(&app, "?ops=get_instructions").await;
+    assert!(!none.contains("f00") && !none.contains("execute_select"), "{none}");
+}
+
 /// The result of one query at the address with this query string, and whether its tool has an output schema.
 async fn sent(app: &TestApp, query: &str) -> (Value, bool) {
     let call = json!({"name": "execute_select", "arguments": {"query": "SELECT 1 AS one"}});

@@ -36,7 +36,8 @@ pub(in crate::connection) async fn write(
     let most = briefing.tokens * TOKEN;
     let mut text = String::with_capacity(most);
     write_head(&mut text, runner, profile, briefing, &facts, &style);
-    write_tools(&mut text, profile, briefing, &style, most * PROCEDURES / 100);
+    let has_functions = runner.description.connection.driver.capabilities.procedures;
+    write_tools(&mut text, profile, briefing, &style, has_functions, most * PROCEDURES / 100);
     let mut words = String::new();
     if let Some(own) = &runner.description.connection.instructions {
         let _ = writeln!(words, "\n## From the administrator\n\n{}", cut(own.trim(), MOST_WORDS));
@@ -98,17 +99,34 @@ fn write_head(
     }
 }
 
-fn write_tools(text: &mut String, profile: &Profile, briefing: &Briefing, style: &Style<'_>, most: usize) {
+fn write_tools(
+    text: &mut String,
+    profile: &Profile,
+    briefing: &Briefing,
+    style: &Style<'_>,
+    has_functions: bool,
+    most: usize,
+) {
     if !briefing.own_tools.is_empty() {
         text.push_str("\n## Tools made for questions about this connection\n\n");
         let lines = briefing.own_tools.iter().map(|(name, about)| format!("- {name}: {}", one_line(about)));
         write_list(text, lines, MOST_TOOLS, "tools/list lists them all");
     }
-    if !profile.procedures.is_empty() && briefing.tools.contains(&"execute_procedure") {
-        text.push_str("\n## Procedures (execute_procedure)\n\n");
-        let lines = profile.procedures.iter().map(|procedure| format!("- {}", signature(procedure, style)));
-        let more = if briefing.tools.contains(&"get_procedures") { "get_procedures lists them all" } else { "" };
-        write_list(text, lines, most, more);
+    let has = |tool| briefing.tools.contains(&tool);
+    // Without the tool for procedures, those that only read are called in a statement.
+    let (heading, only_reading) = if has("execute_procedure") {
+        ("Procedures (execute_procedure)", false)
+    } else if has_functions && has("execute_select") {
+        ("Functions (call them in SELECT)", true)
+    } else {
+        return;
+    };
+    let callable = profile.procedures.iter().filter(|procedure| procedure.reads_only || !only_reading);
+    let lines: Vec<String> = callable.map(|procedure| format!("- {}", signature(procedure, style))).collect();
+    if !lines.is_empty() {
+        let _ = writeln!(text, "\n## {heading}\n");
+        let more = if has("get_procedures") { "get_procedures lists them all" } else { "" };
+        write_list(text, lines.into_iter(), most, more);
     }
 }
 
