@@ -6,6 +6,7 @@ use portico_actors::reply::{Batch, Cell};
 use super::cell::{Cells, write_base64};
 
 /// The octets of a value that has no bound by its type, and how many of them are shown in `longest` octets.
+#[inline]
 fn measure(cell: &Cell<'_>, longest: usize) -> Option<(usize, usize)> {
     match cell {
         Cell::Text(text) | Cell::Decimal(text) | Cell::Json(text) => Some((text.len(), longest)),
@@ -51,6 +52,13 @@ impl<'b> Shortened<'b> {
         Self { batch, longest, is_shorter: std::cell::Cell::new(false) }
     }
 
+    #[cold]
+    fn shortened(&self, value: &Cell<'_>, full: usize) -> Option<Cell<'static>> {
+        let shorter = beginning(value, full, self.longest);
+        self.is_shorter.set(self.is_shorter.get() || shorter.is_some());
+        shorter
+    }
+
     /// Whether a value that was read was cut.
     pub(super) fn is_shorter(&self) -> bool {
         self.is_shorter.get()
@@ -58,16 +66,17 @@ impl<'b> Shortened<'b> {
 }
 
 impl Cells for Shortened<'_> {
+    #[inline]
     fn value(&self, row: usize, column: usize) -> Result<Cell<'_>> {
-        let cell = self.batch.cell(row, column)?;
-        let full = measure(&cell, 0).map_or(0, |(full, _)| full);
-        Ok(match beginning(&cell, full, self.longest) {
-            Some(shorter) => {
-                self.is_shorter.set(true);
-                shorter
-            }
-            None => cell,
-        })
+        let cell = self.batch.cell(row, column);
+        // Nearly all values are whole: they are handed on where they are.
+        match &cell {
+            Ok(value) => match measure(value, self.longest) {
+                Some((full, most)) if full > most => self.shortened(value, full).map_or(cell, Ok),
+                _ => cell,
+            },
+            Err(_) => cell,
+        }
     }
 }
 
