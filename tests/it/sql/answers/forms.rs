@@ -46,6 +46,8 @@ pub(super) async fn difference(
         let last = told.trim_ascii_end().rsplit(|octet| *octet == b'\n').next()?;
         Some(serde_json::from_slice::<Value>(last).ok()?.get("error")?.clone())
     };
+    // What a type of Arrow's has no room for is told with its remedy.
+    let is_wide = || form == ARROW && error().is_some_and(|error| error["hint"] == "cast this column to text");
     let is_one = |error: &Value| error["message"].as_str().is_some_and(|words| words.contains("room for one result"));
     if document.error.is_some() {
         // Before anything is run it is said that there would be several.
@@ -54,16 +56,14 @@ pub(super) async fn difference(
         }
         let place = |error: &Value| [error["code"].clone(), error["sqlState"].clone()];
         let (ours, meant) = (error().as_ref().map(place), document.error.as_ref().map(place));
-        return (ours != meant).then(|| shown(&told));
+        return (ours != meant && !is_wide()).then(|| shown(&told));
     }
     let [answer] = document.results.as_slice() else {
         // There is room for one.
         return (!error().is_some_and(|error| is_one(&error))).then(|| shown(&told));
     };
     if status != 200 {
-        // What a type of Arrow's has no room for is told with its remedy.
-        let is_wide = form == ARROW && error().is_some_and(|error| error["hint"] == "cast this column to text");
-        return (!is_wide).then(|| shown(&told));
+        return (!is_wide()).then(|| shown(&told));
     }
     let labels = answer.labels();
     let same = match form {
