@@ -15,7 +15,7 @@ use futures_util::future::join_all;
 use portico_actors::sql::{Dialect, Naming, statements};
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use crate::support::app::{TestApp, within};
+use crate::support::app::{TestApp, eventually, within};
 use crate::support::dice::{Random, cases};
 use crate::support::fixture;
 use crate::support::postgres::connect;
@@ -239,6 +239,9 @@ impl Shop {
             }
             say(&format!("attempt {attempt} of {ATTEMPTS}: {} differ", found.wrong.len()));
             self.known.remove(&case.text);
+            // A source that gives no sign of life in time counts as away for a while.
+            let app = &self.app;
+            eventually("the source to be there", async || asked(app, "SELECT 1", NONE).await.error.is_none()).await;
         }
     }
 

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::spelling::{Case, Look, Position, absent, positions};
 use super::{Attack, POSITIONS, RELATIONS, User};
+use crate::support::app::eventually;
 use crate::walls::attack::{Answer, Channel, Random, call, cases, request, send};
 use crate::walls::server::{say, text};
 
@@ -38,11 +39,13 @@ impl Attack {
             let (text, hidden) = self.answered(case).await;
             let (_, missing) = self.answered(&Case { absent: true, ..case.clone() }).await;
             // A machine that is busy tells nothing of names.
-            let is_busy = |answer: &str| answer.contains("\"code\":1500") || answer.contains("\"code\":1600");
             tries += 1;
             if tries == 10 || !(is_busy(&hidden.text) || is_busy(&missing.text)) {
                 break (text, hidden, missing);
             }
+            let service = &self.service;
+            let probe = || request(service, &service.writer, Channel::Query, "SELECT 1", &json!({}), &[]);
+            eventually("the source to be there", async || send(probe()).await.status == 200).await;
         };
         let differs = if missing.passed() {
             // It takes the name of what is hidden, or would pass it over.
@@ -59,6 +62,13 @@ impl Attack {
             missing: missing.beginning(),
         })
     }
+}
+
+/// Whether the time was up, no session was free, or the source gave no sign of life in time.
+fn is_busy(answer: &str) -> bool {
+    ["\"code\":1500", "\"code\":1600", "\"code\":1700", "the source is unavailable"]
+        .iter()
+        .any(|it| answer.contains(it))
 }
 
 /// What an answer tells, with the names that do not exist in the place of the hidden ones, and without its hint:
