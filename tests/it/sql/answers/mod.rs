@@ -12,6 +12,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use futures_util::future::join_all;
+use portico_actors::event::Event;
 use portico_actors::sql::{Dialect, Naming, statements};
 use tokio_postgres::{Client, SimpleQueryMessage};
 
@@ -241,6 +242,11 @@ impl Shop {
             self.known.remove(&case.text);
             // A source that gives no sign of life in time counts as away for a while.
             let app = &self.app;
+            for event in app.events.lock().unwrap().iter() {
+                if let Event::ConnectionDown { cause, .. } = event {
+                    say(&format!("the connection is down: {cause:?}"));
+                }
+            }
             eventually("the source to be there", async || asked(app, "SELECT 1", NONE).await.error.is_none()).await;
         }
     }
