@@ -75,14 +75,19 @@ async fn of_many_source_tools_the_first_are_listed_and_all_can_be_called() {
     assert_eq!(listed(&with_functions("max_source_tools = 3").await, "").await.len(), 12 + 3);
 }
 
-/// What `get_instructions` tells at the address with this query string.
-async fn instructions(app: &TestApp, query: &str) -> String {
-    let call = json!({"name": "get_instructions", "arguments": {}});
+/// The result of a tool at the address with this query string.
+async fn called(app: &TestApp, query: &str, call: Value) -> Value {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).to_string();
     let request = app.http.post(format!("{}{query}", app.mcp_url()));
     let request = request.basic_auth(&app.writer.name, Some(&app.writer.secret));
-    let (_, body) = read(request.header("content-type", "application/json").body(body).send().await.unwrap()).await;
-    body["result"]["content"][0]["text"].as_str().unwrap().to_owned()
+    let request = request.header("content-type", "application/json").body(body);
+    read(request.send().await.unwrap()).await.1["result"].take()
+}
+
+/// What `get_instructions` tells there.
+async fn instructions(app: &TestApp, query: &str) -> String {
+    let result = called(app, query, json!({"name": "get_instructions", "arguments": {}})).await;
+    result["content"][0]["text"].as_str().unwrap().to_owned()
 }
 
 #[actix_web::test]
@@ -102,13 +107,9 @@ async fn no_tool_is_named_that_is_not_listed() {
 /// The result of one query at the address with this query string, and whether its tool has an output schema.
 async fn sent(app: &TestApp, query: &str) -> (Value, bool) {
     let call = json!({"name": "execute_select", "arguments": {"query": "SELECT 1 AS one"}});
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).to_string();
-    let request = app.http.post(format!("{}{query}", app.mcp_url()));
-    let request = request.basic_auth(&app.writer.name, Some(&app.writer.secret));
-    let request = request.header("content-type", "application/json").body(body);
-    let (_, mut body) = read(request.send().await.unwrap()).await;
+    let result = called(app, query, call).await;
     let has_schema = listed(app, query).await.iter().all(|tool| tool.get("outputSchema").is_some());
-    (body["result"].take(), has_schema)
+    (result, has_schema)
 }
 
 #[actix_web::test]

@@ -40,8 +40,8 @@ const SETTINGS: &str = "SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres'; S
     SET extra_float_digits = 1; SET statement_timeout = '10s'; SET client_min_messages = error";
 /// Sizes, plans and the order of rows are what they were: nobody vacuums or analyzes in between.
 const UNTOUCHED: &str = "DO $$ DECLARE one regclass; BEGIN
-    FOR one IN SELECT oid FROM pg_class WHERE relkind IN ('r', 'm') AND relnamespace >= 16384 OR relkind IN ('r', 'm')
-        AND relnamespace = 'public'::regnamespace
+    FOR one IN SELECT oid FROM pg_class WHERE relkind IN ('r', 'm')
+        AND (relnamespace >= 16384 OR relnamespace = 'public'::regnamespace)
     LOOP EXECUTE format('ALTER TABLE %s SET (autovacuum_enabled = off)', one); END LOOP; END $$";
 /// How many statements are tried where nothing is said of it.
 const COUNT: usize = 3_000;
@@ -235,6 +235,7 @@ impl Shop {
         for attempt in 1.. {
             let mut found = Tally::default();
             self.tries_once(case, &mut dice.clone(), &mut found).await;
+            let events = std::mem::take(&mut *self.app.events.lock().unwrap());
             if found.wrong.is_empty() || attempt == ATTEMPTS {
                 return tally.add(found);
             }
@@ -242,7 +243,7 @@ impl Shop {
             self.known.remove(&case.text);
             // A source that gives no sign of life in time counts as away for a while.
             let app = &self.app;
-            for event in app.events.lock().unwrap().iter() {
+            for event in &events {
                 if let Event::ConnectionDown { cause, .. } = event {
                     say(&format!("the connection is down: {cause:?}"));
                 }
@@ -298,7 +299,6 @@ impl Shop {
             }
             tally.forms += 1;
         }
-        self.app.events.lock().unwrap().clear();
     }
 
     /// A statement of the corpus, in whatever way.
