@@ -121,12 +121,13 @@ fn write_tools(
     } else {
         return;
     };
-    let callable = profile.procedures.iter().filter(|procedure| procedure.reads_only || !only_reading);
-    let lines: Vec<String> = callable.map(|procedure| format!("- {}", signature(procedure, style))).collect();
-    if !lines.is_empty() {
+    let is_callable = |procedure: &&Procedure| procedure.reads_only || !only_reading;
+    let callable: Vec<&Procedure> = profile.procedures.iter().filter(is_callable).collect();
+    if !callable.is_empty() {
         let _ = writeln!(text, "\n## {heading}\n");
+        let lines = callable.into_iter().map(|procedure| format!("- {}", signature(procedure, style)));
         let more = if has("get_procedures") { "get_procedures lists them all" } else { "" };
-        write_list(text, lines.into_iter(), most, more);
+        write_list(text, lines, most, more);
     }
 }
 
