@@ -19,6 +19,8 @@ pub struct Dialect {
     pub numbers_run_on: bool,
     /// Comments lie in each other, and have to be closed.
     pub nested_comments: bool,
+    /// A comment behind a statement counts: it may be open, and is a part of the label of an expression in front of it.
+    pub trailing_comments: bool,
     /// A vertical tab behind other white space and a byte order mark are white space, and a carriage return
     /// ends no comment.
     pub wide_blanks: bool,
@@ -50,6 +52,7 @@ impl Dialect {
         prefixed_literals: true,
         numbers_run_on: false,
         nested_comments: true,
+        trailing_comments: false,
         wide_blanks: false,
         bracket_names: false,
         at_operators: true,
@@ -70,6 +73,7 @@ impl Dialect {
         prefixed_literals: false,
         numbers_run_on: true,
         nested_comments: false,
+        trailing_comments: true,
         wide_blanks: true,
         bracket_names: true,
         at_operators: false,

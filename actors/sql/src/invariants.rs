@@ -91,7 +91,8 @@ fn left_out(text: &str, parts: &[&[Token]], dialect: Dialect) {
 
 /// Statements that are joined are split at the same places again.
 fn joined(parts: &[&str], dialect: Dialect, tokens: fn(&str, Dialect) -> Vec<Token>) {
-    let text = parts.join(";");
+    // A comment behind a statement ends with its line.
+    let text = parts.join("\n;");
     let words = tokens(&text, dialect);
     let again: Vec<&str> = split::split(&text, &words, dialect).iter().map(|part| source(&text, part)).collect();
     assert_eq!(again, parts, "split, joined and split again");

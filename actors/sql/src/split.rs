@@ -12,22 +12,27 @@ pub(super) fn split<'a>(text: &str, tokens: &'a [Token], dialect: Dialect) -> Ve
     let mut state = State::default();
     for (index, token) in tokens.iter().enumerate() {
         if token.kind == Kind::Semicolon && state.parentheses == 0 && state.body == 0 {
-            statements.extend(trimmed(text, tokens.get(start..index).unwrap_or_default()));
+            statements.extend(trimmed(text, tokens.get(start..index).unwrap_or_default(), dialect));
             start = index + 1;
             state = State::default();
         } else {
             state.pass(*token, text, dialect);
         }
     }
-    statements.extend(trimmed(text, tokens.get(start..).unwrap_or_default()));
+    statements.extend(trimmed(text, tokens.get(start..).unwrap_or_default(), dialect));
     statements
 }
 
-/// Without white space in front, where a comment may hold hints for the planner, and without
-/// white space and comments behind, which would swallow what a driver puts there.
-fn trimmed<'a>(text: &str, tokens: &'a [Token]) -> Option<&'a [Token]> {
-    let last = tokens.iter().rposition(|token| token.kind != Kind::Blank)?;
-    let first = tokens.iter().position(|token| token.kind != Kind::Blank || token.is_comment(text))?;
+/// Without white space in front, where a comment may hold hints for the planner, and without white space behind, nor
+/// comments there that say nothing to the source.
+fn trimmed<'a>(text: &str, tokens: &'a [Token], dialect: Dialect) -> Option<&'a [Token]> {
+    if tokens.iter().all(|token| token.kind == Kind::Blank) {
+        return None;
+    }
+    let is_seen = |token: &Token| token.kind != Kind::Blank || token.is_comment(text);
+    let first = tokens.iter().position(is_seen)?;
+    let last =
+        tokens.iter().rposition(|token| token.kind != Kind::Blank || (dialect.trailing_comments && is_seen(token)))?;
     tokens.get(first..=last)
 }
 

@@ -17,7 +17,7 @@ use super::placeholder::{self, Given};
 use super::relations::{Relation, Usage, relations};
 use super::rewrite::Edit;
 use super::split;
-use super::statement::{Statement, assemble, reading, verb};
+use super::statement::{Statement, assemble, is_open, reading, verb};
 use super::token::{Kind, Token, identifier, words};
 
 /// Views over views at most.
@@ -285,6 +285,9 @@ impl Rewriter<'_> {
         let [statement] = statements.as_slice() else { return Err(of_view(Error::invalid("this is not one SELECT"))) };
         if statement.class != Class::Select || statement.verb == "EXPLAIN" || !statement.placeholders.is_empty() {
             return Err(of_view(Error::invalid("this is not one SELECT without parameters")));
+        }
+        if is_open(&statement.text, self.dialect) {
+            return Err(of_view(Error::invalid("its query ends within a comment or a literal").hint("close it")));
         }
         self.room = self.room.checked_sub(statement.text.len()).ok_or_else(|| {
             Error::new(Failure::TooLarge, format!("query is longer than {} bytes with its views", guard::MAX_BYTES))

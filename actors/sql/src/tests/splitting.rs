@@ -76,8 +76,13 @@ fn what_is_open_at_the_end_stays() {
             assert_eq!(split(&format!("select 1; {text}"), Dialect::POSTGRESQL), ["select 1", &text], "{text}");
         }
     }
-    // To SQLite a comment may run to the end of the text, and needs a letter to be one.
-    assert_eq!(split("delete from t /* where; id", Dialect::SQLITE), ["delete from t"]);
+    // To SQLite a comment may run to the end of the text, needs a letter to be one, and is a part of a label.
+    for comment in ["/* where; id", "/* where */", "-- where"] {
+        let text = format!("delete from t {comment}");
+        assert_eq!(split(&format!("{text}\n"), Dialect::SQLITE)[0].trim_end(), text);
+        assert_eq!(split(&format!("select 1; {comment}"), Dialect::SQLITE), ["select 1"]);
+    }
+    assert_eq!(split("select 1 -- a\n; select 2 /* b */;", Dialect::SQLITE), ["select 1 -- a", "select 2 /* b */"]);
     assert_eq!(split("delete from t /*", Dialect::SQLITE), ["delete from t /*"]);
     assert_eq!(split("delete from t\u{b}; select 1 \u{b}", Dialect::SQLITE), ["delete from t\u{b}", "select 1"]);
     assert_eq!(split("delete from t \u{b}", Dialect::POSTGRESQL), ["delete from t \u{b}"]);

@@ -148,13 +148,6 @@ fn is_value(cell: &str, type_: &str, held: &Held) -> bool {
     }
 }
 
-/// Whether `ours` is the label that the engine tells. To the text of an expression that ends the statement it counts the
-/// comment behind it; the service sends none.
-fn is_label(ours: &str, theirs: &str) -> bool {
-    let behind = theirs.strip_prefix(ours).map(str::trim_start);
-    behind.is_some_and(|rest| rest.is_empty() || rest.starts_with("/*") || rest.starts_with("--"))
-}
-
 /// In what the last answer of `document` differs.
 fn difference(document: &Document, theirs: &Said, moved: bool) -> Option<String> {
     let told = |error: &Value| error["message"].as_str().unwrap().to_owned();
@@ -172,9 +165,7 @@ fn difference(document: &Document, theirs: &Said, moved: bool) -> Option<String>
     };
     let Said::Result { labels, declared, rows, affected } = said else { return None };
     let types = answer.types();
-    let same = answer.labels().len() == labels.len()
-        && answer.labels().into_iter().zip(labels).all(|(ours, theirs)| is_label(ours, theirs));
-    if !same || answer.affected != *affected {
+    if answer.labels() != *labels || answer.affected != *affected {
         return Some(format!("{:?}, {} for {labels:?}, {affected}", answer.labels(), answer.affected));
     }
     if let Some(first) = rows.first() {
