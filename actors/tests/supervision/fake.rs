@@ -46,6 +46,8 @@ pub(crate) struct Fake {
     pub(crate) version: AtomicUsize,
     /// How often it was made.
     pub(crate) opens: AtomicUsize,
+    /// How often it was asked for a sign of life.
+    pub(crate) asked: AtomicUsize,
     /// Whether it has let go of its sessions.
     pub(crate) closed: AtomicBool,
     /// Whether its first sign of life waits for [`Fake::opened`].
@@ -85,6 +87,7 @@ impl Source for Fake {
     fn ping(&self) -> BoxFuture<'static, Result<Profile>> {
         let mood = *self.ping.lock().unwrap();
         let product = format!("Fake {}", self.version.load(Ordering::SeqCst));
+        self.asked.fetch_add(1, Ordering::SeqCst);
         let held = self.held.load(Ordering::SeqCst).then(|| Arc::clone(&self.opened));
         async move {
             if let Some(opened) = held {

@@ -8,6 +8,7 @@ mod fake;
 mod idle;
 mod reload;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::ThreadId;
 use std::time::Duration;
@@ -121,6 +122,32 @@ fn a_source_that_answers_with_an_error_is_not_away() {
         house.sources[0].version.store(1, Ordering::SeqCst);
         house.sources[0].set(Mood::Well, Mood::Well);
         house.product(0, "Fake 1").await;
+    });
+}
+
+#[test]
+fn a_source_that_answers_calls_is_not_away() {
+    run(async {
+        let mut house = House::start(&[Mood::Well], quick(5), 2, 2);
+        house.event(up).await;
+        let source = Arc::clone(&house.sources[0]);
+        source.held.store(true, Ordering::SeqCst);
+        source.set(Mood::Away, Mood::Well);
+        // It is looked at behind a statement that defines something; a call is answered meanwhile.
+        house.execute(0, "CREATE TABLE t (a int)").await;
+        until(|| source.asked.load(Ordering::SeqCst) == 2).await;
+        source.held.store(false, Ordering::SeqCst);
+        assert!(house.answers(0).await);
+        source.opened.notify_one();
+        let unread = |event: &Event| match event {
+            Event::CatalogueUnread { cause, .. } => Some(cause.clone()),
+            Event::ConnectionDown { .. } => panic!("{event:?}"),
+            _ => None,
+        };
+        assert_eq!(house.event(unread).await, "the test said so");
+        assert!(house.answers(0).await, "it stays up");
+        // It is asked again by itself. Where no call is answered meanwhile, the source is away.
+        house.event(down).await;
     });
 }
 

@@ -113,6 +113,7 @@ impl ConnectionMonitor {
         if self.retired || std::mem::replace(&mut self.attempting, true) {
             return;
         }
+        self.runner.listen();
         let ping = self.runner.source.ping().into_actor(self);
         ctx.spawn(ping.map(move |result, actor, ctx| {
             actor.attempting = false;
@@ -133,13 +134,14 @@ impl ConnectionMonitor {
         }));
     }
 
-    /// A source that answers with an error is not away: a lock on a table, or a definition that changes while it is
-    /// read, is no reason to refuse calls.
+    /// A source that answers is not away: neither a lock on a table, nor a definition that changes while it is read,
+    /// nor a sign of life that comes late while calls are answered is a reason to refuse calls.
     fn failed(&mut self, error: &Error, ctx: &mut Context<Self>) {
         let delay = self.backoff.delay();
         let name = Arc::clone(self.name());
         let cause = reason(error);
-        if error.kind != Kind::Unavailable && matches!(*self.state.borrow(), State::Up(_)) {
+        let answers = error.kind != Kind::Unavailable || self.runner.has_answered();
+        if answers && matches!(*self.state.borrow(), State::Up(_)) {
             (self.observer)(&Event::CatalogueUnread { name, cause, retry_in: delay });
             let next = ctx.run_later(delay, |actor, ctx| actor.look(Why::Own, ctx));
             if let Some(before) = self.retry.replace(next) {

@@ -1,7 +1,7 @@
 //! What the calls of one connection share, and how a plan is handed to its source.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::briefed::Key;
 use super::description::Description;
@@ -22,16 +22,34 @@ pub(crate) struct Runner {
     pub(crate) refreshes: AtomicU64,
     /// Instructions that were written since.
     pub(super) instructions: Kept<Key>,
+    /// Whether the source has answered a call since [`Runner::listen`].
+    answered: AtomicBool,
 }
 
 impl Runner {
     pub(crate) fn new(description: Arc<Description>, source: Arc<dyn Source>) -> Self {
-        Self { description, source, refreshes: AtomicU64::default(), instructions: Kept::default() }
+        Self {
+            description,
+            source,
+            refreshes: AtomicU64::default(),
+            instructions: Kept::default(),
+            answered: AtomicBool::default(),
+        }
     }
 
     /// Completes when every call that was let in, and every one that waits, has ended.
     pub(crate) fn idle(&self) -> impl Future<Output = ()> + Send + use<> {
         Arc::clone(&self.description.queue).idle()
+    }
+
+    /// From here on an answer of the source counts for [`Runner::has_answered`].
+    pub(super) fn listen(&self) {
+        self.answered.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the source has answered a call since [`Runner::listen`].
+    pub(super) fn has_answered(&self) -> bool {
+        self.answered.load(Ordering::Relaxed)
     }
 
     /// Hands a plan to the source under the call's own limits.
@@ -62,7 +80,12 @@ impl Runner {
         // A tool's result has labels and types alone.
         let describes = !matches!(call.op, Op::Execute(..));
         let plan = Plan { task, access, limits, abandoned, dry_run, notices, identity, trace, describes, exposure };
-        self.source.run(plan).await
+        let results = self.source.run(plan).await;
+        // All threads share it, so it is written only where that says something new.
+        if results.is_ok() && !self.has_answered() {
+            self.answered.store(true, Ordering::Relaxed);
+        }
+        results
     }
 
     /// Who the caller is to the source, where callers have identities there.
