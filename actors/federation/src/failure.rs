@@ -91,7 +91,7 @@ fn of_folder(cause: &io::Error) -> Error {
             let message = "the statement needs more room on the disk than there is for it";
             Error::new(Kind::TooLarge, message).sqlstate("53100").because(cause).hint(
                 "narrow it with WHERE so that each source sends fewer rows, or aggregate before joining; an \
-                 administrator can raise federation.spill_limit",
+                 administrator can raise federation.spill_limit, or make room where federation.spill_dir is",
             )
         }
         _ => Error::internal(cause),

@@ -1,7 +1,11 @@
 //! Statements over several connections whose sources, callers or bounds fail them.
 
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
+use actix_web::rt::task::spawn_blocking;
 use futures_util::future::join_all;
 use reqwest::Response;
 use serde_json::{Value, json};
@@ -9,10 +13,12 @@ use tokio_postgres::Client;
 
 use super::another_postgres;
 use crate::support::app::{TestApp, eventually, read, within};
+use crate::support::cluster::Cluster;
 use crate::support::configuration::Configuration;
 use crate::support::fixture;
 use crate::support::postgres::connect;
 use crate::support::proxy::ChaosProxy;
+use crate::walls::server::say;
 
 /// Rows of `wide`, of about half a kilobyte each.
 const WIDE: &str = "CREATE TABLE wide (id int PRIMARY KEY, other int, filler text);
@@ -40,7 +46,12 @@ struct Pair {
 impl Pair {
     /// With these tables in both, these keys of each connection, and these tables of the configuration.
     async fn start(tables: &str, keys: &str, configured: &str) -> Self {
-        let (shop, crm) = (fixture::postgres().await, another_postgres().await);
+        Self::with_second(another_postgres().await, tables, keys, configured).await
+    }
+
+    /// The same with the second database at `crm`.
+    async fn with_second(crm: String, tables: &str, keys: &str, configured: &str) -> Self {
+        let shop = fixture::postgres().await;
         let admins = [connect(&shop).await, connect(&crm).await];
         for admin in &admins {
             admin.batch_execute(tables).await.unwrap();
@@ -318,6 +329,73 @@ async fn a_source_that_is_paused_or_ends_its_sessions_fails_only_what_runs() {
     eventually("an answer", &works).await;
     pair.until_idle().await;
     pair.until_clear().await;
+}
+
+#[actix_web::test]
+async fn a_source_that_restarts_is_found_again() {
+    let cluster = Arc::new(Cluster::new());
+    cluster.obey("start");
+    let mut pair = Pair::with_second(cluster.url("postgres", "postgres"), WIDE, "", "").await;
+    // Its rows are the first.
+    let query = "SELECT id, filler FROM crm.public.wide UNION ALL SELECT id, filler FROM shop.public.wide";
+    let mut running = pair.begin(query).await;
+    let mut told = within("the first rows", running.chunk()).await.unwrap().unwrap().to_vec();
+    let restarted = Arc::clone(&cluster);
+    spawn_blocking(move || restarted.obey("restart")).await.unwrap();
+    while let Some(more) = within("the rest", running.chunk()).await.unwrap() {
+        told.extend_from_slice(&more);
+    }
+    let answer: Value = serde_json::from_slice(&told).unwrap();
+    assert!(error(&answer)["code"].is_number(), "{}", error(&answer));
+    names(&answer, "crm");
+    eventually("an answer", async || {
+        pair.app.query(json!({"query": format!("{JOINED} WHERE w.id = 7")})).await.0 == 200
+    })
+    .await;
+    pair.admins[1] = connect(&cluster.url("postgres", "postgres")).await;
+    pair.until_idle().await;
+    pair.until_clear().await;
+}
+
+/// A small file system of its own. Dropping it takes it away.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// In `folder`, of this size; `None` where this user may not mount one.
+    fn mount(folder: PathBuf, size: &str) -> Option<Self> {
+        std::fs::create_dir_all(&folder).unwrap();
+        let options = format!("size={size}");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&folder).status();
+        mounted.is_ok_and(|status| status.success()).then_some(Self(folder))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[actix_web::test]
+async fn a_full_disk_fails_the_statement_and_is_clear_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(disk) = SmallDisk::mount(folder.path().join("spill"), "4m") else {
+        return say("a full disk is not tried: this user may not mount one");
+    };
+    let settings = "[federation]\nstatement_memory = 16777216\nmemory = 67108864\nspill_dir = ";
+    let pair = Pair::start(WIDE, "", &format!("{settings}\"{}\"", disk.0.display())).await;
+    let sorted = format!("SELECT count(*) AS n FROM (SELECT * FROM ({ALL}) AS x ORDER BY filler, id LIMIT 79999) AS y");
+    for _ in 0..2 {
+        let (status, answer) = pair.app.query(json!({"query": sorted})).await;
+        assert_eq!((status, &error(&answer)["sqlState"]), (413, &json!("53100")), "{answer}");
+        assert!(error(&answer)["hint"].as_str().unwrap().contains("spill_dir"), "{}", error(&answer));
+        pair.until_idle().await;
+        let left =
+            || std::fs::read_dir(&disk.0).unwrap().flatten().map(|entry| std::fs::read_dir(entry.path()).unwrap());
+        eventually("an empty disk", async || left().flatten().count() == 0).await;
+    }
+    let (status, answer) = pair.app.query(json!({"query": format!("{JOINED} WHERE w.id = 7")})).await;
+    assert_eq!(status, 200, "{answer}");
 }
 
 /// Statements have threads of their own: those that serve answer meanwhile.
