@@ -29,9 +29,7 @@ use crate::sqlite::schema::SCHEMA;
 use crate::sqlite::session::cancel_flag::CancelFlag;
 use crate::sqlite::session::channel;
 use crate::sqlite::session::worker_pool::{Work, WorkerPool};
-use crate::{
-    Access, Declared, Exposure, Invocation, Plan, Prepared, Procedure, Profile, Settings, Source, Table, Task,
-};
+use crate::{Access, Declared, Invocation, Plan, Prepared, Procedure, Profile, Settings, Source, Table, Task};
 use portico_core::budget::Budget;
 use portico_core::call::{Facet, Limits, Narrow};
 use portico_core::error::{Error, Kind, Result};
@@ -73,14 +71,6 @@ impl Sqlite {
         let tables = Mutex::default();
         Ok(Self { inner: Arc::new(Inner { name, declared, readers, writer, tables, connect_limits, budget }) })
     }
-}
-
-/// On which terms a plan is carried out.
-struct ExecOptions {
-    access: Access,
-    limits: Limits,
-    dry_run: bool,
-    exposure: Option<Exposure>,
 }
 
 impl Source for Sqlite {
@@ -151,30 +141,31 @@ impl Inner {
     async fn run(&self, plan: Plan) -> Result<Results> {
         // The engine says nothing beside its results, keeps no comments, and knows nobody.
         let Plan { task, access, limits, abandoned, dry_run, exposure, .. } = plan;
-        let options = ExecOptions { access, limits, dry_run, exposure };
-        match task {
-            Task::Describe(facet, narrow) => self.describe(facet, narrow, limits, abandoned).await,
-            Task::Statement(prepared) => {
-                let steps = vec![Step::new(prepared)?];
-                self.execution(steps, RunMode::Once, options, abandoned).await
-            }
-            Task::Statements(prepared) => {
-                let steps = prepared.into_iter().map(Step::new).collect::<Result<_>>()?;
-                self.execution(steps, RunMode::Together, options, abandoned).await
-            }
-            Task::Columns(prepared) => {
-                let steps = prepared.into_iter().map(Step::new).collect::<Result<_>>()?;
-                self.execution(steps, RunMode::Never, options, abandoned).await
-            }
-            Task::Batch(repeated) => {
-                let steps = vec![Step::repeated(repeated)?];
-                self.execution(steps, RunMode::Together, options, abandoned).await
-            }
-            Task::Procedure(invocation) => {
-                let steps = vec![Step::new(self.procedure(&invocation)?)?];
-                self.execution(steps, RunMode::Once, options, abandoned).await
-            }
-        }
+        let each = |prepared: Vec<Prepared>| prepared.into_iter().map(Step::new).collect::<Result<Vec<_>>>();
+        let (steps, runs) = match task {
+            Task::Describe(facet, narrow) => return self.describe(facet, narrow, limits, abandoned).await,
+            Task::Statement(prepared) => (vec![Step::new(prepared)?], RunMode::Once),
+            Task::Statements(prepared) => (each(prepared)?, RunMode::Together),
+            Task::Columns(prepared) => (each(prepared)?, RunMode::Never),
+            Task::Batch(repeated) => (vec![Step::repeated(repeated)?], RunMode::Together),
+            Task::Procedure(invocation) => (vec![Step::new(self.procedure(&invocation)?)?], RunMode::Once),
+        };
+        // A query needs no writer, and many of them can run while one statement writes.
+        // EXPLAIN of a writer is compiled like one, which a reader's authorizer refuses.
+        let explains = steps.iter().all(|step| check::explains(&step.statement));
+        let queries = |step: &Step| step.statement.class == Class::Select && !check::explains(&step.statement);
+        let wants_writer = access == Access::ReadWrite && !steps.iter().all(queries);
+        let (workers, writes) = match &self.writer {
+            Some(writer) if wants_writer => (writer, !explains && runs != RunMode::Never),
+            None if wants_writer && !explains && runs != RunMode::Never => return Err(failure::read_only()),
+            _ => (&self.readers, false),
+        };
+        let (rows, catalog, budget) = (limits.rows, Arc::clone(&self.name), self.budget.clone());
+        let execution = Execution { steps, runs, access, rows, catalog, dry_run, budget, exposure };
+        let results = execution.results();
+        let work: Work = Box::new(move |opened, cancel, sender| statement::run(opened, cancel, sender, &execution));
+        let (first, receiver) = start(workers, limits, abandoned, work, results).await?;
+        Ok(Results::new(writes, receiver.into_stream(first)))
     }
 
     async fn describe(
@@ -204,32 +195,6 @@ impl Inner {
             }
         };
         Ok(assembled(facet, rows))
-    }
-
-    async fn execution(
-        &self,
-        steps: Vec<Step>,
-        runs: RunMode,
-        options: ExecOptions,
-        abandoned: CancellationToken,
-    ) -> Result<Results> {
-        let ExecOptions { access, limits, dry_run, exposure } = options;
-        // A query needs no writer, and many of them can run while one statement writes.
-        // EXPLAIN of a writer is compiled like one, which a reader's authorizer refuses.
-        let explains = steps.iter().all(|step| check::explains(&step.statement));
-        let queries = |step: &Step| step.statement.class == Class::Select && !check::explains(&step.statement);
-        let wants_writer = access == Access::ReadWrite && !steps.iter().all(queries);
-        let (workers, writes) = match &self.writer {
-            Some(writer) if wants_writer => (writer, !explains && runs != RunMode::Never),
-            None if wants_writer && !explains && runs != RunMode::Never => return Err(failure::read_only()),
-            _ => (&self.readers, false),
-        };
-        let (rows, catalog, budget) = (limits.rows, Arc::clone(&self.name), self.budget.clone());
-        let execution = Execution { steps, runs, access, rows, catalog, dry_run, budget, exposure };
-        let results = execution.results();
-        let work: Work = Box::new(move |opened, cancel, sender| statement::run(opened, cancel, sender, &execution));
-        let (first, receiver) = start(workers, limits, abandoned, work, results).await?;
-        Ok(Results::new(writes, receiver.into_stream(first)))
     }
 
     fn procedure(&self, invocation: &Invocation) -> Result<Prepared> {
