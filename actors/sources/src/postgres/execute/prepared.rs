@@ -148,20 +148,12 @@ pub(crate) async fn make_ready(
     if let Some(forms) = natively {
         return Ok(PreparedExecution { ready, text, bound, columns, forms, shift, apart, fallback: None });
     }
+    let forms = text_forms(&columns);
     let own = text.as_deref().unwrap_or(&execution.text);
     if matches!(execution.class, Class::Call | Class::Session) {
         // Nothing can stand around a CALL, or a FETCH.
         let fallback = Some(Arc::new(TextFallback::new(own, ready.params(), &columns)));
-        return Ok(PreparedExecution {
-            ready,
-            text,
-            bound,
-            forms: text_forms(&columns),
-            columns,
-            shift,
-            apart,
-            fallback,
-        });
+        return Ok(PreparedExecution { ready, text, bound, columns, forms, shift, apart, fallback });
     }
     let (text, before) = as_text(own, execution.class, &columns);
     let ready = session.prepare_typed(&text, ready.params()).await.map_err(|error| {
@@ -172,16 +164,8 @@ pub(crate) async fn make_ready(
             .because(error)
     })?;
     let shift = if shift == APART { APART } else { before };
-    Ok(PreparedExecution {
-        ready,
-        text: Some(text),
-        bound,
-        forms: text_forms(&columns),
-        columns,
-        shift,
-        apart,
-        fallback: None,
-    })
+    let text = Some(text);
+    Ok(PreparedExecution { ready, text, bound, columns, forms, shift, apart, fallback: None })
 }
 
 /// The columns of a reader whose answer was empty.
