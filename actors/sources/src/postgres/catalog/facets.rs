@@ -6,8 +6,7 @@ use crate::postgres::catalog::fragments::{CALLABLE, base_modifier, base_type, ma
 use crate::postgres::catalog::{checks, details, keys};
 use crate::postgres::decode::types;
 use crate::postgres::execute::execution::{Execution, Values};
-use crate::postgres::execute::options::{ExecOptions, TransactionPosition};
-use crate::postgres::walls::memory::Admission;
+use crate::postgres::execute::options::ExecOptions;
 use portico_core::call::{Facet, Narrow};
 use portico_core::error::Result;
 use portico_core::pattern;
@@ -83,20 +82,8 @@ ORDER BY n.nspname, p.proname, p.oid"
     let narrows = [narrow.catalog, narrow.schema, object, part, narrow.table_type];
     let patterns = narrows.clone().map(|narrow| narrow.map(|narrow| pattern::for_like(&narrow)));
     let values = [Some(connection.to_owned())].into_iter().chain(narrows).chain(patterns).collect();
-    Execution {
-        text,
-        class: Class::Select,
-        returns_rows: true,
-        options: ExecOptions { access: Access::ReadOnly, dry_run: false, describes: false },
-        values: Values::Facet(facet, values),
-        default_schema: None,
-        origin: None,
-        position: TransactionPosition::ALONE,
-        opens_cursors: false,
-        identity: None,
-        guarded: None,
-        admission: Admission::default(),
-    }
+    let options = ExecOptions { access: Access::ReadOnly, dry_run: false, describes: false };
+    Execution::of_ours(text, Class::Select, options, Values::Facet(facet, values))
 }
 
 fn columns(tables: &str) -> String {

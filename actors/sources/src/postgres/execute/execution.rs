@@ -120,15 +120,22 @@ impl Execution {
 
     /// The rows of a cursor that the transaction has open.
     pub(crate) fn fetching(cursor: &str, options: ExecOptions) -> Self {
+        let text = format!("{FETCH_ALL}FROM {}", quoted(cursor));
+        let values = Values::Inferred(Vec::new());
+        Self { position: TransactionPosition::WITHIN, ..Self::of_ours(text, Class::Session, options, values) }
+    }
+
+    /// A statement that is written here, with a transaction of its own.
+    pub(crate) fn of_ours(text: String, class: Class, options: ExecOptions, values: Values) -> Self {
         Self {
-            text: format!("{FETCH_ALL}FROM {}", quoted(cursor)),
-            class: Class::Session,
+            text,
+            class,
             returns_rows: true,
             options,
-            values: Values::Inferred(Vec::new()),
+            values,
             default_schema: None,
             origin: None,
-            position: TransactionPosition::WITHIN,
+            position: TransactionPosition::ALONE,
             opens_cursors: false,
             identity: None,
             guarded: None,

@@ -10,7 +10,6 @@ use crate::postgres::catalog::routines::{Routine, Slot};
 use crate::postgres::execute::execution::{Execution, Values};
 use crate::postgres::execute::options::{ExecOptions, TransactionPosition};
 use crate::postgres::quote::quoted;
-use crate::postgres::walls::memory::Admission;
 use crate::postgres::walls::refusal::refused;
 use crate::{Direction, Invocation, Parameter};
 use portico_core::call::Argument;
@@ -244,13 +243,7 @@ fn call(routine: &Routine, places: &[Option<usize>], invocation: &Invocation, op
         (format!("SELECT * FROM {target}"), Class::Select)
     };
     Execution {
-        text,
-        class,
-        returns_rows: true,
-        options,
-        values: Values::Inferred(values),
         default_schema: invocation.default_schema.clone(),
-        origin: None,
         // Cursors live as long as their transaction.
         position: if opens_cursors {
             TransactionPosition { begins: true, ..TransactionPosition::WITHIN }
@@ -258,9 +251,7 @@ fn call(routine: &Routine, places: &[Option<usize>], invocation: &Invocation, op
             TransactionPosition::ALONE
         },
         opens_cursors,
-        identity: None,
-        guarded: None,
-        admission: Admission::default(),
+        ..Execution::of_ours(text, class, options, Values::Inferred(values))
     }
 }
 
