@@ -60,7 +60,8 @@ pub(crate) fn columns(
 pub(crate) struct ResultReader {
     columns: Option<Arc<[Column]>>,
     batch: Option<RowBatch>,
-    stage: Stage,
+    /// Absent behind the end.
+    stage: Option<Progress>,
     forms: Arc<[Form]>,
     facet: Option<Facet>,
     has_rows: bool,
@@ -73,12 +74,6 @@ pub(crate) struct ResultReader {
     /// Which columns name cursors whose rows are results of their own, and the names so far.
     cursor_columns: Vec<usize>,
     cursors: Vec<String>,
-}
-
-enum Stage {
-    RunningStatement(RunningStatement),
-    Complete(u64),
-    Over,
 }
 
 impl ResultReader {
@@ -109,22 +104,18 @@ impl ResultReader {
         let is_cursor = |(number, seen): (usize, &ColumnDescription)| (seen.type_ == Type::REFCURSOR).then_some(number);
         let cursor_columns =
             answer.columns.iter().enumerate().filter(|_| execution.opens_cursors).filter_map(is_cursor).collect();
-        let (stage, session) = match answer.progress {
-            Progress::RunningStatement(running) => (Stage::RunningStatement(running), None),
-            Progress::Over(affected, session) => (Stage::Complete(affected), session),
-        };
         let reading = Self {
             has_rows: !columns.is_empty(),
             columns: Some(columns),
             batch: answer.first,
-            stage,
+            stage: Some(answer.progress),
             forms: cache.forms(answer.forms),
             shift: answer.shift,
             facet,
             execution,
             context,
             cache,
-            session,
+            session: None,
             cursor_columns,
             cursors: Vec::new(),
         };
@@ -152,17 +143,19 @@ impl ResultReader {
             return Some(Ok(self.part(rows)));
         }
         // Whatever goes wrong below, nothing comes after it; dropping the stage calls off the rest.
-        match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Over => None,
-            Stage::Complete(affected) => Some(Ok(self.done(affected))),
-            Stage::RunningStatement(running) => Some(self.read_on(running).await),
+        match self.stage.take()? {
+            Progress::Over(affected, session) => {
+                self.session = session;
+                Some(Ok(self.done(affected)))
+            }
+            Progress::RunningStatement(running) => Some(self.read_on(running).await),
         }
     }
 
     async fn read_on(&mut self, mut running: RunningStatement) -> Result<Part> {
         let failed = |error| self.context.judge(self.execution.failure(&error, self.shift));
         if let Some(rows) = self.context.bound(running.batch()).await?.map_err(failed)? {
-            self.stage = Stage::RunningStatement(running);
+            self.stage = Some(Progress::RunningStatement(running));
             self.note_cursors(&rows);
             return Ok(self.part(rows));
         }
