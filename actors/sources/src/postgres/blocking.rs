@@ -126,7 +126,7 @@ impl Session {
     /// Calls `hear` with the channel and the payload of each notification, on the thread that drives the
     /// session: it returns at once.
     pub fn on_notification(&self, hear: impl Fn(&str, &str) + Send + Sync + 'static) {
-        self.wire.messages().on_notification(hear);
+        self.wire.messages.on_notification(hear);
     }
 
     /// Whether the session has ended, or is of no more use.

@@ -56,7 +56,7 @@ impl Session {
         sessions: Arc<PoolState>,
         notices: Option<Notices>,
     ) -> Self {
-        let messages = object.wire.messages();
+        let messages = Arc::clone(&object.wire.messages);
         messages.set(notices);
         let (pooled, runtime) = (object.wire.pooled, Handle::current());
         Self {
@@ -138,12 +138,12 @@ impl Session {
 
     /// What its large rows were lent.
     pub(crate) fn lent(&self) -> &Lent {
-        self.wire().lent()
+        &self.wire().lent
     }
 
     /// Asks the source to cancel what runs.
     pub(crate) async fn cancel(&self) -> std::io::Result<()> {
-        self.wire().canceller().cancel().await
+        self.wire().canceller.cancel().await
     }
 
     /// Ends a reader's transaction; whether the session is as good as new.
@@ -205,14 +205,14 @@ impl Drop for Session {
         if !object.bare.load(Ordering::Acquire) {
             object.cleaned = Instant::now();
         }
-        object.wire.lent().clear();
+        object.wire.lent.clear();
         if self.settled.load(Ordering::Acquire) && !object.wire.is_closed() {
             return self.sessions.put_back(object, slot, &self.runtime);
         }
         self.runtime.spawn(async move {
             // Best effort: the closed socket ends the session in any case. A pooler forgets whose
             // statement it was as soon as the socket is closed, so that comes last.
-            let _ = timeout(CANCEL_TIMEOUT, object.wire.canceller().cancel()).await;
+            let _ = timeout(CANCEL_TIMEOUT, object.wire.canceller.cancel()).await;
             drop(object);
             drop(slot);
         });

@@ -112,7 +112,7 @@ fn hand_out(
     notices: Option<Notices>,
 ) -> Session {
     let number = shared.next.fetch_add(1, Ordering::Relaxed);
-    shared.running().insert(number, pooled.wire.canceller());
+    shared.running().insert(number, Arc::clone(&pooled.wire.canceller));
     Session::new(pooled, slot, number, Arc::clone(shared), notices)
 }
 
