@@ -141,7 +141,7 @@ impl TableLookup {
         }
         let asking = tokio::spawn(timeout(PATIENCE, async move {
             let client = housekeeping.client().await.ok()?;
-            current(client.wire(), asked).await.ok()
+            current(&client, asked).await.ok()
         }));
         Self::within(tables, async move { asking.await.ok()?.ok()? })
     }

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use tokio::time::timeout;
-use tokio_postgres::Client;
 
 use crate::Pooler;
 use crate::postgres::connect::connector::Connector;
@@ -112,17 +111,10 @@ async fn connect(connector: Arc<Connector>, greeting: &'static str) -> Result<Ar
     Ok(Arc::new(wire))
 }
 
-impl HousekeepingClient {
-    /// The session itself.
-    pub(crate) fn wire(&self) -> &Wire {
-        &self.0
-    }
-}
-
 impl Deref for HousekeepingClient {
-    type Target = Client;
+    type Target = Wire;
 
-    fn deref(&self) -> &Client {
+    fn deref(&self) -> &Wire {
         &self.0
     }
 }
