@@ -134,20 +134,6 @@ fn word(cell: &Cell<'_>) -> String {
     }
 }
 
-pub(crate) fn owned(cell: Cell<'_>) -> Cell<'static> {
-    match cell {
-        Cell::Decimal(text) => Cell::Decimal(text.into_owned().into()),
-        Cell::Text(text) => Cell::Text(text.into_owned().into()),
-        Cell::Json(text) => Cell::Json(text.into_owned().into()),
-        Cell::Bytes(octets) => Cell::Bytes(octets.into_owned().into()),
-        Cell::Null => Cell::Null,
-        Cell::Boolean(value) => Cell::Boolean(value),
-        Cell::Integer(value) => Cell::Integer(value),
-        Cell::Float(value) => Cell::Float(value),
-        Cell::Double(value) => Cell::Double(value),
-    }
-}
-
 pub(crate) async fn whole(mut results: Results) -> Result<Whole> {
     let mut whole = Whole::default();
     while let Some(part) = results.next().await {
@@ -156,7 +142,7 @@ pub(crate) async fn whole(mut results: Results) -> Result<Whole> {
             Part::Rows(batch) => {
                 assert!(batch.rows() > 0, "an empty batch");
                 for row in 0..batch.rows() {
-                    let cells = (0..whole.columns.len()).map(|column| batch.cell(row, column).map(owned));
+                    let cells = (0..whole.columns.len()).map(|column| batch.cell(row, column).map(Cell::into_owned));
                     whole.rows.push(cells.collect::<Result<_>>()?);
                 }
             }
