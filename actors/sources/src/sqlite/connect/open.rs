@@ -2,6 +2,7 @@
 //! a file, and knows nothing of statements.
 
 use std::cell::{Cell, RefCell};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -216,14 +217,7 @@ impl OpenDatabase {
     }
 }
 
-#[cfg(unix)]
 fn identity(path: &Path) -> Option<Identity> {
-    use std::os::unix::fs::MetadataExt as _;
     let metadata = path.metadata().ok()?;
     Some((metadata.dev(), metadata.ino()))
-}
-
-#[cfg(not(unix))]
-fn identity(_: &Path) -> Option<Identity> {
-    None
 }
