@@ -19,7 +19,7 @@ use crate::postgres::address::Address;
 use crate::postgres::connect::cancel::Canceller;
 use crate::postgres::connect::fault::Fault;
 use crate::postgres::connect::invalid::refusal;
-use crate::postgres::connect::lending::Lending;
+use crate::postgres::connect::lending::{Lending, Lent};
 use crate::postgres::connect::login;
 use crate::postgres::connect::messages::Pin;
 use crate::postgres::connect::notices::{self, MessageListener};
@@ -288,8 +288,8 @@ impl Connector {
         // Whether TLS is asked for: the answer is one octet.
         let asks =
             config.get_ssl_mode() != SslMode::Disable && config.get_ssl_negotiation() == SslNegotiation::Postgres;
-        let lending = Lending::of(self.budget.clone());
-        let lent = Arc::clone(&lending.lent);
+        let lent = Arc::<Lent>::default();
+        let lending = Lending { budget: self.budget.clone(), lent: Arc::clone(&lent) };
         let stream = Bounded::new(socket, Arc::clone(&pin), lending, usize::from(asks));
         let below = MakeTlsConnect::<Socket>::make_tls_connect(&mut tls.clone(), name);
         let below = Below(below.map_err(|error| Refusal::new(Fault::Tls, &error.to_string()))?);

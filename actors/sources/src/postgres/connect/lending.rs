@@ -16,12 +16,6 @@ pub(crate) struct Lending {
     pub(crate) lent: Arc<Lent>,
 }
 
-impl Lending {
-    pub(crate) fn of(budget: Budget) -> Self {
-        Self { budget, lent: Arc::default() }
-    }
-}
-
 /// What rows were lent that nobody has taken yet, in the order in which they came.
 #[derive(Default)]
 pub(crate) struct Lent(Mutex<VecDeque<(usize, Loan)>>);
