@@ -179,7 +179,7 @@ impl BatchRun {
             }
         }
         if !batch.is_empty() {
-            let part = Part::Rows(Box::new(Rows::new(batch, Arc::clone(&ready.forms))));
+            let part = Part::Rows(Box::new(Rows { rows: batch, forms: Arc::clone(&ready.forms) }));
             self.reading = Some((ready, rows));
             return Ok(part);
         }

@@ -199,15 +199,9 @@ impl ResultReader {
 
 /// Rows in the wire's own octets.
 pub(crate) struct Rows {
-    rows: RowBatch,
-    forms: Arc<[Form]>,
-}
-
-impl Rows {
-    /// Some rows with one form for each column.
-    pub(crate) fn new(rows: RowBatch, forms: Arc<[Form]>) -> Self {
-        Self { rows, forms }
-    }
+    pub(crate) rows: RowBatch,
+    /// One for each column.
+    pub(crate) forms: Arc<[Form]>,
 }
 
 impl Batch for Rows {
