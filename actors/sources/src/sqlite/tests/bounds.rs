@@ -12,6 +12,7 @@ async fn what_is_too_large_for_a_row_is_refused_and_what_is_stored_is_read() {
     for text in [
         "SELECT zeroblob(150000000)",
         "SELECT printf('%.*c', 150000000, 'a')",
+        "SELECT hex(zeroblob(100000000))",
         "SELECT zeroblob(40000000), zeroblob(40000000)",
         "SELECT a, a FROM t",
     ] {

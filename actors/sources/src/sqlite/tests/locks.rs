@@ -197,14 +197,3 @@ async fn a_writing_plan_on_a_read_only_connection_is_refused() {
     }
     assert_eq!(fixture.write("SELECT count(*) FROM t").await.unwrap().words(), ["1"]);
 }
-
-#[tokio::test]
-async fn huge_values_are_refused_not_made() {
-    let fixture = fixture("", Options::default());
-    for text in
-        ["SELECT zeroblob(1000000000)", "SELECT hex(zeroblob(100000000))", "SELECT printf('%.*c', 900000000, 'x')"]
-    {
-        let error = fixture.error(text, Access::ReadOnly).await;
-        assert_eq!(error.kind, Kind::TooLarge, "{text}: {error:?}");
-    }
-}
