@@ -146,24 +146,6 @@ impl Deref for Connection {
     }
 }
 
-impl Connection {
-    /// The database at `location`, of which nothing else is said.
-    pub fn at(location: Arc<dyn Location>, settings: ConnectionSettings) -> Self {
-        Self {
-            settings,
-            usage: Usage::default(),
-            location,
-            procedures: Arc::default(),
-            tools: Arc::default(),
-            switches: Switches::default(),
-            exposure: Exposure::default(),
-            prompts: Arc::default(),
-            identity: None,
-            fingerprint: Fingerprint::default(),
-        }
-    }
-}
-
 /// Reads every connection of the file. Relative paths of databases start at `directory`.
 pub(super) fn read_all(root: &Section<'_>, directory: &Path, defaults: Defaults) -> Vec<Arc<Connection>> {
     let sections = root.tables("connections");

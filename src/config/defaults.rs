@@ -66,9 +66,3 @@ impl Defaults {
         }
     }
 }
-
-impl Default for Usage {
-    fn default() -> Self {
-        Defaults::default().before(Defaults::default())
-    }
-}
