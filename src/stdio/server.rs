@@ -131,12 +131,31 @@ impl Server {
         Ok(Self { http, url, credential, is_known: Cell::new(false) })
     }
 
-    /// Posts a message. `streams` tells whether the answer may be a stream.
+    /// Posts a message until the service takes it: one that is starting, or is about to stop, is waited for. `streams`
+    /// tells whether the answer may be a stream.
     pub(super) async fn post(&self, body: &Bytes, headers: &Headers, streams: bool) -> Result<Response, Failure> {
         let accept = if streams { EITHER } else { JSON };
-        let response = self.reach(&Method::POST, Some(body), headers, accept).await?;
-        self.is_known.set(true);
-        Ok(response)
+        let patience = if self.is_known.get() { PATIENCE } else { FIRST_PATIENCE };
+        let (deadline, mut delay, mut is_told) = (Instant::now() + patience, DELAY, false);
+        let sent = loop {
+            let sent = self.send(&Method::POST, Some(body), headers, accept).await;
+            let why = match &sent {
+                Err(Failure::Unreached(words)) => format!("cannot be reached: {words}"),
+                // It goes down, or has not begun.
+                Ok(response) if response.status().as_u16() == 503 => "takes no calls just now".to_owned(),
+                _ => break sent,
+            };
+            if Instant::now() + delay > deadline {
+                break sent;
+            }
+            if !std::mem::replace(&mut is_told, true) {
+                log::warn!("{} {why}; trying again", self.url);
+            }
+            drop(sent);
+            sleep(delay).await;
+            delay = (delay * 2).min(LONGEST_DELAY);
+        };
+        sent.inspect(|_| self.is_known.set(true))
     }
 
     /// Opens the stream on which a session is told things, or takes up one that broke.
@@ -147,41 +166,6 @@ impl Server {
     /// Ends a session.
     pub(super) async fn delete(&self, headers: &Headers) -> Result<Response, Failure> {
         self.send(&Method::DELETE, None, headers, JSON).await
-    }
-
-    /// Sends a request until the service takes it: one that is starting, or is about to stop, is waited for.
-    async fn reach(
-        &self,
-        method: &Method,
-        body: Option<&Bytes>,
-        headers: &Headers,
-        accept: &'static str,
-    ) -> Result<Response, Failure> {
-        let patience = if self.is_known.get() { PATIENCE } else { FIRST_PATIENCE };
-        let (deadline, mut delay, mut is_told) = (Instant::now() + patience, DELAY, false);
-        loop {
-            let (sent, wait) = match self.send(method, body, headers, accept).await {
-                Err(Failure::Unreached(words)) => (Err(Failure::Unreached(words)), delay),
-                Ok(response) if response.status().as_u16() == 503 => {
-                    // It goes down, or has not begun.
-                    (Ok(response), delay)
-                }
-                other => return other,
-            };
-            if Instant::now() + wait > deadline {
-                return sent;
-            }
-            if !std::mem::replace(&mut is_told, true) {
-                let why = match &sent {
-                    Err(Failure::Unreached(words)) => format!("cannot be reached: {words}"),
-                    _ => "takes no calls just now".to_owned(),
-                };
-                log::warn!("{} {why}; trying again", self.url);
-            }
-            drop(sent);
-            sleep(wait).await;
-            delay = (delay * 2).min(LONGEST_DELAY);
-        }
     }
 
     async fn send(
