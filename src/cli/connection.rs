@@ -88,16 +88,7 @@ pub(super) fn run(command: Connection, common: &Common) -> Result<(), Failure> {
             });
             Ok(())
         }
-        Connection::Remove { name } => {
-            let mut edit = Edit::begin(common)?;
-            edit.remove("connections", "connection", &name)?;
-            let config = edit.judged()?;
-            let takeover = edit.write(&config)?;
-            let mut record = json!({"name": name});
-            takeover.add_to(&mut record);
-            common.tell(&record, format_args!("removed {name}; {}", takeover.words()));
-            Ok(())
-        }
+        Connection::Remove { name } => Edit::take_out("connection", &name, common),
     }
 }
 

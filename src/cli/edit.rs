@@ -69,8 +69,20 @@ impl Edit {
         Ok(())
     }
 
+    /// Takes the table of this name out of the list of its kind, and has the service that runs take that over.
+    pub(super) fn take_out(what: &str, name: &str, common: &Common) -> Result<(), Failure> {
+        let mut edit = Self::begin(common)?;
+        edit.remove(&format!("{what}s"), what, name)?;
+        let config = edit.judged()?;
+        let takeover = edit.write(&config)?;
+        let mut record = json!({"name": name});
+        takeover.add_to(&mut record);
+        common.tell(&record, format_args!("removed {name}; {}", takeover.words()));
+        Ok(())
+    }
+
     /// Takes the table of this name out of a list. What was written above it and a line apart stays.
-    pub(super) fn remove(&mut self, list: &str, what: &str, name: &str) -> Result<(), Error> {
+    fn remove(&mut self, list: &str, what: &str, name: &str) -> Result<(), Error> {
         let is_it = |named: Option<&str>| named.is_some_and(|named| named.eq_ignore_ascii_case(name));
         let mut known: Vec<String> = Vec::new();
         let mut note = |named: Option<&str>| {

@@ -70,16 +70,7 @@ pub(super) fn run(command: Workspace, common: &Common) -> Result<(), Failure> {
             });
             Ok(())
         }
-        Workspace::Remove { name } => {
-            let mut edit = Edit::begin(common)?;
-            edit.remove("workspaces", "workspace", &name)?;
-            let config = edit.judged()?;
-            let takeover = edit.write(&config)?;
-            let mut record = json!({"name": name});
-            takeover.add_to(&mut record);
-            common.tell(&record, format_args!("removed {name}; {}", takeover.words()));
-            Ok(())
-        }
+        Workspace::Remove { name } => Edit::take_out("workspace", &name, common),
     }
 }
 
