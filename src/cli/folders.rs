@@ -1,6 +1,8 @@
-//! The folders of the user who runs the program (XDG Base Directory Specification).
+//! The folders of the user who runs the program (XDG Base Directory Specification), and files for that user alone.
 
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use portico_actors::error::Error;
@@ -29,4 +31,14 @@ fn user(variable: &str, usual: &str) -> Result<PathBuf, Error> {
 pub(super) fn make(folder: &Path) -> Result<(), Failure> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|error| Failure::io(format_args!("{} cannot be made", folder.display()), error))
+}
+
+/// Writes a file for this user alone: beside and renamed, so that a reader never sees half of it.
+pub(super) fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let beside = path.with_extension("new");
+    let _ = std::fs::remove_file(&beside);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    file.write_all(contents)?;
+    file.sync_all()?;
+    std::fs::rename(&beside, path)
 }

@@ -1,8 +1,5 @@
 //! The demo's user, token and service account: made once, kept in `credentials.json`.
 
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use portico_actors::auth::records::{NewPat, NewServiceAccount, NewUser};
@@ -14,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::super::common::Failure;
+use super::super::folders;
 use super::super::recording::recorded;
 use crate::config::{Config, Connection};
 
@@ -63,7 +61,7 @@ pub(super) fn keep(data_dir: &Path, config: &Config) -> Result<Credentials, Fail
         client_secret,
     };
     let text = serde_json::to_string_pretty(&credentials).map_err(Error::internal)?;
-    write(&path, &(text + "\n"))
+    folders::write(&path, (text + "\n").as_bytes())
         .map_err(|error| Failure::io(format_args!("{} cannot be written", path.display()), error))?;
     Ok(credentials)
 }
@@ -81,14 +79,4 @@ fn make(store: &mut Store, connection: &Connection) -> Result<(String, String, S
         store.create_service_account(NewServiceAccount { name: ACCOUNT.to_owned(), rights })?
     };
     Ok((pat.expose_secret().to_owned(), account.client_id, secret.expose_secret().to_owned()))
-}
-
-/// Written beside and renamed, so that a reader never sees half a file; for the owner alone.
-pub(super) fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let beside = path.with_extension("new");
-    let _ = std::fs::remove_file(&beside);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(&beside, path)
 }

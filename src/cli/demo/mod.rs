@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::common::{Common, Failure, program};
-use super::serve;
+use super::{folders, serve};
 use crate::config::Config;
 use crate::sample;
 
@@ -49,7 +49,8 @@ pub(super) fn run(demo: Demo, common: &Common) -> Result<(), Failure> {
     let listener = TcpListener::bind(demo.listen).map_err(|error| Failure::not_listening(demo.listen, &error))?;
     let address = listener.local_addr().map_err(io("the listener failed"))?;
     let text = configuration(demo.listen, address);
-    credentials::write(&demo.data_dir.join("config.toml"), &text).map_err(io("the configuration cannot be written"))?;
+    folders::write(&demo.data_dir.join("config.toml"), text.as_bytes())
+        .map_err(io("the configuration cannot be written"))?;
     let config = Config::parse(&text, &demo.data_dir, &|_| None)?;
     let credentials = credentials::keep(&demo.data_dir, &config)?;
     let log_level =

@@ -2,7 +2,6 @@
 //! and renewed. Several programs at one server share it, and one at a time renews it.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,6 +17,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
+use super::super::folders;
 use super::callback::Callback;
 use crate::stdio::Credential;
 use crate::stdio::oauth::{Authorization, Tokens, Ungranted};
@@ -119,16 +119,10 @@ impl SignIn {
         serde_json::from_slice(&std::fs::read(&self.file).ok()?).ok()
     }
 
-    /// Written beside and renamed, for this user alone.
+    /// Kept for this user alone.
     fn keep(&self, kept: Kept) -> Result<Kept> {
-        let beside = self.file.with_extension("new");
-        let written = (|| {
-            let _ = std::fs::remove_file(&beside);
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-            file.write_all(&serde_json::to_vec_pretty(&kept)?)?;
-            file.sync_all()?;
-            std::fs::rename(&beside, &self.file)
-        })();
+        let text = serde_json::to_vec_pretty(&kept).map_err(std::io::Error::from);
+        let written = text.and_then(|text| folders::write(&self.file, &text));
         let failed = |error: std::io::Error| {
             let message = format!("{} cannot be written: {error}", self.file.display());
             Error::new(Kind::Unavailable, message)
