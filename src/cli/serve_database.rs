@@ -108,7 +108,7 @@ impl Serve {
 }
 
 /// The origin that clients see.
-fn public_url(place: SocketAddr) -> String {
+pub(super) fn public_url(place: SocketAddr) -> String {
     if place.ip().is_loopback() || place.ip().is_unspecified() {
         format!("http://localhost:{}", place.port())
     } else {

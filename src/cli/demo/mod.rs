@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::common::{Common, Failure, program};
+use super::serve_database::public_url;
 use super::{folders, serve};
 use crate::config::Config;
 use crate::sample;
@@ -77,12 +78,4 @@ fn configuration(listen: SocketAddr, address: SocketAddr) -> String {
     }
     let head = "# Written by `portico demo` whenever it starts: copy it to change it.\n";
     head.to_owned() + &sample::CONFIGURATION.replacen("[server]\n", &server, 1)
-}
-
-fn public_url(address: SocketAddr) -> String {
-    if address.ip().is_loopback() || address.ip().is_unspecified() {
-        format!("http://localhost:{}", address.port())
-    } else {
-        format!("http://{address}")
-    }
 }
