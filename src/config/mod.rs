@@ -160,7 +160,7 @@ impl Config {
     /// # Errors
     /// Every problem of the file, each with its place, key and remedy.
     pub fn load(path: &Path) -> Result<Self, Problems> {
-        let text = read(path)?;
+        let text = Self::text_of(path)?;
         let base = path.parent().unwrap_or(Path::new(""));
         Self::parse(&text, base, &environment::lookup).map_err(|problems| problems.in_file(path))
     }
@@ -184,7 +184,7 @@ impl Config {
         let base = path.parent().unwrap_or(Path::new(""));
         // Of a variable that is not set only the kind of the store would matter.
         let set = |name: &str| environment::lookup(name).or_else(|| Some("postgres://unset".to_owned()));
-        let store = Self::store_of(&read(path)?, base, &set).map_err(|problems| problems.in_file(path))?;
+        let store = Self::store_of(&Self::text_of(path)?, base, &set).map_err(|problems| problems.in_file(path))?;
         Ok(store.0.control)
     }
 
@@ -193,7 +193,15 @@ impl Config {
     /// # Errors
     /// When it cannot be read.
     pub fn text_of(path: &Path) -> Result<String, Problems> {
-        read(path)
+        std::fs::read_to_string(path).map_err(|error| {
+            let remedy = if error.kind() == std::io::ErrorKind::NotFound {
+                "name the file with --config, or make one with portico init --url URL --name NAME"
+            } else {
+                "make it readable for this user, or name another file with --config"
+            };
+            let message = format!("{} cannot be read: {error}", path.display());
+            Problems(vec![Problem::new(Position::default(), "", message, remedy)])
+        })
     }
 
     /// `[store]` alone, and what is wrong with it.
@@ -283,18 +291,6 @@ impl Config {
     pub fn connection(&self, name: &str) -> Option<&Connection> {
         self.connections.iter().map(AsRef::as_ref).find(|connection| connection.name.eq_ignore_ascii_case(name))
     }
-}
-
-fn read(path: &Path) -> Result<String, Problems> {
-    std::fs::read_to_string(path).map_err(|error| {
-        let remedy = if error.kind() == std::io::ErrorKind::NotFound {
-            "name the file with --config, or make one with portico init --url URL --name NAME"
-        } else {
-            "make it readable for this user, or name another file with --config"
-        };
-        let message = format!("{} cannot be read: {error}", path.display());
-        Problems(vec![Problem::new(Position::default(), "", message, remedy)])
-    })
 }
 
 fn syntax(text: &str) -> Result<toml::Spanned<DeTable<'_>>, Problems> {
