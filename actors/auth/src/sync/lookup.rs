@@ -15,7 +15,6 @@ use crate::clock::Timestamp;
 use crate::oauth::grant::GrantError;
 use crate::recording::Door;
 use crate::store::Store;
-use crate::sync::gone;
 use crate::verify::snapshot::Snapshot;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::event::{Event, Observer};
@@ -218,7 +217,7 @@ impl Handler<RevokeEverywhere> for AuthActor {
         }));
         let (own, observer) = (context.address(), Arc::clone(&self.settings.observer));
         Response::fut(async move {
-            let written = written.await.map_err(gone)?;
+            let written = written.await.map_err(|_| Error::internal("nobody watches the store"))?;
             report_failure(&observer, &written);
             written??;
             own.send(NoteRevoked { jti, until }).await.map_err(Error::internal)

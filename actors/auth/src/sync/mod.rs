@@ -7,9 +7,7 @@ pub(crate) mod lookup;
 pub(crate) mod peers;
 mod replica;
 mod watch;
-mod work;
 
 #[cfg(test)]
 pub(crate) use self::file::FileWatch;
 pub(crate) use self::watch::Watch;
-pub(crate) use self::work::gone;

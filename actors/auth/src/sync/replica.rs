@@ -15,7 +15,6 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::settings::AuthSettings;
 use crate::store::{Notification, Store};
-use crate::sync::work::{Done, Work};
 use crate::verify::snapshot::Snapshot;
 use portico_core::backoff::Backoff;
 use portico_core::error::{Error, Kind, Result};
@@ -29,6 +28,12 @@ const RETRY_MIN: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(5);
 /// Commands that wait for the thread at most. Somebody waits for the answer to each.
 const MOST_COMMANDS: usize = 4096;
+
+/// Work at the store that somebody waits for.
+pub(crate) type Work = Box<dyn FnOnce(&mut Store) -> Done + Send>;
+
+/// What came of it; the inner failure is none of the store.
+pub(crate) type Done = Result<Result<()>>;
 
 /// What the thread is told.
 enum Command {

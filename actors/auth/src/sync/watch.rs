@@ -8,8 +8,7 @@ use tokio::sync::oneshot;
 use crate::settings::AuthSettings;
 use crate::store::StoreLocation;
 use crate::sync::file::FileWatch;
-use crate::sync::replica::Replica;
-use crate::sync::work::{Done, Work};
+use crate::sync::replica::{Done, Replica, Work};
 use crate::verify::snapshot::Snapshot;
 use portico_core::error::Result;
 
