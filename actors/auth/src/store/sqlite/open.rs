@@ -45,11 +45,6 @@ pub(crate) fn open_existing(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Whether the file has exactly the format that this program reads.
-pub(crate) fn check(connection: &Connection) -> Result<()> {
-    schema::check(connection)
-}
-
 /// Makes the directory of `path` if there is none, and names it.
 fn make_directory(path: &Path) -> io::Result<&Path> {
     match path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
