@@ -76,12 +76,7 @@ pub(crate) fn mint(prefix: &str) -> Result<(SecretString, Digest)> {
     Ok((secret, digest))
 }
 
-/// A new client id of 128 random bits; it is a name, not a secret.
-pub(crate) fn mint_client_id() -> Result<String> {
-    mint_id(CLIENT_ID_PREFIX)
-}
-
-/// A new name of 128 random bits behind `prefix`.
+/// A new name of 128 random bits behind `prefix`: no secret.
 pub(crate) fn mint_id(prefix: &str) -> Result<String> {
     Ok(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(random::<16>()?.as_slice())))
 }
@@ -111,10 +106,10 @@ mod tests {
 
     #[test]
     fn client_ids_hold_128_bits() {
-        let id = mint_client_id().unwrap();
+        let id = mint_id(CLIENT_ID_PREFIX).unwrap();
         let body = id.strip_prefix(CLIENT_ID_PREFIX).unwrap();
         assert_eq!(URL_SAFE_NO_PAD.decode(body).unwrap().len(), 16);
-        assert_ne!(id, mint_client_id().unwrap());
+        assert_ne!(id, mint_id(CLIENT_ID_PREFIX).unwrap());
     }
 
     #[test]

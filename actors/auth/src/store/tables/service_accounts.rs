@@ -5,7 +5,7 @@ use secrecy::SecretString;
 
 use crate::clock::{Now, Timestamp};
 use crate::records::{NewServiceAccount, ServiceAccount};
-use crate::secret::{self, CLIENT_SECRET_PREFIX};
+use crate::secret::{self, CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX};
 use crate::store::connection::Connection;
 use crate::store::model::authority::Authority;
 use crate::store::model::change::Change;
@@ -31,7 +31,7 @@ impl Store {
             ));
         }
         let listed = listed(&new.rights)?;
-        let client_id = secret::mint_client_id()?;
+        let client_id = secret::mint_id(CLIENT_ID_PREFIX)?;
         let (secret, digest) = secret::mint(CLIENT_SECRET_PREFIX)?;
         let account = self.administer(|connection, now, authority| {
             authority.within(&new.rights)?;
