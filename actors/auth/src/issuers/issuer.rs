@@ -282,11 +282,7 @@ impl Issuer {
 
     /// Takes over what was fetched; after a failure the keys that are known stay. The failure's
     /// cause is for the log.
-    pub(crate) fn fetched(
-        &mut self,
-        keys: std::result::Result<Vec<(String, PublicKey)>, String>,
-        now: Timestamp,
-    ) -> std::result::Result<(), String> {
+    pub(crate) fn fetched(&mut self, keys: Keys, now: Timestamp) -> std::result::Result<(), String> {
         self.fetching = false;
         self.waiting.clear();
         self.next_fetch = Some(now.after(if keys.is_ok() { BETWEEN_FETCHES } else { BETWEEN_FAILURES }));
