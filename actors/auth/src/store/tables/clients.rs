@@ -44,7 +44,7 @@ impl Store {
     /// [`Kind::Invalid`] for its addresses or name, [`Kind::Busy`] when too many are in use.
     pub fn register_client(&mut self, new: &NewClient) -> Result<(Client, Option<SecretString>)> {
         self.write(|connection, now| {
-            forget_unused(connection, now, UNUSED)?;
+            forget_unused(connection, now)?;
             if count_dynamic(connection)? >= MOST_DYNAMIC {
                 forget_oldest_unused(connection)?;
             }
@@ -219,11 +219,11 @@ fn count_dynamic(connection: &Connection) -> Result<i64> {
     connection.count("clients WHERE kind = 'dynamic'", ())
 }
 
-fn forget_unused(connection: &Connection, now: Now, unused: Duration) -> Result<()> {
+fn forget_unused(connection: &Connection, now: Now) -> Result<()> {
     connection.execute(
         "DELETE FROM clients WHERE kind = 'dynamic'
              AND ((used_at IS NULL AND created_at <= :unused) OR used_at <= :idle)",
-        named_params! { ":unused": now.ended().before(unused), ":idle": now.ended().before(IDLE) },
+        named_params! { ":unused": now.ended().before(UNUSED), ":idle": now.ended().before(IDLE) },
     )?;
     Ok(())
 }
