@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use uuid::Uuid;
 
-use super::recorded::{STORE, functions, new_client};
-use super::support::{House, SALES, STOCK, account, only, user};
+use super::recorded::{STORE, functions};
+use super::support::{House, SALES, STOCK, account, new_client, only, user};
 use crate::Algorithm;
 use crate::oauth::client::{Admission, NewClient};
 use crate::records::{NewPat, NewUser};

@@ -6,27 +6,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 use serde_json::json;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::support::{House, ISSUER, Kept, SALES, STOCK, account, only, pace, user};
-use crate::accounts::{Accounts, AdminAction as Asked};
-use crate::oauth::authorization::{Approval, ClientCredential, NextRefresh, Redemption, Refresh};
-use crate::oauth::client::NewClient;
+use super::support::{
+    House, Kept, SALES, STOCK, account, approval, new_client, only, pace, process, public, redemption, refreshing, user,
+};
+use crate::accounts::AdminAction as Asked;
+use crate::oauth::authorization::{Approval, NextRefresh};
 use crate::recording::{Door, ForStore, Recorder, Recording};
 use crate::records::{NewPat, NewUser};
 use crate::secret::Digest;
 use crate::store::{Change, Store};
-use crate::{Algorithm, Auth, AuthSettings, GrantError};
+use crate::{Algorithm, AuthSettings};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::principal::{Rights, Scope};
 
 const ANN: &str = "ann@example.com";
-const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
-const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
-const REDIRECT: &str = "https://client.example/cb";
 
 /// The store's files, as they are.
 pub(super) const STORE: [&str; 12] = [
@@ -67,32 +65,8 @@ pub(super) fn functions<'t>(text: &'t str, starts: &[&str], has: &str) -> BTreeS
     starts.iter().flat_map(|start| at(start)).filter_map(name).collect()
 }
 
-pub(super) fn new_client(name: &str) -> NewClient {
-    NewClient { name: name.to_owned(), redirect_uris: vec![REDIRECT.to_owned()], confidential: false }
-}
-
-fn approval(client: &str) -> Approval {
-    Approval {
-        client_id: client.to_owned(),
-        client_name: "client".to_owned(),
-        redirect_uri: REDIRECT.to_owned(),
-        challenge: CHALLENGE.to_owned(),
-        rights: only(&[SALES], Scope::Read),
-        resource: None,
-    }
-}
-
-fn of(client: &str) -> ClientCredential {
-    ClientCredential { from: None, client_id: client.to_owned(), secret: None }
-}
-
-fn redemption(client: &str, code: &SecretString) -> Redemption {
-    let (redirect_uri, verifier) = (REDIRECT.to_owned(), VERIFIER.into());
-    Redemption { client: of(client), code: code.clone(), redirect_uri, verifier, resource: None }
-}
-
-fn refresh(client: &str, token: &SecretString) -> Refresh {
-    Refresh { client: of(client), token: token.clone(), scope: None, resource: None }
+fn of_sales(client: &str) -> Approval {
+    approval(client, only(&[SALES], Scope::Read))
 }
 
 /// One operation, once.
@@ -137,32 +111,30 @@ fn each(
 
     let session = Digest::of("session");
     store.begin_session_by_token(ANN, &Digest::of(secret.expose_secret()), &session).unwrap();
-    let given = |granted| Ok::<_, GrantError>(granted);
-    let again = |granted| Ok::<_, GrantError>(granted);
     let id = &client.client_id;
     // A code that is used a second time ends what came of it.
     let own = run!(create_own_pat(&session, NewPat::default()), "pat create").0;
     run!(revoke_own_pat(&session, own.id), "pat revoke");
-    run!(approve(&session, &approval(id), &Digest::of("code")), "grant create");
+    run!(approve(&session, &of_sales(id), &Digest::of("code")), "grant create");
     let asked = redemption(id, &"code".into());
     let [first, next, last] = [None, None, None].map(|none| NextRefresh::mint(none).unwrap());
-    store.redeem(&asked, &first, given).unwrap().unwrap();
-    assert!(run!(redeem(&asked, &next, given), "grant revoke").is_err());
+    store.redeem(&asked, &first, Ok).unwrap().unwrap();
+    assert!(run!(redeem(&asked, &next, Ok), "grant revoke").is_err());
     // So does a refresh token.
-    run!(approve(&session, &approval(id), &Digest::of("code 2")), "grant create");
-    store.redeem(&redemption(id, &"code 2".into()), &first, given).unwrap().unwrap();
+    run!(approve(&session, &of_sales(id), &Digest::of("code 2")), "grant create");
+    store.redeem(&redemption(id, &"code 2".into()), &first, Ok).unwrap().unwrap();
     let second = NextRefresh::mint(Some(&first.secret)).unwrap();
-    store.refresh(&refresh(id, &first.secret), &second, again).unwrap().unwrap();
-    assert!(run!(refresh(&refresh(id, &first.secret), &next, again), "grant revoke").is_err());
-    run!(approve(&session, &approval(id), &Digest::of("code 3")), "grant create");
-    store.redeem(&redemption(id, &"code 3".into()), &next, given).unwrap().unwrap();
-    run!(revoke_refresh(&of(id), &next.secret), "grant revoke").unwrap();
-    run!(approve(&session, &approval(id), &Digest::of("code 4")), "grant create");
-    store.redeem(&redemption(id, &"code 4".into()), &last, given).unwrap().unwrap();
+    store.refresh(&refreshing(id, &first.secret), &second, Ok).unwrap().unwrap();
+    assert!(run!(refresh(&refreshing(id, &first.secret), &next, Ok), "grant revoke").is_err());
+    run!(approve(&session, &of_sales(id), &Digest::of("code 3")), "grant create");
+    store.redeem(&redemption(id, &"code 3".into()), &next, Ok).unwrap().unwrap();
+    run!(revoke_refresh(&public(id), &next.secret), "grant revoke").unwrap();
+    run!(approve(&session, &of_sales(id), &Digest::of("code 4")), "grant create");
+    store.redeem(&redemption(id, &"code 4".into()), &last, Ok).unwrap().unwrap();
     let grant = store.grants(&session).unwrap().remove(0);
     run!(revoke_grant(&session, grant.id), "grant revoke");
-    run!(approve(&session, &approval(id), &Digest::of("code 5")), "grant create");
-    store.redeem(&redemption(id, &"code 5".into()), &last, given).unwrap().unwrap();
+    run!(approve(&session, &of_sales(id), &Digest::of("code 5")), "grant create");
+    store.redeem(&redemption(id, &"code 5".into()), &last, Ok).unwrap().unwrap();
     let grant = store.consents(None).unwrap().remove(0);
     run!(revoke_consent(grant.id), "grant revoke");
     run!(create_own_pat(&session, NewPat::default()), "pat create");
@@ -248,12 +220,8 @@ const READING: [&str; 12] = [
 async fn every_change_that_people_make_is_recorded_with_who_and_from_where() {
     let house = House::new();
     let kept = Kept::default();
-    let observer = Arc::new(|_: &portico_core::event::Event| {});
     let recording = Recording::by(Arc::new(kept.clone()));
-    let settings =
-        AuthSettings { clock: house.clock(), recording, ..AuthSettings::new(house.place(), ISSUER, observer) };
-    let auth = Auth::start(settings.clone()).await.unwrap();
-    let people = Accounts::start(&settings, auth).await.unwrap();
+    let (people, _) = process(AuthSettings { recording, ..house.settings() }).await;
     let admin = NewUser { rights: Rights::ALL, ..user("root@example.com") };
     house.store().add_user(admin).unwrap();
     let (_, token) = house.store().create_pat("root@example.com", NewPat::default()).unwrap();
@@ -287,21 +255,21 @@ async fn every_change_that_people_make_is_recorded_with_who_and_from_where() {
     run!(revoke_token(&session, made.id), ["pat revoke"]).unwrap();
     let (client, _) = run!(register(new_client("dynamic"), None), ["client register"]).unwrap();
     let id = client.client_id.as_str();
-    let code = run!(approve(&session, approval(id)), ["grant create"]).unwrap();
+    let code = run!(approve(&session, of_sales(id)), ["grant create"]).unwrap();
     let first = run!(redeem(redemption(id, &code)), []).unwrap();
-    let next = run!(refresh(refresh(id, &first.refresh)), []).unwrap();
-    run!(revoke(of(id), next.refresh), ["grant revoke"]).unwrap();
-    let code = people.approve(&session, approval(id)).await.unwrap();
+    let next = run!(refresh(refreshing(id, &first.refresh)), []).unwrap();
+    run!(revoke(public(id), next.refresh), ["grant revoke"]).unwrap();
+    let code = people.approve(&session, of_sales(id)).await.unwrap();
     kept.0.lock().unwrap().clear();
     run!(redeem(redemption(id, &code)), []).unwrap();
     run!(redeem(redemption(id, &code)), ["grant revoke"]).unwrap_err();
-    let code = people.approve(&session, approval(id)).await.unwrap();
+    let code = people.approve(&session, of_sales(id)).await.unwrap();
     let issued = people.redeem(redemption(id, &code)).await.unwrap();
     let grant = people.grants(&session).await.unwrap().remove(0);
     kept.0.lock().unwrap().clear();
     run!(revoke_grant(&session, grant.id), ["grant revoke"]).unwrap();
     drop(issued);
-    let code = people.approve(&session, approval(id)).await.unwrap();
+    let code = people.approve(&session, of_sales(id)).await.unwrap();
     drop(people.redeem(redemption(id, &code)).await.unwrap());
     let consent = people.consents(&session).await.unwrap().remove(0);
     kept.0.lock().unwrap().clear();
@@ -363,12 +331,8 @@ async fn a_change_that_nobody_waits_for_any_more_is_recorded_all_the_same() {
     let (begun, kept) = (Arc::<Notify>::default(), Kept::default());
     let goes_on = Arc::<(Mutex<bool>, Condvar)>::default();
     let slow = Slow { begun: Arc::clone(&begun), goes_on: Arc::clone(&goes_on), kept: kept.clone() };
-    let observer = Arc::new(|_: &portico_core::event::Event| {});
     let recording = Recording::by(Arc::new(slow));
-    let settings =
-        AuthSettings { clock: house.clock(), recording, ..AuthSettings::new(house.place(), ISSUER, observer) };
-    let auth = Auth::start(settings.clone()).await.unwrap();
-    let people = Accounts::start(&settings, auth).await.unwrap();
+    let (people, _) = process(AuthSettings { recording, ..house.settings() }).await;
     let leaving = actix::spawn(async move { people.register(new_client("gone"), None).await.map(drop) });
     tokio::time::timeout(Duration::from_secs(60), begun.notified()).await.expect("nothing was changed");
     assert!(!leaving.is_finished(), "it was answered before it was recorded");

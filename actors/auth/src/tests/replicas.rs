@@ -1,23 +1,19 @@
 //! A store that several processes share: made by all of them at once, changed by one and in force for
 //! the others, and what is good once is good once.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 
 use super::postgres::TestPostgres;
 use super::support::{
-    AnyHouse, OnPostgres, SALES, account, ask_at_once, basic, bearer, exchange, look_at_older_rows, older_rows, only,
-    session, user,
+    AnyHouse, OnPostgres, SALES, account, approval, ask_at_once, basic, bearer, exchange, look_at_older_rows,
+    new_client, older_rows, only, process, redemption, refreshing, session, user,
 };
-use crate::accounts::Accounts;
-use crate::oauth::authorization::{Approval, ClientCredential, Redemption, Refresh};
-use crate::oauth::client::NewClient;
 use crate::recording::Door;
 use crate::records::{NewPat, NewUser};
 use crate::store::{NewRecord, Store, StoreLocation};
-use crate::{Algorithm, Auth, AuthSettings, Authenticate, Revoke};
+use crate::{Algorithm, Authenticate, Revoke};
 use portico_core::error::Kind;
 use portico_core::principal::{Credential, Endpoint, Scope};
 use portico_sources::postgres::Address;
@@ -222,55 +218,26 @@ async fn a_code_and_a_refresh_token_are_good_once_in_all_processes() {
     let mut store = house.store();
     store.add_user(user(ANN)).unwrap();
     let (_, pat) = store.create_pat(ANN, NewPat::default()).unwrap();
-    let new = NewClient {
-        name: "client".to_owned(),
-        redirect_uris: vec!["https://client.example/cb".to_owned()],
-        confidential: false,
-    };
-    let client_id = store.add_client(&new).unwrap().0.client_id;
+    let client = store.add_client(&new_client("client")).unwrap().0.client_id;
     let mut replicas = Vec::new();
     for _ in 0..3 {
-        let observer = Arc::new(|_: &portico_core::event::Event| {});
-        let settings =
-            AuthSettings { clock: house.clock(), ..AuthSettings::new(house.place(), super::support::ISSUER, observer) };
-        let auth = Auth::start(settings.clone()).await.unwrap();
-        replicas.push((Accounts::start(&settings, auth.clone()).await.unwrap(), auth));
+        replicas.push(process(house.settings()).await);
     }
     let session = replicas[0].0.sign_in(ANN.to_owned(), pat, None).await.unwrap().0;
-    let approval = Approval {
-        client_id: client_id.clone(),
-        client_name: "client".to_owned(),
-        redirect_uri: "https://client.example/cb".to_owned(),
-        challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM".to_owned(),
-        rights: only(&[SALES], Scope::Write),
-        resource: None,
-    };
-    let client = || ClientCredential { from: None, client_id: client_id.clone(), secret: None };
-    let redeem = async |people: &Accounts, code: SecretString| {
-        let redemption = Redemption {
-            client: client(),
-            code,
-            redirect_uri: "https://client.example/cb".to_owned(),
-            verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk".into(),
-            resource: None,
-        };
-        people.redeem(redemption).await
-    };
+    let approval = approval(&client, only(&[SALES], Scope::Write));
     for _ in 0..5 {
         let code = replicas[0].0.approve(&session, approval.clone()).await.unwrap();
-        let redeemed =
-            futures_util::future::join_all(replicas.iter().map(|(people, _)| redeem(people, code.clone()))).await;
+        let redeemed = replicas.iter().map(|(people, _)| people.redeem(redemption(&client, &code)));
+        let redeemed = futures_util::future::join_all(redeemed).await;
         assert_eq!(redeemed.iter().filter(|answer| answer.is_ok()).count(), 1, "{redeemed:?}");
 
         let code = replicas[1].0.approve(&session, approval.clone()).await.unwrap();
-        let issued = redeem(&replicas[1].0, code).await.unwrap();
+        let issued = replicas[1].0.redeem(redemption(&client, &code)).await.unwrap();
         // A token of one replica is good at the next one at once.
         let shown = Credential::Bearer(issued.access.token.clone());
         let asked = Authenticate { credential: shown, endpoint: Endpoint::Api, from: None };
         assert_eq!(replicas[2].1.authenticate(asked).await.unwrap().subject, ANN);
-        let refreshed = replicas.iter().map(|(people, _)| {
-            people.refresh(Refresh { client: client(), token: issued.refresh.clone(), scope: None, resource: None })
-        });
+        let refreshed = replicas.iter().map(|(people, _)| people.refresh(refreshing(&client, &issued.refresh)));
         let refreshed = futures_util::future::join_all(refreshed).await;
         assert_eq!(refreshed.iter().filter(|answer| answer.is_ok()).count(), 1, "{refreshed:?}");
     }

@@ -15,14 +15,17 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::postgres::TestPostgres;
+use crate::accounts::Accounts;
 use crate::clock::{CLOCK_SKEW, Clock, Timestamp};
+use crate::oauth::authorization::{Approval, ClientCredential, Redemption, Refresh};
+use crate::oauth::client::NewClient;
 use crate::recording::{Door, ForStore, Recorder};
 use crate::records::{NewServiceAccount, NewUser, ServiceAccount};
 use crate::store::{Change, Store, StoreLocation};
 use crate::sync::lookup::SyncStore;
 use crate::verify::authenticate::VerifyCredential;
 use crate::{
-    AccessToken, AuthActor, AuthSettings, Authenticate, ClientProof, Exchange, Grant, GrantError, TrustedIssuer,
+    AccessToken, Auth, AuthActor, AuthSettings, Authenticate, ClientProof, Exchange, Grant, GrantError, TrustedIssuer,
 };
 use portico_core::error::Result;
 use portico_core::event::Event;
@@ -33,6 +36,10 @@ use portico_sources::postgres::blocking::{Session, Value};
 pub(super) const ISSUER: &str = "http://localhost:8787";
 pub(super) const SALES: Uuid = Uuid::from_u128(0x6f0b_1a52_8d0e_4c57_9d1b_6a7f_3f0c_2b11);
 pub(super) const STOCK: Uuid = Uuid::from_u128(0x7a0b_1a52_8d0e_4c57_9d1b_6a7f_3f0c_2b22);
+
+const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+const REDIRECT: &str = "https://client.example/cb";
 
 /// Where a store is, and what a test may do there behind its back.
 pub(super) trait Kind {
@@ -341,6 +348,41 @@ pub(super) fn account(name: &str, connections: &[Uuid], scope: Scope) -> NewServ
 
 pub(super) fn only(connections: &[Uuid], scope: Scope) -> Rights {
     Rights::only(connections.iter().copied(), scope)
+}
+
+pub(super) fn new_client(name: &str) -> NewClient {
+    NewClient { name: name.to_owned(), redirect_uris: vec![REDIRECT.to_owned()], confidential: false }
+}
+
+pub(super) fn approval(client: &str, rights: Rights) -> Approval {
+    Approval {
+        client_id: client.to_owned(),
+        client_name: "client".to_owned(),
+        redirect_uri: REDIRECT.to_owned(),
+        challenge: CHALLENGE.to_owned(),
+        rights,
+        resource: None,
+    }
+}
+
+/// A client without a secret.
+pub(super) fn public(client: &str) -> ClientCredential {
+    ClientCredential { from: None, client_id: client.to_owned(), secret: None }
+}
+
+pub(super) fn redemption(client: &str, code: &SecretString) -> Redemption {
+    let (redirect_uri, verifier) = (REDIRECT.to_owned(), VERIFIER.into());
+    Redemption { client: public(client), code: code.clone(), redirect_uri, verifier, resource: None }
+}
+
+pub(super) fn refreshing(client: &str, token: &SecretString) -> Refresh {
+    Refresh { client: public(client), token: token.clone(), scope: None, resource: None }
+}
+
+/// A process on the store: what people may ask it for, and where credentials are judged.
+pub(super) async fn process(settings: AuthSettings) -> (Accounts, Auth) {
+    let auth = Auth::start(settings.clone()).await.unwrap();
+    (Accounts::start(&settings, auth.clone()).await.unwrap(), auth)
 }
 
 pub(super) fn basic(email: &str, token: &SecretString) -> Credential {

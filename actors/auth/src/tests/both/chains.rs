@@ -15,19 +15,15 @@ use secrecy::SecretString;
 use uuid::Uuid;
 
 use self::dice::Dice;
-use super::support::{House, ISSUER, SALES, STOCK, proof};
+use super::support::{House, ISSUER, SALES, STOCK, approval, new_client, process, proof, redemption, refreshing};
 use crate::accounts::Accounts;
-use crate::oauth::authorization::{Approval, ClientCredential, Issued, Redemption, Refresh};
-use crate::oauth::client::NewClient;
+use crate::oauth::authorization::{Issued, Refresh};
 use crate::records::{NewPat, NewServiceAccount, NewUser};
 use crate::store::Store;
 use crate::{Auth, AuthSettings, Authenticate, Exchange, Grant};
 use portico_core::error::{Kind, Result};
 use portico_core::principal::{Credential, Endpoint, Principal, Rights, Scope};
 
-const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
-const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
-const REDIRECT: &str = "https://client.example/cb";
 const PASSWORD: &str = "correct horse battery";
 const LABEL: Uuid = Uuid::from_u128(0x8b0b_1a52_8d0e_4c57_9d1b_6a7f_3f0c_2b33);
 /// Chains of one run, and the steps of each.
@@ -90,10 +86,8 @@ fn refused<T>(answer: Result<T>) -> Option<T> {
 impl Chain {
     async fn begin(seed: u64) -> Self {
         let house = House::new();
-        let new =
-            NewClient { name: "client".to_owned(), redirect_uris: vec![REDIRECT.to_owned()], confidential: false };
         let mut store = house.store();
-        let client = store.add_client(&new).unwrap().0.client_id;
+        let client = store.add_client(&new_client("client")).unwrap().0.client_id;
         let replicas = [Self::replica(&house).await, Self::replica(&house).await];
         let mut chain =
             Self { house, store, replicas, client, nodes: Vec::new(), dice: Dice(seed), done: VecDeque::new() };
@@ -110,9 +104,7 @@ impl Chain {
     }
 
     async fn replica(house: &House) -> (Accounts, Auth) {
-        let settings = AuthSettings { connections: [SALES, STOCK, LABEL].into(), ..house.settings() };
-        let auth = Auth::start(settings.clone()).await.unwrap();
-        (Accounts::start(&settings, auth.clone()).await.unwrap(), auth)
+        process(AuthSettings { connections: [SALES, STOCK, LABEL].into(), ..house.settings() }).await
     }
 
     fn node(&mut self, made: Made, from: &[usize], most: Rights) {
@@ -248,27 +240,14 @@ impl Chain {
         let even = Rights::only(ids, held.rights.widest());
         let rights = [asked.clone(), even, asked.and(&held.rights)][self.dice.below(3)].clone();
         self.done.push_back(format!("consent in {at}: {rights:?}"));
-        let approval = Approval {
-            client_id: self.client.clone(),
-            client_name: "client".to_owned(),
-            redirect_uri: REDIRECT.to_owned(),
-            challenge: CHALLENGE.to_owned(),
-            rights: rights.clone(),
-            resource: None,
-        };
+        let approval = approval(&self.client, rights.clone());
         let Some(code) = refused(people.approve(&session, approval).await) else { return };
         assert!(held.rights.contains(&rights), "{rights:?} was given by who has {:?}", held.rights);
         let (people, _) = self.replica_by_chance().await;
-        let (redirect_uri, verifier) = (REDIRECT.to_owned(), VERIFIER.into());
-        let redemption = Redemption { client: self.credential(), code, redirect_uri, verifier, resource: None };
-        let issued = people.redeem(redemption).await.unwrap();
+        let issued = people.redeem(redemption(&self.client, &code)).await.unwrap();
         let consent = self.nodes.len();
         self.node(Made::Consent(issued.refresh.clone()), &[at], rights);
         self.issued(consent, issued);
-    }
-
-    fn credential(&self) -> ClientCredential {
-        ClientCredential { from: None, client_id: self.client.clone(), secret: None }
     }
 
     fn issued(&mut self, consent: usize, issued: Issued) {
@@ -290,7 +269,7 @@ impl Chain {
         let scope = self.dice.one(&[None, Some("read"), Some("write"), Some("admin")]).map(str::to_owned);
         let resource = self.resource();
         self.done.push_back(format!("{at} is refreshed for {scope:?} at {resource:?}"));
-        if let Ok(issued) = people.refresh(Refresh { client: self.credential(), token, scope, resource }).await {
+        if let Ok(issued) = people.refresh(Refresh { scope, resource, ..refreshing(&self.client, &token) }).await {
             self.issued(at, issued);
         }
     }

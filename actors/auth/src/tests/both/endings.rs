@@ -6,11 +6,10 @@ use std::time::Duration;
 use secrecy::SecretString;
 
 use super::desk::Desk;
-use super::support::{SALES, ask, basic, bearer, pace, user};
+use super::support::{SALES, ask, basic, bearer, pace, redemption, refreshing, user};
 use crate::Reconfigure;
-use crate::oauth::authorization::{Approval, Issued, NextRefresh, Refresh};
+use crate::oauth::authorization::{Approval, Issued, NextRefresh};
 use crate::oauth::client::{Admission, ClientKind, DynamicRegistration, NewClient};
-use crate::oauth::grant::GrantError;
 use crate::records::{NewPat, PersonalAccessToken};
 use crate::secret::Digest;
 use crate::store::Store;
@@ -274,18 +273,16 @@ async fn a_refresh_token_of_an_older_program_goes_on_and_is_known_when_it_comes_
     let desk = Desk::open().await;
     let code = desk.code().await;
     let mut store = desk.house.store();
-    let given = |granted| Ok::<_, GrantError>(granted);
-    let again = |granted| Ok::<_, GrantError>(granted);
     let old = NextRefresh { secret: "ptc_rt_old".into(), digest: Digest::of("ptc_rt_old"), line: Digest::of("") };
-    store.redeem(&desk.redemption(&desk.client, code), &old, given).unwrap().unwrap();
+    store.redeem(&redemption(&desk.client, &code), &old, Ok).unwrap().unwrap();
     desk.house.execute("UPDATE grants SET line = NULL");
     let issued = desk.refresh(&old.secret).await.unwrap();
     let issued = desk.refresh(&issued.refresh).await.unwrap();
     assert_eq!(desk.house.count("refresh_tokens"), 2);
     assert!(desk.opens(&issued).await);
     let next = NextRefresh::mint(Some(&old.secret)).unwrap();
-    let asked = Refresh { token: old.secret.clone(), ..desk.refreshing(&desk.client, &old.secret) };
-    assert!(store.refresh(&asked, &next, again).unwrap().is_err());
+    let asked = refreshing(&desk.client, &old.secret);
+    assert!(store.refresh(&asked, &next, Ok).unwrap().is_err());
     assert!(!desk.opens(&issued).await, "it came a second time");
 }
 
@@ -293,12 +290,11 @@ async fn a_refresh_token_of_an_older_program_goes_on_and_is_known_when_it_comes_
 async fn thousands_of_refreshes_sign_ins_and_consents_leave_no_more_than_a_bound() {
     let desk = Desk::open().await;
     let mut store = desk.house.store();
-    let again = |granted| Ok::<_, GrantError>(granted);
     let first = desk.redeem(desk.code().await).await.unwrap();
     let mut token = first.refresh.clone();
     for _ in 0..1_000 {
         let next = NextRefresh::mint(Some(&token)).unwrap();
-        store.refresh(&desk.refreshing(&desk.client, &token), &next, again).unwrap().unwrap();
+        store.refresh(&refreshing(&desk.client, &token), &next, Ok).unwrap().unwrap();
         token = next.secret;
     }
     assert_eq!(desk.house.count("refresh_tokens"), 1);

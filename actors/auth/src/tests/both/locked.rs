@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use tokio::task::JoinHandle;
 
-use super::desk::{Desk, REDIRECT};
-use super::support::{basic, pace};
+use super::desk::Desk;
+use super::support::{basic, new_client, pace};
 use crate::Authenticate;
-use crate::oauth::client::NewClient;
 use crate::records::NewPat;
 use portico_core::error::Kind;
 use portico_core::principal::{Credential, Endpoint};
@@ -22,10 +21,6 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 
 fn at(number: u32) -> IpAddr {
     Ipv4Addr::from(number).into()
-}
-
-fn new_client() -> NewClient {
-    NewClient { name: "stranger".to_owned(), redirect_uris: vec![REDIRECT.to_owned()], confidential: false }
 }
 
 #[actix::test]
@@ -45,7 +40,7 @@ async fn a_locked_store_keeps_nobody_away_who_is_known_and_turns_strangers_away_
             let (people, from) = (desk.people.clone(), Some(at(number)));
             actix::spawn(async move {
                 let begun = Instant::now();
-                (people.register(new_client(), from).await.map(drop), begun.elapsed())
+                (people.register(new_client("stranger"), from).await.map(drop), begun.elapsed())
             })
         })
         .collect();
@@ -73,7 +68,7 @@ async fn a_locked_store_keeps_nobody_away_who_is_known_and_turns_strangers_away_
     assert!(turned_away >= 100, "{turned_away}");
     drop(lock);
     let mut others = STRANGERS..;
-    while desk.people.register(new_client(), others.next().map(at)).await.is_err() {
+    while desk.people.register(new_client("stranger"), others.next().map(at)).await.is_err() {
         pace.tick().await;
     }
 }

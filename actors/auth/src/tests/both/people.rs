@@ -2,8 +2,8 @@
 
 use secrecy::{ExposeSecret, SecretString};
 
-use super::desk::{Desk, REDIRECT};
-use super::support::{House, SALES, STOCK, ask, bearer, only, user};
+use super::desk::Desk;
+use super::support::{House, SALES, STOCK, ask, bearer, new_client, only, user};
 use crate::accounts::session::{MOST_SESSIONS, SESSION_IDLE, SESSION_LIFETIME};
 use crate::oauth::authorization::{Approval, CODE_LIFETIME, GRANT_LIFETIME, REFRESH_LIFETIME};
 use crate::oauth::client::NewClient;
@@ -140,16 +140,12 @@ async fn the_last_use_of_a_token_is_told_and_secrets_are_kept_as_digests_alone()
 #[actix::test]
 async fn clients_that_register_themselves_are_bounded_and_forgotten() {
     let desk = Desk::open().await;
-    let new = |name: &str| {
-        let redirect_uris = vec![REDIRECT.to_owned()];
-        NewClient { name: name.to_owned(), redirect_uris, confidential: false }
-    };
-    let (unused, _) = desk.people.register(new("same name"), None).await.unwrap();
-    let (used, _) = desk.people.register(new("same name"), None).await.unwrap();
+    let (unused, _) = desk.people.register(new_client("same name"), None).await.unwrap();
+    let (used, _) = desk.people.register(new_client("same name"), None).await.unwrap();
     let approval = Approval { client_id: used.client_id.clone(), ..desk.approval(Scope::Read, &[SALES]) };
     desk.people.approve(&desk.session, approval).await.unwrap();
     desk.house.pass_beyond(86_400);
-    desk.people.register(new("another"), None).await.unwrap();
+    desk.people.register(new_client("another"), None).await.unwrap();
     assert!(desk.people.client(unused.client_id).await.unwrap().is_none());
     assert!(desk.people.client(used.client_id.clone()).await.unwrap().is_some());
     // As if another 998 had done so: each by itself would wait for the disk.
@@ -161,17 +157,17 @@ async fn clients_that_register_themselves_are_bounded_and_forgotten() {
     assert_eq!(dynamic(), 1_000);
     desk.house.pass(2_000);
     let another = desk.house.store().clients().unwrap().into_iter().find(|it| it.name == "another").unwrap();
-    let (newest, _) = desk.people.register(new("one too many"), None).await.unwrap();
+    let (newest, _) = desk.people.register(new_client("one too many"), None).await.unwrap();
     assert_eq!(dynamic(), 1_000);
     assert!(desk.people.client(another.client_id).await.unwrap().is_none(), "the oldest unused one makes room");
-    desk.people.register(new("one more"), None).await.unwrap();
+    desk.people.register(new_client("one more"), None).await.unwrap();
     assert!(desk.people.client("ptc_app_1".to_owned()).await.unwrap().is_none());
     for kept in [used.client_id.clone(), newest.client_id, "ptc_app_998".to_owned()] {
         assert!(desk.people.client(kept).await.unwrap().is_some());
     }
     // Those in use do not make room for strangers.
     desk.house.execute("UPDATE clients SET used_at = created_at");
-    let refused = desk.people.register(new("nobody is unused"), None).await.unwrap_err();
+    let refused = desk.people.register(new_client("nobody is unused"), None).await.unwrap_err();
     assert_eq!(refused.kind, Kind::Busy);
     assert!(refused.get_retry_after().is_some());
 }
@@ -180,16 +176,12 @@ async fn clients_that_register_themselves_are_bounded_and_forgotten() {
 async fn clients_register_themselves_from_one_address_at_a_rate() {
     let desk = Desk::open().await;
     let (here, far) = ("192.0.2.1".parse().ok(), "192.0.2.2".parse().ok());
-    let new = || {
-        let redirect_uris = vec![REDIRECT.to_owned()];
-        NewClient { name: "client".to_owned(), redirect_uris, confidential: false }
-    };
     for _ in 0..10 {
-        desk.people.register(new(), here).await.unwrap();
+        desk.people.register(new_client("client"), here).await.unwrap();
     }
-    let refused = desk.people.register(new(), here).await.unwrap_err();
+    let refused = desk.people.register(new_client("client"), here).await.unwrap_err();
     assert_eq!(refused.get_quota().map(|quota| quota.policy), Some("registrations"));
-    assert!(desk.people.register(new(), far).await.is_ok());
+    assert!(desk.people.register(new_client("client"), far).await.is_ok());
 }
 
 #[actix::test]
@@ -226,8 +218,7 @@ async fn signing_in_and_being_used_are_no_change_of_who_may_call() {
         moved("the next use of a grant", false);
         desk.people.sign_out(&by_password, false).await.unwrap();
         moved("a sign-out", false);
-        let redirect_uris = vec![REDIRECT.to_owned()];
-        let new = NewClient { name: format!("client {step}"), redirect_uris, confidential: true };
+        let new = NewClient { confidential: true, ..new_client(&format!("client {step}")) };
         desk.people.register(new, None).await.unwrap();
         moved("a client that registers itself", false);
         desk.house.store().create_pat("ann@example.com", NewPat::default()).unwrap();

@@ -8,11 +8,11 @@ use std::time::Duration;
 use secrecy::SecretString;
 
 use super::desk::Desk;
-use super::support::{ISSUER, SALES, basic};
+use super::support::{SALES, basic, process, public, redemption, refreshing};
 use crate::accounts::Accounts;
 use crate::accounts::session::{SESSION_IDLE, SESSION_LIFETIME};
 use crate::clock::CLOCK_SKEW;
-use crate::oauth::authorization::{CODE_LIFETIME, ClientCredential, GRANT_LIFETIME, REFRESH_LIFETIME};
+use crate::oauth::authorization::{CODE_LIFETIME, GRANT_LIFETIME, REFRESH_LIFETIME};
 use crate::records::NewPat;
 use crate::throttle::Rate;
 use crate::{Auth, AuthLimits, AuthSettings, Authenticate, TOKEN_LIFETIME};
@@ -34,11 +34,9 @@ impl Neighbour {
         let ahead = Arc::<AtomicI64>::default();
         let often = Rate::per_minute(1_000_000);
         let limits = AuthLimits { failures_per_name: often, failures_per_address: often, ..AuthLimits::default() };
-        let observer = Arc::new(|_: &portico_core::event::Event| {});
         let clock = desk.house.clock_ahead(&ahead);
-        let settings = AuthSettings { limits, clock, ..AuthSettings::new(desk.house.place(), ISSUER, observer) };
-        let auth = Auth::start(settings.clone()).await.unwrap();
-        Self { people: Accounts::start(&settings, auth.clone()).await.unwrap(), auth, ahead }
+        let (people, auth) = process(AuthSettings { limits, clock, ..desk.house.settings() }).await;
+        Self { people, auth, ahead }
     }
 
     async fn lets_in(&self, credential: Credential) -> bool {
@@ -48,8 +46,8 @@ impl Neighbour {
 
     async fn opens(&self, desk: &Desk, made: Made) -> bool {
         match made {
-            Made::Code(code) => self.people.redeem(desk.redemption(&desk.client, code)).await.is_ok(),
-            Made::Refresh(token) => self.people.refresh(desk.refreshing(&desk.client, &token)).await.is_ok(),
+            Made::Code(code) => self.people.redeem(redemption(&desk.client, &code)).await.is_ok(),
+            Made::Refresh(token) => self.people.refresh(refreshing(&desk.client, &token)).await.is_ok(),
             Made::Access(token) => self.lets_in(Credential::Bearer(token)).await,
             Made::Session(secret) => self.people.session(&secret, None).await.unwrap().is_some(),
             Made::Token(token) => self.lets_in(basic(ANN, &token)).await,
@@ -177,7 +175,6 @@ async fn what_one_process_made_is_good_at_another_one_up_to_its_end_by_either_cl
 async fn a_clock_that_is_ahead_or_behind_lets_nothing_in_twice_nor_after_it_was_taken_back() {
     let desk = Desk::open().await;
     let neighbour = Neighbour::of(&desk).await;
-    let client = || ClientCredential { from: None, client_id: desk.client.clone(), secret: None };
     for ahead in [-30, 0, 30] {
         neighbour.ahead.store(ahead, Ordering::SeqCst);
         // A code that was used is used for everybody, as long as anybody would take it.
@@ -195,11 +192,11 @@ async fn a_clock_that_is_ahead_or_behind_lets_nothing_in_twice_nor_after_it_was_
         // What was taken back stays so for whoever's clock is last, also when another process tidies up.
         let issued = desk.redeem(code(&desk).await).await.unwrap();
         let revoked = issued.access.token.clone();
-        desk.people.revoke(client(), revoked.clone()).await.unwrap();
+        desk.people.revoke(public(&desk.client), revoked.clone()).await.unwrap();
         desk.house.pass((TOKEN_LIFETIME + CLOCK_SKEW).as_secs() - 1);
         let other = desk.refresh(&issued.refresh).await.unwrap().access.token;
         neighbour.auth.sync().await;
-        neighbour.people.revoke(client(), other).await.unwrap();
+        neighbour.people.revoke(public(&desk.client), other).await.unwrap();
         desk.auth.sync().await;
         let asked = Authenticate { credential: Credential::Bearer(revoked), endpoint: Endpoint::Api, from: None };
         assert!(desk.auth.authenticate(asked).await.is_err(), "{ahead}");
