@@ -41,6 +41,7 @@ pub mod encode;
 pub mod federation;
 pub mod fields;
 mod http;
+mod loopback;
 pub mod mcp;
 pub mod observe;
 mod peers;

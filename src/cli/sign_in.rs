@@ -4,6 +4,7 @@ use portico_actors::auth::oauth::client::DynamicRegistration;
 use serde::Serialize;
 
 use crate::config::{Config, Server};
+use crate::loopback;
 
 /// One thing that was found about signing in.
 #[derive(Debug, Serialize)]
@@ -30,7 +31,7 @@ fn address(server: &Server) -> Found {
     let url = &server.public_url;
     let found = |works, message: String, remedy| Found { works, message, is_mistake: !works, remedy };
     let secure = url.starts_with("https://");
-    if is_local(url) {
+    if loopback::is_origin(url) {
         return found(
             true,
             format!(
@@ -91,17 +92,6 @@ fn clients(config: &Config) -> Found {
             found(false, "only clients of `portico client add` may ask people for access", Some(known))
         }
     }
-}
-
-/// Whether the origin is one of this machine.
-fn is_local(origin: &str) -> bool {
-    let authority = origin.split_once("://").map_or(origin, |(_, authority)| authority);
-    let host = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((host, _)) => host,
-        None => authority.split(':').next().unwrap_or_default(),
-    };
-    host.eq_ignore_ascii_case("localhost")
-        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

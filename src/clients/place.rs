@@ -1,5 +1,7 @@
 //! What a client is to use: a server, and what of it.
 
+use crate::loopback;
+
 /// The tools that suffice for reading, as the query of an address: what there is, its columns, and a SELECT.
 const LEAN: &str = "?ops=get_instructions,get_columns,execute_select";
 
@@ -41,9 +43,7 @@ impl Place {
 
     /// Whether its address leads to the machine of whoever asks.
     pub(crate) fn is_loopback(&self) -> bool {
-        ["http://localhost", "http://127.0.0.1", "http://[::1]"]
-            .iter()
-            .any(|begin| self.server.strip_prefix(begin).is_some_and(|port| port.is_empty() || port.starts_with(':')))
+        self.server.starts_with("http://") && loopback::is_origin(&self.server)
     }
 
     /// What the client knows it by.

@@ -14,6 +14,7 @@ use secrecy::ExposeSecret;
 use tokio::time::{Instant, sleep};
 
 use super::credential::Credential;
+use crate::loopback;
 
 /// What is accepted in answers.
 pub(super) const STREAM: &str = "text/event-stream";
@@ -86,11 +87,7 @@ pub struct Server {
 
 /// Whether an address is on this machine, which no proxy reaches.
 fn is_here(url: &str) -> bool {
-    let host = reqwest::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
-    host.is_some_and(|host| {
-        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
-        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-    })
+    reqwest::Url::parse(url).is_ok_and(|url| url.host_str().is_some_and(loopback::is_host))
 }
 
 /// Who sends our requests.

@@ -11,6 +11,7 @@ use super::finding::Finding;
 use crate::config::{Config, Listen, Tls};
 use crate::edge::expiry;
 use crate::edge::listener::{self, Listener, Made};
+use crate::loopback;
 
 /// Clients that a service should be able to hold at once, besides its sessions at the sources.
 const CLIENTS: usize = 4096;
@@ -58,11 +59,7 @@ fn origin(config: &Config) -> Option<Finding> {
     let server = &config.server;
     let open = server.tls.is_none()
         && server.listen.iter().any(|place| matches!(place, Listen::Tcp(address) if !address.ip().is_loopback()));
-    let host = server.public_url.split("://").nth(1).unwrap_or_default();
-    let plain = server.public_url.starts_with("http://")
-        && !["localhost", "127.0.0.1", "[::1]"]
-            .iter()
-            .any(|local| host.split(':').next() == Some(*local) || host == *local);
+    let plain = server.public_url.starts_with("http://") && !loopback::is_origin(&server.public_url);
     (open || plain).then(|| {
         Finding::warning(
             "tls",

@@ -16,6 +16,7 @@ use crate::app::App;
 use crate::http::error;
 use crate::http::middleware::recorder;
 use crate::http::policy::{OriginCheck, Policy};
+use crate::loopback;
 
 /// Methods of the paths that pages may call.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, DELETE");
@@ -57,19 +58,7 @@ fn is_allowed(origin: &str, app: &App) -> bool {
     let server = &config.server;
     origin.eq_ignore_ascii_case(&server.public_url)
         || server.allowed_origins.iter().any(|allowed| origin.eq_ignore_ascii_case(allowed.trim_end_matches('/')))
-        || is_loopback(origin)
-}
-
-/// Pages served by this very machine: their host cannot be rebound.
-fn is_loopback(origin: &str) -> bool {
-    let Some(authority) = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://")) else {
-        return false;
-    };
-    let host = match authority.rsplit_once(':') {
-        Some((host, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        _ => authority,
-    };
-    matches!(host, "localhost" | "127.0.0.1" | "[::1]")
+        || loopback::is_origin(origin)
 }
 
 /// Answers the questions that a browser asks before a call, and marks answers as readable: where a page
@@ -120,25 +109,4 @@ fn preflight(asked: Option<HeaderValue>) -> HttpResponse {
         response.insert_header((header::ACCESS_CONTROL_ALLOW_HEADERS, asked));
     }
     response.finish()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_this_machine_counts_as_loopback() {
-        for origin in ["http://localhost", "http://localhost:3000", "https://127.0.0.1:8443", "http://[::1]:9"] {
-            assert!(is_loopback(origin), "{origin}");
-        }
-        for origin in [
-            "null",
-            "http://localhost.evil.example",
-            "http://127.0.0.1.evil.example",
-            "file://localhost",
-            "http://localhost:",
-        ] {
-            assert!(!is_loopback(origin), "{origin}");
-        }
-    }
 }
