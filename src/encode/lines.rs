@@ -9,10 +9,9 @@ use portico_actors::error::Result;
 use portico_actors::reply::{Cell, Column, Part};
 use serde_json::json;
 
-use super::cell::{Cells, Nesting, write_cell, write_string};
+use super::cell::{Cells, Nesting, write_cell};
 use super::failure::{ErrorBody, surplus};
-use super::labels;
-use super::shape::{NumberShape, write_text};
+use super::shape::{NumberShape, RowShape, Shape, ShapedRows};
 use super::stream::Form;
 
 /// What a line is.
@@ -31,7 +30,11 @@ pub enum LineForm {
 #[derive(Debug)]
 pub struct Lines {
     place: Place,
-    writer: LineWriter,
+    form: LineForm,
+    numbers: NumberShape,
+    csv: CsvWriter,
+    /// What writes the rows as JSON, once their columns are known.
+    json: Option<ShapedRows>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +47,7 @@ enum Place {
 impl Lines {
     /// Begins the lines of a result.
     pub fn new(form: LineForm, numbers: NumberShape) -> Self {
-        Self { place: Place::Start, writer: LineWriter { numbers, ..LineWriter::new(form) } }
+        Self { place: Place::Start, form, numbers, csv: CsvWriter::default(), json: None }
     }
 }
 
@@ -55,17 +58,27 @@ impl Form for Lines {
             (Place::Start, Part::Columns(columns)) if columns.is_empty() => {}
             (Place::Start, Part::Rows(_)) => {}
             (Place::Start, Part::Columns(columns)) => {
-                self.writer.begin(&columns, out);
+                let shape = Shape { rows: RowShape::Object, numbers: self.numbers };
+                match self.form {
+                    LineForm::Csv => self.csv.begin(&columns, out),
+                    LineForm::Ndjson => self.json = ShapedRows::new(shape, &columns),
+                }
                 self.place = Place::Rows;
             }
             (Place::Rows, Part::Rows(batch)) => {
                 for row in 0..batch.rows() {
-                    self.writer.write(batch.as_ref(), row, out)?;
+                    match &self.json {
+                        None => self.csv.write(batch.as_ref(), row, out)?,
+                        Some(json) => {
+                            json.write(out, b"", batch.as_ref(), row)?;
+                            out.push(b'\n');
+                        }
+                    }
                     *rows += 1;
                 }
             }
             (Place::Start, Part::Done { affected }) => {
-                let line = match self.writer.form {
+                let line = match self.form {
                     LineForm::Csv => format!("affectedRows\r\n{affected}\r\n"),
                     LineForm::Ndjson => format!("{{\"affectedRows\":{affected}}}\n"),
                 };
@@ -84,7 +97,7 @@ impl Form for Lines {
     }
 
     fn tell(&mut self, failure: &ErrorBody, out: &mut Vec<u8>) -> bool {
-        if self.writer.form == LineForm::Csv {
+        if self.form == LineForm::Csv {
             return false;
         }
         let _ = serde_json::to_writer(&mut *out, &json!({"error": failure}));
@@ -93,64 +106,41 @@ impl Form for Lines {
     }
 }
 
-/// Writes rows as lines.
-#[derive(Debug)]
-pub(super) struct LineWriter {
-    form: LineForm,
-    /// What stands in front of each value of a row.
-    keys: Vec<Vec<u8>>,
-    numbers: NumberShape,
-    /// For each column of JSON, whether its numbers are strings.
-    texts: Vec<bool>,
+/// Writes rows as records of CSV.
+#[derive(Debug, Default)]
+pub(super) struct CsvWriter {
+    columns: usize,
 }
 
-impl LineWriter {
-    pub(super) fn new(form: LineForm) -> Self {
-        Self { form, keys: Vec::new(), numbers: NumberShape::default(), texts: Vec::new() }
-    }
-
+impl CsvWriter {
     /// Writes what stands above the rows.
     pub(super) fn begin(&mut self, columns: &[Column], out: &mut Vec<u8>) {
-        match self.form {
-            LineForm::Csv => {
-                self.keys = (0..columns.len()).map(|index| if index == 0 { vec![] } else { vec![b','] }).collect();
-                for (column, comma) in columns.iter().zip(&self.keys) {
-                    out.extend_from_slice(comma);
-                    write_field(out, &column.label);
-                }
-                out.extend_from_slice(b"\r\n");
+        self.columns = columns.len();
+        for (place, column) in columns.iter().enumerate() {
+            if place > 0 {
+                out.push(b',');
             }
-            LineForm::Ndjson => {
-                self.texts = self.numbers.texts(columns);
-                for (index, label) in labels::distinct(columns).iter().enumerate() {
-                    let mut key = vec![if index == 0 { b'{' } else { b',' }];
-                    write_string(&mut key, label);
-                    key.push(b':');
-                    self.keys.push(key);
-                }
-            }
+            write_field(out, &column.label);
         }
+        out.extend_from_slice(b"\r\n");
     }
 
     /// Writes one row, or nothing of it.
     pub(super) fn write(&self, cells: &(impl Cells + ?Sized), row: usize, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
-        for (column, key) in self.keys.iter().enumerate() {
-            out.extend_from_slice(key);
+        for column in 0..self.columns {
+            if column > 0 {
+                out.push(b',');
+            }
             match cells.value(row, column) {
-                Ok(cell) if self.form == LineForm::Csv => write_plain(out, &cell, self.keys.len() == 1),
-                Ok(cell) if self.texts.get(column) == Some(&true) => write_text(out, &cell),
-                Ok(cell) => write_cell(out, &cell, Nesting::Quoted),
+                Ok(cell) => write_plain(out, &cell, self.columns == 1),
                 Err(error) => {
                     out.truncate(start);
                     return Err(error);
                 }
             }
         }
-        out.extend_from_slice(match self.form {
-            LineForm::Csv => b"\r\n".as_slice(),
-            LineForm::Ndjson => b"}\n",
-        });
+        out.extend_from_slice(b"\r\n");
         Ok(())
     }
 }

@@ -28,7 +28,7 @@ pub enum NumberShape {
 
 impl NumberShape {
     /// For each column, whether its numbers are strings.
-    pub(super) fn texts(self, columns: &[Column]) -> Vec<bool> {
+    fn texts(self, columns: &[Column]) -> Vec<bool> {
         let is_long =
             |column: &Column| matches!(column.data_type, DataType::BigInt | DataType::Decimal | DataType::Numeric);
         columns.iter().map(|column| self == Self::Text && is_long(column)).collect()
@@ -102,7 +102,7 @@ impl ShapedRows {
 }
 
 /// Appends a value of a column whose numbers are strings.
-pub(super) fn write_text(out: &mut Vec<u8>, cell: &Cell<'_>) {
+fn write_text(out: &mut Vec<u8>, cell: &Cell<'_>) {
     let is_number = matches!(cell, Cell::Integer(_) | Cell::Float(_) | Cell::Double(_) | Cell::Decimal(_));
     let start = out.len();
     write_cell(out, cell, Nesting::Quoted);

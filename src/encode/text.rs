@@ -7,7 +7,7 @@ use portico_actors::error::Result;
 use portico_actors::reply::{Cell, Column};
 
 use super::cell::Cells;
-use super::lines::{LineForm, LineWriter, write_bare};
+use super::lines::{CsvWriter, write_bare};
 
 /// What the text block of a tool's result is written in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,14 +28,14 @@ pub const FORMATS: [(&str, Format); 3] = [("json", Format::Json), ("csv", Format
 pub(super) struct TextTable {
     format: Format,
     text: Vec<u8>,
-    csv: LineWriter,
+    csv: CsvWriter,
     /// The field that is being written.
     field: Vec<u8>,
 }
 
 impl TextTable {
     pub(super) fn new(format: Format) -> Self {
-        Self { format, text: Vec::new(), csv: LineWriter::new(LineForm::Csv), field: Vec::new() }
+        Self { format, text: Vec::new(), csv: CsvWriter::default(), field: Vec::new() }
     }
 
     pub(super) fn begin(&mut self, columns: &[Column]) {
