@@ -41,7 +41,7 @@ const BATCH_OCTETS: usize = 256 * 1024;
 static NUMBERS: AtomicUsize = AtomicUsize::new(0);
 
 /// What a source does of a statement, as a table of the engine.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct LeafTable {
     number: usize,
     select: Select,
@@ -165,29 +165,13 @@ impl TableProvider for LeafTable {
         _: &[Expr],
         _: Option<usize>,
     ) -> EngineResult<Arc<dyn ExecutionPlan>> {
-        let leaf = Self {
-            number: self.number,
-            select: match projection {
-                Some(places) => self.select.clone().only(places),
-                None => self.select.clone(),
-            },
-            fields: match projection {
-                Some(places) => Arc::new(self.fields.project(places)?),
-                None => Arc::clone(&self.fields),
-            },
-            names: match projection {
-                Some(places) => places.iter().filter_map(|place| self.names.get(*place).cloned()).collect(),
-                None => self.names.clone(),
-            },
-            connections: Arc::clone(&self.connections),
-            deadline: self.deadline,
-            expected: self.expected.clone(),
-            whole: self.whole.clone(),
-            distinct: match projection {
-                Some(places) => places.iter().filter_map(|place| self.distinct.get(*place).cloned()).collect(),
-                None => self.distinct.clone(),
-            },
-        };
+        let mut leaf = self.clone();
+        if let Some(places) = projection {
+            leaf.select = leaf.select.only(places);
+            leaf.fields = Arc::new(self.fields.project(places)?);
+            leaf.names = places.iter().filter_map(|place| self.names.get(*place).cloned()).collect();
+            leaf.distinct = places.iter().filter_map(|place| self.distinct.get(*place).cloned()).collect();
+        }
         Ok(Arc::new(Leaf::new(Arc::new(leaf), Vec::new())))
     }
 }
