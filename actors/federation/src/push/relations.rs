@@ -139,18 +139,9 @@ impl Pushing {
                 (type_, dialect) => Output { sql: raw, raw: None, type_: type_.filter(|_| dialect.is_some()), unique },
             }
         });
-        Ok(Some(Select {
-            connection: table.connection,
-            dialect,
-            from: format!("{}.{} AS t", quoted(&table.schema), quoted(&table.name)),
-            outputs: outputs.collect(),
-            filters: Vec::new(),
-            has_constants: false,
-            group: None,
-            distinct: false,
-            order: Vec::new(),
-            limit: scan.fetch.filter(|_| self.pushes),
-        }))
+        let from = format!("{}.{} AS t", quoted(&table.schema), quoted(&table.name));
+        let select = Select::over(table.connection, dialect, from, outputs.collect());
+        Ok(Some(Select { limit: scan.fetch.filter(|_| self.pushes), ..select }))
     }
 
     /// The part as a plan of the engine: a leaf under a projection that gives its columns their names back.
@@ -364,16 +355,5 @@ fn join(join: &Join, left: &Select, right: &Select) -> Option<Select> {
         JoinType::RightAnti => (of_right, exists("NOT ", &of_left), right_outputs),
         _ => return None,
     };
-    Some(Select {
-        connection: left.connection,
-        dialect: Some(dialect),
-        from,
-        outputs,
-        filters,
-        has_constants: false,
-        group: None,
-        distinct: false,
-        order: Vec::new(),
-        limit: None,
-    })
+    Some(Select { filters, ..Select::over(left.connection, Some(dialect), from, outputs) })
 }

@@ -34,6 +34,27 @@ pub(crate) struct Output {
 }
 
 impl Select {
+    /// These columns of what stands in `from`, without further parts.
+    pub(super) fn over(
+        connection: usize,
+        dialect: Option<&'static Pushdown>,
+        from: String,
+        outputs: Vec<Output>,
+    ) -> Self {
+        Self {
+            connection,
+            dialect,
+            from,
+            outputs,
+            has_constants: false,
+            filters: Vec::new(),
+            group: None,
+            distinct: false,
+            order: Vec::new(),
+            limit: None,
+        }
+    }
+
     /// The same without its conditions, where it has some and they say which of its rows there are.
     pub(crate) fn unconditional(&self) -> Option<Self> {
         let is_plain = self.is_open() && !self.filters.is_empty();
@@ -62,18 +83,7 @@ impl Select {
 
     fn nested(self) -> Self {
         let (from, outputs) = self.derived("d");
-        Self {
-            connection: self.connection,
-            dialect: self.dialect,
-            from,
-            outputs,
-            has_constants: false,
-            filters: Vec::new(),
-            group: None,
-            distinct: false,
-            order: Vec::new(),
-            limit: None,
-        }
+        Self::over(self.connection, self.dialect, from, outputs)
     }
 
     /// As a derived table with this alias, for another FROM; and its columns there.
