@@ -26,21 +26,6 @@ static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
 static TEXT: LazyLock<String> = LazyLock::new(|| DOCUMENT.to_string());
 static PAGE: LazyLock<String> = LazyLock::new(|| Page { document: &DOCUMENT }.render().unwrap_or_default());
 
-/// Every kind of failure that an answer may have.
-const KINDS: [Kind; 11] = [
-    Kind::Invalid,
-    Kind::Unauthenticated,
-    Kind::Forbidden,
-    Kind::NotFound,
-    Kind::Rejected,
-    Kind::Conflict,
-    Kind::TimedOut,
-    Kind::Busy,
-    Kind::Unavailable,
-    Kind::TooLarge,
-    Kind::Internal,
-];
-
 /// What is put into the document.
 #[derive(Template)]
 #[template(path = "openapi.json", escape = "none")]
@@ -164,10 +149,10 @@ fn result(columns: &[Column], row: &Value) -> Value {
     json!({"results": [{"schema": schema, "rows": [row], "affectedRows": -1}]})
 }
 
-/// The kinds of failure, under their statuses.
+/// The kinds of failure, under their statuses; nobody is there to be answered with one that is abandoned.
 fn failures() -> Vec<FailureResponse> {
     let mut statuses: BTreeMap<u16, Vec<Kind>> = BTreeMap::new();
-    for kind in KINDS {
+    for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Abandoned) {
         statuses.entry(error::numbers(kind).1).or_default().push(kind);
     }
     let response = |(status, kinds): (u16, Vec<Kind>)| {
