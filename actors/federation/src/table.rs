@@ -171,11 +171,7 @@ pub(crate) async fn schema_of(
 ) -> Result<Option<String>> {
     let narrow = Narrow { table: Some(source.table.to_owned()), ..Narrow::default() };
     let mut results = connections.ask(source.connection, Op::Describe(Facet::Tables, narrow), limits).await?;
-    let labels = catalog::labels(Facet::Tables);
-    let place = |wanted: &str| labels.iter().position(|(label, _)| *label == wanted);
-    let (Some(of_schema), Some(of_table)) = (place("TABLE_SCHEMA"), place("TABLE_NAME")) else {
-        return Err(Error::internal("a listing of tables without their names"));
-    };
+    let [of_schema, of_table] = ["TABLE_SCHEMA", "TABLE_NAME"].map(|label| catalog::place(Facet::Tables, label));
     let mut found = None;
     while let Some(part) = results.next().await {
         let Part::Rows(rows) = part? else { continue };
@@ -200,13 +196,9 @@ struct Listed {
 
 /// Each column of exactly this table.
 async fn types(mut results: Results, schema: &str, table: &str) -> Result<Vec<Listed>> {
-    let labels = catalog::labels(Facet::Columns);
-    let place = |wanted: &str| labels.iter().position(|(label, _)| *label == wanted);
-    let (Some(of_schema), Some(of_table), Some(of_column), Some(of_type), Some(of_key)) =
-        (place("TABLE_SCHEMA"), place("TABLE_NAME"), place("COLUMN_NAME"), place("TYPE_NAME"), place("IS_KEY"))
-    else {
-        return Err(Error::internal("a listing of columns without their names"));
-    };
+    let [of_schema, of_table, of_column, of_type, of_key] =
+        ["TABLE_SCHEMA", "TABLE_NAME", "COLUMN_NAME", "TYPE_NAME", "IS_KEY"]
+            .map(|label| catalog::place(Facet::Columns, label));
     let mut found = Vec::new();
     while let Some(part) = results.next().await {
         let Part::Rows(rows) = part? else { continue };

@@ -150,9 +150,8 @@ impl Nearby {
 
     async fn columns(&self, narrow: Narrow) -> Result<Vec<Column>> {
         let rows = self.list(Facet::Columns, narrow).await?;
-        let labels = catalog::labels(Facet::Columns);
-        let place = |label: &str| labels.iter().position(|(known, _)| *known == label).unwrap_or(labels.len());
-        let places = ["TABLE_SCHEMA", "TABLE_NAME", "COLUMN_NAME", "TYPE_NAME", "VALUES"].map(place);
+        let places = ["TABLE_SCHEMA", "TABLE_NAME", "COLUMN_NAME", "TYPE_NAME", "VALUES"]
+            .map(|label| catalog::place(Facet::Columns, label));
         let column = |row: Vec<Option<String>>| {
             let [schema, table, name, type_name, values] = places.map(|at| row.get(at).cloned().flatten());
             let text = Option::unwrap_or_default;
