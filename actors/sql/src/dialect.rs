@@ -88,15 +88,6 @@ impl Dialect {
     /// A name as statements write it, whatever is in it.
     pub fn quoted(&self, name: &str) -> String {
         let quote = self.name_quote;
-        let mut quoted = String::with_capacity(name.len() + 2);
-        quoted.push(quote);
-        for character in name.chars() {
-            if character == quote {
-                quoted.push(quote);
-            }
-            quoted.push(character);
-        }
-        quoted.push(quote);
-        quoted
+        format!("{quote}{}{quote}", name.replace(quote, &format!("{quote}{quote}")))
     }
 }
