@@ -230,22 +230,11 @@ pub(super) fn verb(text: &str, tokens: &[Token]) -> String {
 /// What one statement is, before anything of it is rewritten.
 pub(super) struct Reading {
     effects: Effects,
-    mentions: Vec<Mention>,
-    /// Whether they come from the parser, not from a scan.
-    sure: bool,
+    pub(super) mentions: Vec<Mention>,
+    /// Whether they come from the parser, which then understood all of it, not from a scan.
+    pub(super) sure: bool,
     pub(super) class: Class,
     pub(super) returns_rows: bool,
-}
-
-impl Reading {
-    /// Whether the parser understood all of it.
-    pub(super) const fn is_sure(&self) -> bool {
-        self.sure
-    }
-
-    pub(super) fn mentions(&self) -> &[Mention] {
-        &self.mentions
-    }
 }
 
 /// Reads one statement; `words` are its `tokens` without blanks.

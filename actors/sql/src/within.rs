@@ -87,7 +87,7 @@ pub fn written(text: &str, dialect: Dialect, given: &Given) -> Result<Option<Vec
         }
         writes = true;
         let start = tokens.first().map_or(0, |first| first.start);
-        let masked = reading.is_sure().then(|| mask(text, tokens, dialect));
+        let masked = reading.sure.then(|| mask(text, tokens, dialect));
         let found = masked.and_then(|masked| relations(&masked, &words, start, dialect.with_is_recursive));
         for relation in found.ok_or_else(not_understood)?.iter().filter(|it| it.usage == Usage::Write) {
             let named = words.get(relation.words.clone()).unwrap_or_default().iter().filter(|word| word.is_name());
@@ -148,7 +148,7 @@ impl Rewriter<'_> {
                 ));
         }
         let start = tokens.first().map_or(0, |first| first.start);
-        let understood = reading.is_sure().then(|| mask(text, tokens, self.dialect));
+        let understood = reading.sure.then(|| mask(text, tokens, self.dialect));
         let recursive = self.dialect.with_is_recursive;
         let found = understood.and_then(|masked| relations(&masked, &words, start, recursive));
         let mut edits = Vec::new();
@@ -156,7 +156,7 @@ impl Rewriter<'_> {
         for relation in &found {
             self.relation(text, &words, relation, &mut edits)?;
         }
-        for mention in reading.mentions() {
+        for mention in &reading.mentions {
             self.column(text, &words, mention, &found, &mut edits);
         }
         let taken: Vec<Range<usize>> = edits.iter().map(|edit| edit.range.clone()).collect();
