@@ -159,6 +159,19 @@ impl Reader<'_> {
         inner.is_some_and(|at| self.is(at, QUERIES))
     }
 
+    /// Where `word` stands outside of parentheses, at `from` or behind it.
+    fn outside(&self, from: usize, word: &str) -> Option<usize> {
+        let mut depth = 0_usize;
+        (from..self.words.len()).find(|at| {
+            match self.sign(*at) {
+                "(" => depth += 1,
+                ")" => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0 && self.is(*at, &[word])
+        })
+    }
+
     /// The words from `at` to the one before `end`, as bytes.
     fn range(&self, at: usize, end: usize) -> Option<Range<usize>> {
         let last = end.checked_sub(1).and_then(|last| self.words.get(last))?;
@@ -167,15 +180,7 @@ impl Reader<'_> {
 
     /// A query with INTO in front of a table to make.
     fn select_into(&self) -> Option<Outline> {
-        let mut depth = 0_usize;
-        let into = (0..self.words.len()).find(|at| {
-            match self.sign(*at) {
-                "(" => depth += 1,
-                ")" => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            depth == 0 && self.is(*at, &["INTO"])
-        })?;
+        let into = self.outside(0, "INTO")?;
         let before = into.checked_sub(1)?;
         if self.is(before, &["INSERT", "MERGE"]) || self.sign(before) == "." || self.is(before, &["AS"]) {
             return None;
@@ -241,15 +246,7 @@ impl Reader<'_> {
         if !made {
             return None;
         }
-        let mut depth = 0_usize;
-        let as_ = (kind..self.words.len()).find(|at| {
-            match self.sign(*at) {
-                "(" => depth += 1,
-                ")" => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            depth == 0 && self.is(*at, &["AS"])
-        })?;
+        let as_ = self.outside(kind, "AS")?;
         if !self.begins_query(as_ + 1) || self.reaches(0, as_) {
             return None;
         }
