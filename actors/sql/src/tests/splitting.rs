@@ -62,7 +62,7 @@ fn triggers_of_sqlite_stay_whole() {
     let trigger = "create temp trigger r after update on t when new.a > 1 begin \
                    update u set x = case when 1 then 2 end; delete from v; end";
     assert_eq!(split(&format!("{trigger}; select 1"), Dialect::SQLITE), [trigger, "select 1"]);
-    assert_eq!(split("select 1 /* ; /* */; select 2", Dialect::SQLITE), ["select 1", "select 2"]);
+    assert_eq!(split("select 1 /* ; /* */; select 2", Dialect::SQLITE), ["select 1 /* ; /* */", "select 2"]);
     assert_eq!(split("select `;`, [;]; select 2", Dialect::SQLITE), ["select `;`, [;]", "select 2"]);
 }
 

@@ -176,11 +176,13 @@ fn what_with_names_is_no_table_of_the_workspace() {
 
 #[test]
 fn views_are_read_in_their_place() {
-    let recent = format!("(SELECT id, total FROM {ORDERS} WHERE id > 5\n)");
-    for dialect in [Dialect::POSTGRESQL, Dialect::SQLITE] {
+    let of = |comment: &str| format!("(SELECT id, total FROM {ORDERS} WHERE id > 5{comment}\n)");
+    for (dialect, comment) in [(Dialect::POSTGRESQL, ""), (Dialect::SQLITE, " -- those")] {
+        let recent = of(comment);
         assert_eq!(sent("SELECT * FROM recent", dialect), format!("SELECT * FROM {recent} AS \"recent\""));
         assert_eq!(sent("SELECT r.id FROM recent AS r", dialect), format!("SELECT r.id FROM {recent} AS r"));
     }
+    let recent = of("");
     let rich = format!(
         "SELECT * FROM (WITH recent AS (SELECT * FROM {recent} AS \"recent\") SELECT * FROM recent WHERE total > 9\n) AS \"rich\""
     );
