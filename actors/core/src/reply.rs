@@ -352,6 +352,22 @@ pub struct Column {
     pub enforced: bool,
     /// Whether a time or a timestamp has a zone.
     pub zoned: bool,
+    /// How its texts compare.
+    pub text: TextType,
+}
+
+/// How texts of a column compare at their source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TextType {
+    /// They are none, or have rules of their own.
+    #[default]
+    Own,
+    /// As what they are.
+    Plain,
+    /// Without the blanks at their end, with which they are filled up.
+    Padded,
+    /// As whatever they are: the column is of no type, as SQLite's may be.
+    Undeclared,
 }
 
 impl Column {
@@ -377,6 +393,7 @@ impl Column {
             nullable: true,
             enforced: false,
             zoned: false,
+            text: TextType::Own,
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::untyped;
 use portico_core::call::{Facet, Limits, Mode, Narrow, Op, Sql};
 use portico_core::error::{Error, Result};
 use portico_core::pattern::speaks_of;
-use portico_core::reply::{Cell, Column, DataType, Part, Results};
+use portico_core::reply::{Cell, Column, DataType, Part, Results, TextType};
 use portico_sources::catalog;
 use portico_sources::pushdown::Type;
 
@@ -79,22 +79,19 @@ impl Table {
         let sql = Sql { text, ..Sql::default() };
         let described = async { columns(connections.ask(place, Op::Script(Mode::Describe, sql), limits).await?).await };
         let narrow = Narrow { schema: Some(schema.to_owned()), table: Some(name.to_owned()), ..Narrow::default() };
-        let listed = connections.ask(place, Op::Describe(Facet::Columns, narrow), limits);
-        let listed = async { types(listed.await?, schema, name).await };
+        let listed = connections.ask(place, Op::Describe(Facet::PrimaryKeys, narrow), limits);
+        let listed = async { key(listed.await?, schema, name).await };
         // Each is read to its end as it comes: nobody waits for a place who holds one.
-        let (columns, types) = futures_util::future::try_join(described, listed).await?;
-        let listed = |column: &Column| types.iter().find(|listed| listed.name == column.label);
-        let type_name = |column: &Column| listed(column).map_or("", |listed| listed.type_name.as_str());
+        let (columns, key) = futures_util::future::try_join(described, listed).await?;
         let mut columns = columns.to_vec();
-        let is_untyped = |(_, column): &(usize, &Column)| untyped::is_untyped(column, type_name(column));
+        let is_untyped = |(_, column): &(usize, &Column)| untyped::is_untyped(column);
         let untyped: Vec<usize> = columns.iter().enumerate().filter(is_untyped).map(|(place, _)| place).collect();
         untyped::look(connections, place, (schema, name), &mut columns, &untyped, limits).await?;
-        let has_one_key = types.iter().filter(|listed| listed.is_key).count() == 1;
         let mut known = Vec::with_capacity(columns.len());
         let mut fields = Vec::with_capacity(columns.len());
         for column in &columns {
-            let kind = Kind::of(column, type_name(column));
-            let unique = has_one_key && listed(column).is_some_and(|listed| listed.is_key);
+            let kind = Kind::of(column);
+            let unique = matches!(key.as_slice(), [only] if *only == column.label);
             let column = match shown {
                 Some((catalog, schema, table)) => Column {
                     table: Some(table.clone()),
@@ -187,18 +184,10 @@ pub(crate) async fn schema_of(
     Ok(found)
 }
 
-/// A column as its source lists it.
-struct Listed {
-    name: String,
-    type_name: String,
-    is_key: bool,
-}
-
-/// Each column of exactly this table.
-async fn types(mut results: Results, schema: &str, table: &str) -> Result<Vec<Listed>> {
-    let [of_schema, of_table, of_column, of_type, of_key] =
-        ["TABLE_SCHEMA", "TABLE_NAME", "COLUMN_NAME", "TYPE_NAME", "IS_KEY"]
-            .map(|label| catalog::place(Facet::Columns, label));
+/// The columns of the primary key of exactly this table.
+async fn key(mut results: Results, schema: &str, table: &str) -> Result<Vec<String>> {
+    let [of_schema, of_table, of_column] =
+        ["TABLE_SCHEM", "TABLE_NAME", "COLUMN_NAME"].map(|label| catalog::place(Facet::PrimaryKeys, label));
     let mut found = Vec::new();
     while let Some(part) = results.next().await {
         let Part::Rows(rows) = part? else { continue };
@@ -208,8 +197,7 @@ async fn types(mut results: Results, schema: &str, table: &str) -> Result<Vec<Li
                 _ => Ok::<_, Error>(String::new()),
             };
             if text(of_schema)? == schema && text(of_table)? == table {
-                let is_key = matches!(rows.cell(row, of_key)?, Cell::Boolean(true));
-                found.push(Listed { name: text(of_column)?, type_name: text(of_type)?, is_key });
+                found.push(text(of_column)?);
             }
         }
     }
@@ -238,7 +226,7 @@ impl Kind {
         Self { arrow: ArrowType::Decimal128(38, 10), type_: Some(UNBOUNDED), unbounded: true, padded: false }
     }
 
-    fn of(column: &Column, type_name: &str) -> Self {
+    fn of(column: &Column) -> Self {
         let plain = |arrow, type_| Self { arrow, type_, unbounded: false, padded: false };
         let text = |type_| plain(ArrowType::Utf8, type_);
         match column.data_type {
@@ -276,11 +264,11 @@ impl Kind {
             DataType::Time => text(None),
             DataType::Binary => plain(ArrowType::Binary, None),
             DataType::Uuid => text(column.enforced.then_some(Type::Uuid)),
-            DataType::Varchar => match type_name {
-                "character" | "bpchar" if column.enforced => Self { padded: true, ..text(None) },
-                "text" | "varchar" | "character varying" | "name" if column.enforced => text(Some(Type::Text)),
-                _ if column.enforced => text(None),
-                _ => text(Some(Type::Text)),
+            DataType::Varchar if !column.enforced => text(Some(Type::Text)),
+            DataType::Varchar => match column.text {
+                TextType::Padded => Self { padded: true, ..text(None) },
+                TextType::Plain => text(Some(Type::Text)),
+                TextType::Own | TextType::Undeclared => text(None),
             },
         }
     }

@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use crate::connections::Connections;
 use portico_core::call::{Limits, Mode, Op, Sql};
 use portico_core::error::{Error, Result};
-use portico_core::reply::{Cell, Column, DataType, Part};
+use portico_core::reply::{Cell, Column, DataType, Part, TextType};
 
 /// Rows that are looked at, for columns whose first values are NULL.
 const LOOKED_AT: u32 = 1_000;
@@ -40,11 +40,10 @@ impl Values {
     }
 }
 
-/// Whether it is not known of what type the values of a column are that its source lists as one of `type_name`: it is
-/// computed, or the source has no word of its own for its type.
-pub(crate) fn is_untyped(column: &Column, type_name: &str) -> bool {
+/// Whether it is not known of what type the values of a column are: it is computed, or declared without one.
+pub(crate) fn is_untyped(column: &Column) -> bool {
     let is_text = !column.enforced && column.data_type == DataType::Varchar && column.length == 0;
-    is_text && (column.table.is_none() || type_name == column.data_type.name())
+    is_text && (column.table.is_none() || column.text == TextType::Undeclared)
 }
 
 /// Gives the columns at `places` of a table of a connection, by its schema and name, the types of their first values.

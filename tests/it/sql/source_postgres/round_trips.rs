@@ -109,6 +109,26 @@ async fn where_something_is_hidden_the_server_is_asked_once_for_a_shape() {
 }
 
 #[tokio::test]
+async fn a_plan_is_told_without_judging_its_shape_again() {
+    let parsed = async |heard: &Overheard, sql: &str| {
+        heard.read(sql, &[]).await.unwrap();
+        heard.listener.said(1).0.matches('P').count()
+    };
+    let heard = Overheard::open().await;
+    let explain = |number| format!("EXPLAIN (FORMAT JSON) SELECT id FROM item WHERE id = {number}");
+    assert!(parsed(&heard, &explain(1)).await > 1);
+    assert_eq!(parsed(&heard, &explain(2)).await, 1);
+    // Another literal may be another option, and what is hidden decides what is told of the plan.
+    for analyze in [0, 1, 0] {
+        assert!(parsed(&heard, &format!("EXPLAIN (ANALYZE {analyze}) SELECT id FROM item")).await > 1);
+    }
+    let mut exposure = Exposure::default();
+    exposure.tables.hidden.push("guarded".to_owned());
+    let heard = Overheard::showing(exposure).await;
+    assert!(parsed(&heard, &explain(1)).await > 1 && parsed(&heard, &explain(2)).await > 1);
+}
+
+#[tokio::test]
 async fn a_text_that_comes_again_is_prepared_once() {
     let heard = Overheard::open().await;
     let text = "SELECT name FROM item WHERE id = 7";

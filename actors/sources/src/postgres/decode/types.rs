@@ -3,7 +3,7 @@
 
 use tokio_postgres::types::{Kind, Oid, Type};
 
-use portico_core::reply::DataType;
+use portico_core::reply::{DataType, TextType};
 
 /// What a column's descriptor says of its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +61,15 @@ pub(crate) fn is_zoned(type_: &Type) -> bool {
     match type_.kind() {
         Kind::Domain(base) => is_zoned(base),
         _ => matches!(*type_, Type::TIMETZ | Type::TIMESTAMPTZ),
+    }
+}
+
+/// How texts of this type compare.
+pub(crate) fn text_type(type_: &Type) -> TextType {
+    match *type_ {
+        Type::TEXT | Type::VARCHAR | Type::NAME => TextType::Plain,
+        Type::BPCHAR => TextType::Padded,
+        _ => TextType::Own,
     }
 }
 

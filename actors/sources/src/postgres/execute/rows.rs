@@ -244,6 +244,7 @@ fn describe(seen: &ColumnDescription, relations: &Relations, connection: &str, m
         scale: traits.scale,
         enforced: true,
         zoned: types::is_zoned(&seen.type_),
+        text: types::text_type(&seen.type_),
         nullable: may_be_outer || !underlying.is_some_and(|(_, not_null)| *not_null),
     }
 }

@@ -241,10 +241,15 @@ impl Walls {
                 let judged = self.judge(session, &tree, guarded).await;
                 let lasting = judged.map_err(|error| placed(error, execution))?;
                 ask::undo(session, execution).await?;
-                if let (Some((fingerprint, generation)), Outline::Query, Some(admission)) =
-                    (guarded.fingerprint, &guarded.outline, lasting)
-                {
-                    self.memory.keep(fingerprint, generation, admission);
+                if let (Some((fingerprint, generation)), Some(admission)) = (guarded.fingerprint, lasting) {
+                    match &guarded.outline {
+                        Outline::Query => self.memory.keep(fingerprint, generation, admission),
+                        // What an option means can stand in a literal, and what is told of a plan depends on what is hidden.
+                        Outline::Explain { query, .. } if !guarded.guard.hides && is_plain(part(&(0..query.start))) => {
+                            self.memory.keep(fingerprint, generation, Admission::default());
+                        }
+                        _ => {}
+                    }
                 }
                 Ok(())
             }
@@ -370,6 +375,11 @@ fn fingerprint(
     let types = types.join(",");
     let schema = default_schema.unwrap_or_default();
     QueryFingerprint::of(text, &[role, schema, hides, identity, read_only, advisory, types.as_str()])
+}
+
+/// Whether a text has words and signs alone: no literal, and no name in quotes.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|octet| octet.is_ascii_alphabetic() || b" \t\n\r(),_".contains(&octet))
 }
 
 fn role(execution: &Execution) -> &str {

@@ -12,7 +12,7 @@ use crate::sqlite::decode::types::{Declared, Form, digits, of_value};
 use crate::sqlite::walls::authorizer::Authorizer;
 use crate::sqlite::walls::hidden_objects::HiddenObjects;
 use portico_core::error::{Error, Result};
-use portico_core::reply::{Column, DataType};
+use portico_core::reply::{Column, DataType, TextType};
 
 /// A result's columns and the form of their values.
 pub(crate) struct Described {
@@ -68,6 +68,7 @@ pub(crate) fn describe(
                 column.precision = declared.precision;
                 column.scale = declared.scale.unwrap_or(0);
             } else {
+                column.text = TextType::Undeclared;
                 column.nullable = !(not_null && proof.keeps_nulls_out);
             }
         }
