@@ -275,6 +275,8 @@ pub struct Sql {
     pub cost_limit: Option<u32>,
     /// Whether the answer has room for one result alone; more are refused before anything is run.
     pub one_result: bool,
+    /// Whether nobody is told which tables the columns of its result come from.
+    pub rows_alone: bool,
     /// The workspace that its names are of; else they are the connection's own.
     pub within: Option<Within>,
     /// Names of the tools in front that run statements or procedures and are not switched off: a

@@ -354,6 +354,8 @@ pub struct Column {
     pub zoned: bool,
     /// How its texts compare.
     pub text: TextType,
+    /// Whether it is one of its table's primary key; absent where the source does not tell with a result.
+    pub key: Option<bool>,
 }
 
 /// How texts of a column compare at their source.
@@ -394,6 +396,7 @@ impl Column {
             enforced: false,
             zoned: false,
             text: TextType::Own,
+            key: None,
         }
     }
 }

@@ -49,7 +49,7 @@ impl Fragment {
             value: value.clone(),
             data_type: None,
         });
-        Sql { text: self.statement.clone(), parameters: parameters.collect(), ..Sql::default() }
+        Sql { text: self.statement.clone(), parameters: parameters.collect(), rows_alone: true, ..Sql::default() }
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn by_estimates(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.map_subqueries(|subquery| by_estimates(subquery).map(Transformed::yes)).data()
 }
 
-/// How many joins are in the longest chain of inner joins: with two or more of them there is an order to choose.
+/// Whether there is a chain of inner joins of three sides or more: there is an order to choose.
 pub(crate) fn has_chains(plan: &LogicalPlan) -> bool {
     let mut found = false;
     // It never fails.

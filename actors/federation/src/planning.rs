@@ -180,7 +180,8 @@ async fn estimate(leaves: &[Arc<LeafTable>], has_chains: bool, connections: &dyn
     let ask = async |leaf: &LeafTable, statement: &str| {
         let member = connections.members().get(leaf.connection())?;
         let explain = member.driver.pushdown?.explain.as_ref()?;
-        let op = Op::Script(Mode::Run, Sql { text: (explain.question)(statement), ..Sql::default() });
+        let sql = Sql { text: (explain.question)(statement), rows_alone: true, ..Sql::default() };
+        let op = Op::Script(Mode::Run, sql);
         let results = connections.ask(leaf.connection(), op, deadline.limits().ok()?).await.ok()?;
         (explain.rows)(&first(results).await?)
     };

@@ -77,12 +77,16 @@ impl Table {
         let dialect = &member.driver.dialect;
         let text = format!("SELECT * FROM {}.{}", dialect.quoted(schema), dialect.quoted(name));
         let sql = Sql { text, ..Sql::default() };
-        let described = async { columns(connections.ask(place, Op::Script(Mode::Describe, sql), limits).await?).await };
-        let narrow = Narrow { schema: Some(schema.to_owned()), table: Some(name.to_owned()), ..Narrow::default() };
-        let listed = connections.ask(place, Op::Describe(Facet::PrimaryKeys, narrow), limits);
-        let listed = async { key(listed.await?, schema, name).await };
-        // Each is read to its end as it comes: nobody waits for a place who holds one.
-        let (columns, key) = futures_util::future::try_join(described, listed).await?;
+        let columns = columns(connections.ask(place, Op::Script(Mode::Describe, sql), limits).await?).await?;
+        let key = match columns.iter().map(|column| column.key).collect::<Option<Vec<_>>>() {
+            Some(keys) => columns.iter().zip(keys).filter(|(_, key)| *key).map(|(it, _)| it.label.clone()).collect(),
+            None => {
+                let (schema, table) = (Some(schema.to_owned()), Some(name.to_owned()));
+                let narrow = Narrow { schema, table, ..Narrow::default() };
+                let listed = connections.ask(place, Op::Describe(Facet::PrimaryKeys, narrow), limits).await?;
+                key(listed, source).await?
+            }
+        };
         let mut columns = columns.to_vec();
         let is_untyped = |(_, column): &(usize, &Column)| untyped::is_untyped(column);
         let untyped: Vec<usize> = columns.iter().enumerate().filter(is_untyped).map(|(place, _)| place).collect();
@@ -185,7 +189,7 @@ pub(crate) async fn schema_of(
 }
 
 /// The columns of the primary key of exactly this table.
-async fn key(mut results: Results, schema: &str, table: &str) -> Result<Vec<String>> {
+async fn key(mut results: Results, source: Source<'_>) -> Result<Vec<String>> {
     let [of_schema, of_table, of_column] =
         ["TABLE_SCHEM", "TABLE_NAME", "COLUMN_NAME"].map(|label| catalog::place(Facet::PrimaryKeys, label));
     let mut found = Vec::new();
@@ -196,7 +200,7 @@ async fn key(mut results: Results, schema: &str, table: &str) -> Result<Vec<Stri
                 Cell::Text(text) => Ok(text.into_owned()),
                 _ => Ok::<_, Error>(String::new()),
             };
-            if text(of_schema)? == schema && text(of_table)? == table {
+            if text(of_schema)? == source.schema && text(of_table)? == source.table {
                 found.push(text(of_column)?);
             }
         }

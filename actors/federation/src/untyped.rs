@@ -66,7 +66,7 @@ pub(crate) async fn look(
     let names = places.iter().filter_map(|place| Some(dialect.quoted(&columns.get(*place)?.label)));
     let names = names.collect::<Vec<_>>().join(", ");
     let from = format!("{}.{}", dialect.quoted(schema), dialect.quoted(table));
-    let sql = Sql { text: format!("SELECT {names} FROM {from} LIMIT {LOOKED_AT}"), ..Sql::default() };
+    let sql = Sql { text: format!("SELECT {names} FROM {from} LIMIT {LOOKED_AT}"), rows_alone: true, ..Sql::default() };
     let mut results = connections.ask(connection, Op::Script(Mode::Run, sql), limits).await?;
     let mut found = vec![Values::None; places.len()];
     while let Some(part) = results.next().await {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::briefed::Key;
 use super::description::Description;
-use portico_core::call::{Call, Limits, Op};
+use portico_core::call::{Call, Limits, Op, Sql};
 use portico_core::error::Result;
 use portico_core::identity::Assumed;
 use portico_core::principal::Scope;
@@ -78,7 +78,7 @@ impl Runner {
         let abandoned = call.abandoned.clone();
         let (dry_run, trace) = (call.op.is_dry_run(), self.trace(call));
         // A tool's result has labels and types alone.
-        let describes = !matches!(call.op, Op::Execute(..));
+        let describes = !matches!(&call.op, Op::Execute(..) | Op::Script(_, Sql { rows_alone: true, .. }));
         let plan = Plan { task, access, limits, abandoned, dry_run, notices, identity, trace, describes, exposure };
         let results = self.source.run(plan).await;
         // All threads share it, so it is written only where that says something new.

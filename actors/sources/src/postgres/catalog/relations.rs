@@ -20,15 +20,18 @@ use crate::{MOST_TABLES, Table};
 use portico_core::error::Result;
 
 /// What a foreign table says of NULL nobody enforces, also where it is a partition; a table that inherits may take NULL where its parent
-/// does not; and a constraint may have been added without a look at the rows that there are.
+/// does not, and rows with the same key; and a constraint may have been added without a look at the rows that there are.
 const RELATIONS: &str = "\
 SELECT c.oid, n.nspname::text, c.relname::text, a.attnum, a.attname::text,
     a.attnotnull AND (c.relkind = 'p' OR c.relkind = 'r' AND NOT c.relhassubclass) AND NOT x.is_foreign
-        AND a.attnum <> ALL (x.unproven)
+        AND a.attnum <> ALL (x.unproven),
+    a.attnum = ANY (x.key) AND (c.relkind = 'p' OR NOT c.relhassubclass)
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 CROSS JOIN LATERAL (SELECT ARRAY(SELECT pg_catalog.unnest(k.conkey) FROM pg_catalog.pg_constraint k
     WHERE k.conrelid = c.oid AND k.contype = 'n' AND NOT k.convalidated) AS unproven,
+    ARRAY(SELECT pg_catalog.unnest(k.conkey) FROM pg_catalog.pg_constraint k
+        WHERE k.conrelid = c.oid AND k.contype = 'p') AS key,
     c.relkind = 'p' AND EXISTS (
         WITH RECURSIVE parts (oid) AS (SELECT c.oid
             UNION ALL SELECT i.inhrelid FROM parts p JOIN pg_catalog.pg_inherits i ON i.inhparent = p.oid)
@@ -74,8 +77,17 @@ pub(crate) async fn definitions(client: &Client, roles: Option<&str>) -> Result<
 pub(crate) struct Relation {
     pub(crate) schema: String,
     pub(crate) name: String,
-    /// Name and NOT NULL by attribute number.
-    pub(crate) columns: HashMap<i16, (String, bool)>,
+    /// By attribute number.
+    pub(crate) columns: HashMap<i16, RelationColumn>,
+}
+
+/// A column of such a table.
+#[derive(Debug)]
+pub(crate) struct RelationColumn {
+    pub(crate) name: String,
+    pub(crate) not_null: bool,
+    /// Whether it is one of the primary key.
+    pub(crate) key: bool,
 }
 
 /// Tables and views by their numbers.
@@ -109,7 +121,8 @@ fn read(rows: &[Row]) -> Result<Relations, tokio_postgres::Error> {
         let relation = found.entry(row.try_get(0)?).or_default();
         relation.schema = row.try_get(1)?;
         relation.name = row.try_get(2)?;
-        relation.columns.insert(row.try_get(3)?, (row.try_get(4)?, row.try_get(5)?));
+        let column = RelationColumn { name: row.try_get(4)?, not_null: row.try_get(5)?, key: row.try_get(6)? };
+        relation.columns.insert(row.try_get(3)?, column);
     }
     Ok(found)
 }

@@ -233,7 +233,7 @@ fn describe(seen: &ColumnDescription, relations: &Relations, connection: &str, m
     let relation = seen.table.and_then(|table| relations.get(&table));
     let underlying = relation.zip(seen.attribute).and_then(|(r, attribute)| r.columns.get(&attribute));
     Column {
-        name: underlying.map_or_else(|| seen.label.clone(), |(name, _)| name.clone()),
+        name: underlying.map_or_else(|| seen.label.clone(), |column| column.name.clone()),
         label: seen.label.clone(),
         table: relation.map(|relation| relation.name.clone()),
         schema: relation.map(|relation| relation.schema.clone()),
@@ -245,7 +245,8 @@ fn describe(seen: &ColumnDescription, relations: &Relations, connection: &str, m
         enforced: true,
         zoned: types::is_zoned(&seen.type_),
         text: types::text_type(&seen.type_),
-        nullable: may_be_outer || !underlying.is_some_and(|(_, not_null)| *not_null),
+        nullable: may_be_outer || !underlying.is_some_and(|column| column.not_null),
+        key: underlying.map(|column| column.key),
     }
 }
 
