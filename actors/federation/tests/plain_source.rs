@@ -94,21 +94,16 @@ fn selected(statement: &str) -> Results {
     Results::new(false, stream::iter([described, rows, Part::Done { affected: -1 }].map(Ok)))
 }
 
-fn listed(catalog: &str) -> Results {
-    let rows = COLUMNS.iter().map(|(name, _)| {
-        catalog::labels(Facet::Columns)
-            .iter()
-            .map(|(label, _)| match *label {
-                "TABLE_CATALOG" => text(catalog),
-                "TABLE_SCHEMA" => text("sky"),
-                "TABLE_NAME" => text("planets"),
-                "COLUMN_NAME" => text(name),
-                "IS_KEY" => Cell::Boolean(*name == "name"),
-                _ => Cell::Null,
-            })
-            .collect()
+/// The primary key, of which the source tells nothing with its columns.
+fn key(catalog: &str) -> Results {
+    let row = catalog::labels(Facet::PrimaryKeys).iter().map(|(label, _)| match *label {
+        "TABLE_CAT" => text(catalog),
+        "TABLE_SCHEM" => text("sky"),
+        "TABLE_NAME" => text("planets"),
+        "COLUMN_NAME" => text("name"),
+        _ => Cell::Null,
     });
-    catalog::assembled(Facet::Columns, rows.collect())
+    catalog::assembled(Facet::PrimaryKeys, vec![row.collect()])
 }
 
 impl Connections for Plain {
@@ -124,7 +119,7 @@ impl Connections for Plain {
             }
             Op::Script(Mode::Describe, sql) => Err(Error::not_found(format!("there is nothing in {}", sql.text))),
             Op::Script(Mode::Run, sql) => Ok(selected(&sql.text)),
-            Op::Describe(Facet::Columns, _) => Ok(listed(&self.members[place].name)),
+            Op::Describe(Facet::PrimaryKeys, _) => Ok(key(&self.members[place].name)),
             other => panic!("{other:?}"),
         };
         async { answer }.boxed()
