@@ -2,13 +2,16 @@
 //! values and with other names for tables, in each form. Labels, types, values, counts, and an error's words and
 //! place are the same.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::future::join_all;
 use rusqlite::config::DbConfig;
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::types::ValueRef;
-use rusqlite::{Batch, Connection, Statement};
+use rusqlite::{Batch, Connection, ErrorCode, Statement};
 use serde_json::Value;
 
 use super::said::{Answer, Document, NONE, asked};
@@ -19,6 +22,10 @@ use super::{AT_A_TIME, COUNT, Tally, forms};
 use crate::support::app::TestApp;
 use crate::support::dice::{Random, cases};
 use crate::support::fixture;
+
+/// Instructions of the engine's after which it is looked at how many there were, and how often that is done for one text.
+const STEPS: i32 = 1_000_000;
+const MOST_STEPS: u32 = 20;
 
 /// A value as the engine holds it.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,12 +62,13 @@ enum Said {
         words: String,
         position: Option<usize>,
     },
-    /// It has placeholders of its own, or takes transactions into its own hand.
+    /// It has placeholders of its own, takes transactions into its own hand, or has no end.
     Another,
 }
 
 fn refused(error: &rusqlite::Error) -> Said {
     match error {
+        rusqlite::Error::SqliteFailure(cause, _) if cause.code == ErrorCode::OperationInterrupted => Said::Another,
         rusqlite::Error::SqlInputError { msg, offset, sql, .. } => {
             let before = usize::try_from(*offset).ok().and_then(|offset| sql.get(..offset));
             Said::Refused { words: msg.clone(), position: before.map(|before| before.chars().count() + 1) }
@@ -93,8 +101,10 @@ fn run(engine: &Connection, statement: &mut Statement<'_>) -> Result<Said, rusql
 }
 
 /// What the engine says, of which nothing stays.
-fn by_engine(engine: &Connection, text: &str) -> Said {
+fn by_engine(Engine { connection: engine, left }: &Engine, text: &str) -> Said {
     engine.execute_batch("BEGIN").unwrap();
+    // The service ends what goes on for ever by its limits.
+    left.store(MOST_STEPS, Ordering::Relaxed);
     let mut batch = Batch::new(engine, text);
     let mut last = Said::Another;
     loop {
@@ -197,10 +207,26 @@ fn of_rows(answer: &Answer, types: &[&str], rows: &[Vec<Held>]) -> Option<String
     None
 }
 
+/// The engine itself.
+struct Engine {
+    connection: Connection,
+    /// Looks at what runs until it is ended.
+    left: Arc<AtomicU32>,
+}
+
+impl Engine {
+    fn new(mut connection: Connection) -> Self {
+        let left = Arc::new(AtomicU32::new(MOST_STEPS));
+        let looked = Arc::clone(&left);
+        connection.progress_handler(STEPS, Some(move || looked.fetch_sub(1, Ordering::Relaxed) == 1)).unwrap();
+        Self { connection, left }
+    }
+}
+
 /// A service, and the engine on its file.
 struct Shop {
     app: TestApp,
-    engine: Connection,
+    engine: Engine,
     tables: Vec<String>,
 }
 
@@ -220,7 +246,7 @@ impl Shop {
         let named = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')";
         let tables =
             engine.prepare(named).unwrap().query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
-        Self { app, engine, tables }
+        Self { app, engine: Engine::new(engine), tables }
     }
 
     async fn tries(&self, dice: &mut Random, tally: &mut Tally) {
