@@ -26,13 +26,10 @@ pub(super) fn split<'a>(text: &str, tokens: &'a [Token], dialect: Dialect) -> Ve
 /// Without white space in front, where a comment may hold hints for the planner, and without white space behind, nor
 /// comments there that say nothing to the source.
 fn trimmed<'a>(text: &str, tokens: &'a [Token], dialect: Dialect) -> Option<&'a [Token]> {
-    if tokens.iter().all(|token| token.kind == Kind::Blank) {
-        return None;
-    }
     let is_seen = |token: &Token| token.kind != Kind::Blank || token.is_comment(text);
+    let word = tokens.iter().rposition(|token| token.kind != Kind::Blank)?;
     let first = tokens.iter().position(is_seen)?;
-    let last =
-        tokens.iter().rposition(|token| token.kind != Kind::Blank || (dialect.trailing_comments && is_seen(token)))?;
+    let last = if dialect.trailing_comments { tokens.iter().rposition(is_seen)? } else { word };
     tokens.get(first..=last)
 }
 
