@@ -245,7 +245,9 @@ impl Walls {
                     match &guarded.outline {
                         Outline::Query => self.memory.keep(fingerprint, generation, admission),
                         // What an option means can stand in a literal, and what is told of a plan depends on what is hidden.
-                        Outline::Explain { query, .. } if !guarded.guard.hides && is_plain(part(&(0..query.start))) => {
+                        Outline::Explain { query, .. }
+                            if !guarded.guard.hides && has_words_alone(part(&(0..query.start))) =>
+                        {
                             self.memory.keep(fingerprint, generation, Admission::default());
                         }
                         _ => {}
@@ -378,7 +380,7 @@ fn fingerprint(
 }
 
 /// Whether a text has words and signs alone: no literal, and no name in quotes.
-fn is_plain(text: &str) -> bool {
+fn has_words_alone(text: &str) -> bool {
     text.bytes().all(|octet| octet.is_ascii_alphabetic() || b" \t\n\r(),_".contains(&octet))
 }
 
