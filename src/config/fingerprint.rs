@@ -63,9 +63,9 @@ impl Keys {
 }
 
 /// What a `[[connections]]` table says, as numbers.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Fingerprint {
-    /// The line where the table begins; 0 when it comes from no file.
+    /// The line where the table begins.
     pub line: usize,
     /// Everything that the connection's actor and its source are started with.
     pub source: u64,
