@@ -50,6 +50,15 @@ fn down(event: &Event) -> Option<(String, Duration)> {
     }
 }
 
+/// Why the catalogue could not be read of a connection that stays up.
+fn unread(event: &Event) -> Option<String> {
+    match event {
+        Event::CatalogueUnread { cause, .. } => Some(cause.clone()),
+        Event::ConnectionDown { .. } => panic!("{event:?}"),
+        _ => None,
+    }
+}
+
 /// Lets the others go on until `met` holds.
 pub(crate) async fn until(met: impl Fn() -> bool) {
     let begun = std::time::Instant::now();
@@ -110,11 +119,6 @@ fn a_source_that_answers_with_an_error_is_not_away() {
         house.event(up).await;
         house.sources[0].set(Mood::Locked, Mood::Well);
         house.execute(0, "CREATE TABLE t (a int)").await;
-        let unread = |event: &Event| match event {
-            Event::CatalogueUnread { cause, .. } => Some(cause.clone()),
-            Event::ConnectionDown { .. } => panic!("{event:?}"),
-            _ => None,
-        };
         assert_eq!(house.event(unread).await, "locked");
         assert!(house.answers(0).await, "what was known stays in force");
         // It is read by itself as soon as that succeeds.
@@ -139,11 +143,6 @@ fn a_source_that_answers_calls_is_not_away() {
         source.held.store(false, Ordering::SeqCst);
         assert!(house.answers(0).await);
         source.opened.notify_one();
-        let unread = |event: &Event| match event {
-            Event::CatalogueUnread { cause, .. } => Some(cause.clone()),
-            Event::ConnectionDown { .. } => panic!("{event:?}"),
-            _ => None,
-        };
         assert_eq!(house.event(unread).await, "the test said so");
         assert!(house.answers(0).await, "it stays up");
         // It is asked again by itself. Where no call is answered meanwhile, the source is away.
