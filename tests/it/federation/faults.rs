@@ -1,6 +1,6 @@
 //! Statements over several connections whose sources, callers or bounds fail them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,11 +80,23 @@ impl Pair {
 
     /// Waits until nothing is left in the folder of what did not fit.
     async fn until_clear(&self) {
-        let folder = self.app.config.with_file_name("portico.spill");
-        let left =
-            || std::fs::read_dir(&folder).unwrap().flatten().flat_map(|entry| std::fs::read_dir(entry.path()).unwrap());
-        eventually("an empty folder", async || left().count() == 0).await;
+        until_empty(&self.app.config.with_file_name("portico.spill")).await;
     }
+}
+
+/// Waits until the folders in `folder` have nothing in them.
+async fn until_empty(folder: &Path) {
+    let left =
+        || std::fs::read_dir(folder).unwrap().flatten().flat_map(|entry| std::fs::read_dir(entry.path()).unwrap());
+    eventually("an empty folder", async || left().count() == 0).await;
+}
+
+/// The whole of an answer of which `told` has come so far.
+async fn rest(mut told: Vec<u8>, mut running: Response) -> Value {
+    while let Some(more) = within("the rest", running.chunk()).await.unwrap() {
+        told.extend_from_slice(&more);
+    }
+    serde_json::from_slice(&told).unwrap()
 }
 
 /// What failed, of a whole answer or of its only result.
@@ -315,16 +327,13 @@ async fn a_source_that_is_paused_or_ends_its_sessions_fails_only_what_runs() {
     eventually("an answer", &works).await;
     // The server ends every session between the first row and the last.
     let mut running = pair.begin(ALL).await;
-    let mut told = within("the first rows", running.chunk()).await.unwrap().unwrap().to_vec();
+    let told = within("the first rows", running.chunk()).await.unwrap().unwrap().to_vec();
     for admin in &pair.admins {
         let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() \
                    AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
         admin.query(end, &[]).await.unwrap();
     }
-    while let Some(more) = within("the rest", running.chunk()).await.unwrap() {
-        told.extend_from_slice(&more);
-    }
-    let answer: Value = serde_json::from_slice(&told).unwrap();
+    let answer = rest(told, running).await;
     assert!(error(&answer)["code"].is_number(), "{}", error(&answer));
     eventually("an answer", &works).await;
     pair.until_idle().await;
@@ -339,13 +348,10 @@ async fn a_source_that_restarts_is_found_again() {
     // Its rows are the first.
     let query = "SELECT id, filler FROM crm.public.wide UNION ALL SELECT id, filler FROM shop.public.wide";
     let mut running = pair.begin(query).await;
-    let mut told = within("the first rows", running.chunk()).await.unwrap().unwrap().to_vec();
+    let told = within("the first rows", running.chunk()).await.unwrap().unwrap().to_vec();
     let restarted = Arc::clone(&cluster);
     spawn_blocking(move || restarted.obey("restart")).await.unwrap();
-    while let Some(more) = within("the rest", running.chunk()).await.unwrap() {
-        told.extend_from_slice(&more);
-    }
-    let answer: Value = serde_json::from_slice(&told).unwrap();
+    let answer = rest(told, running).await;
     assert!(error(&answer)["code"].is_number(), "{}", error(&answer));
     names(&answer, "crm");
     eventually("an answer", async || {
@@ -390,9 +396,7 @@ async fn a_full_disk_fails_the_statement_and_is_clear_again() {
         assert_eq!((status, &error(&answer)["sqlState"]), (413, &json!("53100")), "{answer}");
         assert!(error(&answer)["hint"].as_str().unwrap().contains("spill_dir"), "{}", error(&answer));
         pair.until_idle().await;
-        let left =
-            || std::fs::read_dir(&disk.0).unwrap().flatten().map(|entry| std::fs::read_dir(entry.path()).unwrap());
-        eventually("an empty disk", async || left().flatten().count() == 0).await;
+        until_empty(&disk.0).await;
     }
     let (status, answer) = pair.app.query(json!({"query": format!("{JOINED} WHERE w.id = 7")})).await;
     assert_eq!(status, 200, "{answer}");

@@ -25,7 +25,7 @@ use crate::support::fixture;
 
 /// Instructions of the engine's after which it is looked at how many there were, and how often that is done for one text.
 const STEPS: i32 = 1_000_000;
-const MOST_STEPS: u32 = 20;
+const MOST_LOOKS: u32 = 20;
 
 /// A value as the engine holds it.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,7 +104,7 @@ fn run(engine: &Connection, statement: &mut Statement<'_>) -> Result<Said, rusql
 fn by_engine(Engine { connection: engine, left }: &Engine, text: &str) -> Said {
     engine.execute_batch("BEGIN").unwrap();
     // The service ends what goes on for ever by its limits.
-    left.store(MOST_STEPS, Ordering::Relaxed);
+    left.store(MOST_LOOKS, Ordering::Relaxed);
     let mut batch = Batch::new(engine, text);
     let mut last = Said::Another;
     loop {
@@ -216,7 +216,7 @@ struct Engine {
 
 impl Engine {
     fn new(mut connection: Connection) -> Self {
-        let left = Arc::new(AtomicU32::new(MOST_STEPS));
+        let left = Arc::new(AtomicU32::new(MOST_LOOKS));
         let looked = Arc::clone(&left);
         connection.progress_handler(STEPS, Some(move || looked.fetch_sub(1, Ordering::Relaxed) == 1)).unwrap();
         Self { connection, left }
