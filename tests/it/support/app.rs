@@ -93,12 +93,16 @@ impl TestApp {
         let (stop, stopped) = oneshot::channel::<()>();
         let (started, ready) = oneshot::channel();
         let thread = std::thread::spawn(move || {
-            actix::System::new().block_on(async move {
+            let system = actix::System::new();
+            system.block_on(async move {
                 let observer = Arc::new(move |event: &Event| seen.lock().unwrap().push(event.clone()));
                 let app = App::start_offering(config, observer, features).await.unwrap();
                 started.send(app.auth.clone()).ok().unwrap();
                 portico::run(app, listener, async { drop(stopped.await) }).await.unwrap();
+                // Its threads, and with them its actors, would live on to the end of the process.
+                actix::System::current().stop();
             });
+            system.run().unwrap();
         });
         let auth = within("the service to start", ready).await.unwrap();
         let http = client();
