@@ -5,6 +5,8 @@
 pub(crate) mod app;
 #[path = "../it/support/configuration.rs"]
 pub(crate) mod configuration;
+#[path = "../it/support/failures.rs"]
+pub(crate) mod failures;
 #[path = "../it/support/fixture.rs"]
 #[allow(unused_macros, unused_imports, reason = "the others need more of it")]
 pub(crate) mod fixture;

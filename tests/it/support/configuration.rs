@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::app::{CONNECTION, OTHER, STORE, Shared, THIRD, TestApp};
+use super::failures;
 use super::fixture;
 use super::process::program;
 use super::service::Service;
@@ -36,6 +37,7 @@ impl Configuration {
 
     /// The same in a folder that has files of the test's.
     pub(crate) fn in_folder(folder: TempDir) -> Self {
+        failures::say_at_once();
         let (features, store) = (Arc::new(ConnectionFeatures::default()), STORE.try_with(Shared::clone).ok());
         Self { folder, server: String::new(), tables: String::new(), features, store, connections: 0 }
     }

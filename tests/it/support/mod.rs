@@ -6,6 +6,7 @@ pub(crate) mod browser;
 pub(crate) mod cluster;
 pub(crate) mod configuration;
 pub(crate) mod dice;
+pub(crate) mod failures;
 pub(crate) mod fixture;
 pub(crate) mod launched;
 pub(crate) mod mcp;
