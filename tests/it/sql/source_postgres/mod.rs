@@ -8,6 +8,7 @@ mod catalogue;
 mod certificates;
 mod ends;
 mod hosts;
+mod jit;
 mod passwords;
 mod procedures;
 mod round_trips;

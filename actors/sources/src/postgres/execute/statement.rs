@@ -29,6 +29,7 @@ use crate::postgres::execute::shared::Shared;
 use crate::postgres::execute::transaction::{beginning, ending, give_up, search_path};
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
+use crate::postgres::session::setup::without_jit;
 use portico_core::error::{Kind, Result};
 
 /// How long a silent statement goes on before we look whether it is the wire that is stuck.
@@ -126,7 +127,10 @@ async fn direct(
     let (is_kept, autocommits) = (known.is_some(), autocommit.is_some());
     let opening = {
         let Autocommit { opening, milliseconds, statement, bound } = autocommit.unwrap_or_else(|| Autocommit {
-            opening: Some(beginning(mode, context, session.pooled)),
+            opening: Some(match execution.values {
+                Values::Facet(..) => beginning(mode, context, session.pooled) + concat!("; ", without_jit!("true")),
+                Values::Inferred(_) => beginning(mode, context, session.pooled),
+            }),
             milliseconds: None,
             statement: None,
             bound: Vec::new(),

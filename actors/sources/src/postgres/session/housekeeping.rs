@@ -16,11 +16,14 @@ use crate::postgres::session::setup;
 use portico_core::error::{Error, Result};
 
 /// Bounds every question of ours at the source.
-const PATIENCE: &str = "SET statement_timeout = '20s'; SET lock_timeout = '5s'";
+const PATIENCE: &str =
+    concat!("SET statement_timeout = '20s'; SET lock_timeout = '5s'; ", setup::without_jit!("false"));
 /// The same where no session is ours for longer than a transaction.
 const FOR_TRANSACTION: &str = concat!(
     "BEGIN READ ONLY; SET LOCAL statement_timeout = '20s'; SET LOCAL lock_timeout = '5s'; ",
-    setup::settings!("SET LOCAL")
+    setup::settings!("SET LOCAL"),
+    "; ",
+    setup::without_jit!("true")
 );
 
 /// The housekeeping session, opened when first needed and again when it was lost.

@@ -44,6 +44,19 @@ const SETUP: &str = setup!();
 pub(crate) const NOTICE_OUR_END: &str = "SELECT set_config('client_connection_check_interval', '2s', false) \
     WHERE current_setting('client_connection_check_interval', true) IS NOT NULL";
 
+/// Has the server compile no query: for ours about the catalogue. By its estimates they are large enough, and it would take
+/// a second for what takes milliseconds. `$local` is whether it holds for the transaction alone. Servers without it do without.
+macro_rules! without_jit {
+    ($local:literal) => {
+        concat!(
+            "SELECT pg_catalog.set_config('jit', 'off', ",
+            $local,
+            ") WHERE pg_catalog.current_setting('jit', true) IS NOT NULL"
+        )
+    };
+}
+pub(crate) use without_jit;
+
 /// After a writer. `DISCARD ALL` would also drop the statements that the wire library keeps.
 pub(crate) const AFTER_WRITING: &str = concat!(
     "RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; ",
