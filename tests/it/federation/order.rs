@@ -2,8 +2,10 @@
 
 use serde_json::json;
 
-use super::{answer, sent, two_sources};
+use super::{answer, sent, sources, two_sources};
 use crate::support::app::TestApp;
+use crate::support::fixture;
+use crate::support::postgres::connect;
 
 /// How many rows each statement of a source came to, by the names of their connections.
 async fn fetched(app: &TestApp, query: &str) -> Vec<(String, u64)> {
@@ -150,6 +152,44 @@ async fn keys_narrow_what_is_fetched() {
                  ON x.n = w.n ORDER BY 1";
     assert_eq!(answer(&app, query).await["rows"], json!([[7, 2], [9, 2]]));
     assert_eq!(fetched_from(&app, "shop", query).await, 2);
+}
+
+/// A source gives totals and numbers of values; their quotients are the engine's.
+#[actix_web::test]
+async fn averages_fetch_a_row_a_group() {
+    let sales = "CREATE TABLE sales (kind int, small smallint, n int, l bigint, p numeric(15, 2), q numeric);
+         INSERT INTO sales SELECT i % 3, i % 7, CASE WHEN i % 3 = 1 THEN i * 1000 - 7 END, 9223372036854775807 - i, i / 100.0, i / 4.0
+             FROM generate_series(1, 3000) i; ANALYZE sales";
+    let kinds = "CREATE TABLE kinds (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO kinds VALUES (0, 'none'), (1, 'one'), (2, 'two')";
+    let url = fixture::postgres().await;
+    connect(&url).await.batch_execute(sales).await.unwrap();
+    let pushing = sources(&url, kinds, "").await;
+    let local = sources(&url, kinds, "[federation]\npushdown = false\n").await;
+    for (averages, rows) in [
+        ("avg(small) AS a, avg(n) AS b", 3),
+        ("avg(p) AS a, sum(p) AS b", 3),
+        ("count(*) AS a, avg(p - 0.01) AS b", 3),
+        ("avg(DISTINCT p) AS a, 1 AS b", 3),
+        // What a source cannot total up for certain, the engine does.
+        ("avg(q) AS a, 1 AS b", 3000),
+        ("avg(p * p) AS a, 1 AS b", 3000),
+    ] {
+        let query = format!(
+            "SELECT k.name, s.a, s.b FROM crm.main.kinds k JOIN (SELECT kind, {averages} FROM shop.public.sales GROUP BY kind) s \
+             ON s.kind = k.id ORDER BY 1"
+        );
+        let told = answer(&pushing, &query).await["rows"].clone();
+        assert_eq!(told, answer(&local, &query).await["rows"], "{averages}");
+        assert_eq!(told[0][0], "none", "{averages}");
+        assert_eq!(fetched_from(&pushing, "shop", &query).await, rows, "{averages}");
+    }
+    // The average of numbers that have nineteen digits has no room for twenty more.
+    let query = "SELECT k.name, s.a FROM crm.main.kinds k JOIN (SELECT kind, avg(l) AS a FROM shop.public.sales GROUP BY kind) s \
+                 ON s.kind = k.id";
+    for app in [&pushing, &local] {
+        let (status, answer) = app.query(json!({"query": query})).await;
+        assert_eq!((status, &answer["error"]["sqlState"]), (400, &json!("22003")), "{answer}");
+    }
 }
 
 #[actix_web::test]

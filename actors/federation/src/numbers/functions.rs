@@ -17,9 +17,9 @@ use datafusion::logical_expr::{
 };
 
 /// Digits behind the point of a quotient, of 38 in all: PostgreSQL gives at least 16 that count.
-pub(super) const SCALE: i8 = 20;
+pub(crate) const SCALE: i8 = 20;
 /// Digits of an exact number.
-pub(super) const DIGITS: u8 = 38;
+pub(crate) const DIGITS: u8 = 38;
 
 /// An operator on whole numbers that refuses to overflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -71,7 +71,7 @@ pub(super) fn checked(operator: Operator) -> Option<Arc<ScalarUDF>> {
 }
 
 /// The function that divides exact numbers.
-pub(super) fn quotient() -> Arc<ScalarUDF> {
+pub(crate) fn quotient() -> Arc<ScalarUDF> {
     Arc::clone(&QUOTIENT)
 }
 
@@ -211,16 +211,17 @@ fn divide(left: i256, right: i256, of_left: i8, of_right: i8) -> EngineResult<i1
     } else {
         (left, right.checked_mul(power).ok_or_else(overflow)?)
     };
-    rounded(left, right).filter(|quotient| quotient.unsigned_abs() < 10_u128.pow(DIGITS.into())).ok_or_else(overflow)
+    rounded(left, right).ok_or_else(overflow)
 }
 
-/// `left` ÷ `right`, rounded half away from zero.
+/// `left` ÷ `right`, rounded half away from zero; `None` where it has more digits than there is room for.
 pub(super) fn rounded(left: i256, right: i256) -> Option<i128> {
     let (quotient, rest) = (left.checked_div(right)?, left.checked_rem(right)?);
     let (twice, divisor) = (rest.checked_abs()?.checked_mul(i256::from_i128(2))?, right.checked_abs()?);
     let away = i128::from(twice >= divisor);
     let sign = if (left < i256::ZERO) == (right < i256::ZERO) { 1 } else { -1 };
-    quotient.to_i128()?.checked_add(away * sign)
+    let rounded = quotient.to_i128()?.checked_add(away * sign)?;
+    (rounded.unsigned_abs() < 10_u128.pow(DIGITS.into())).then_some(rounded)
 }
 
 /// A value as the type that a result has.

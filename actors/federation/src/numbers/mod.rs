@@ -18,7 +18,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use crate::{casts, growing};
 
-pub(crate) use self::functions::Checked;
+pub(crate) use self::functions::{Checked, DIGITS, SCALE, quotient};
 
 /// Puts our operators and aggregates into the places of the engine's. To be run before its own coercion of types: what
 /// they are compared with, or stand beside of, is then coerced to what they return.

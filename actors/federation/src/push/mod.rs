@@ -3,6 +3,7 @@
 //! that gives the same columns; the plan above does not change. What cannot be rendered stays with the engine.
 
 mod expressions;
+mod groups;
 mod relations;
 mod select;
 

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
+use arrow_schema::Schema;
 use datafusion::common::{DFSchemaRef, JoinType, NullEquality, Result, tree_node::Transformed};
 use datafusion::datasource::{provider_as_source, source_as_provider};
-use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams, Sort as SortKey};
+use datafusion::logical_expr::expr::Sort as SortKey;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
 use datafusion::logical_expr::{
     Aggregate, Distinct, Expr, ExprSchemable, FetchType, Filter, Join, Limit, LogicalPlan, LogicalPlanBuilder,
@@ -13,11 +14,12 @@ use datafusion::logical_expr::{
 };
 
 use super::expressions::{Scope, type_of};
+use super::groups::{Groups, group};
 use super::select::{Output, Select};
 use crate::connections::Connections;
 use crate::leaf::LeafTable;
 use crate::statement::Deadline;
-use crate::table::{Table, UNBOUNDED};
+use crate::table::Table;
 use portico_sources::pushdown::{Type, Use};
 
 /// The name of a leaf within a plan.
@@ -67,6 +69,12 @@ impl Pushing {
             && let Some(select) = pushed(plan, &parts)
         {
             return Ok(Part::Source(select));
+        }
+        if let (LogicalPlan::Aggregate(aggregate), [Part::Source(select)]) = (plan, parts.as_slice())
+            && self.pushes
+            && let Some(groups) = group(aggregate, select)
+        {
+            return self.groups(aggregate, groups);
         }
         if let (LogicalPlan::Filter(filter), [Part::Source(select)]) = (plan, parts.as_slice())
             && self.pushes
@@ -150,10 +158,7 @@ impl Pushing {
             Part::Engine(plan) => return Ok(plan),
             Part::Source(select) => select,
         };
-        let name = format!("{LEAF}{}", self.leaves.len());
-        let leaf = Arc::new(LeafTable::new(select, schema.as_arrow(), Arc::clone(&self.connections), self.deadline));
-        self.leaves.push(Arc::clone(&leaf));
-        let scan = LogicalPlanBuilder::scan(name.clone(), provider_as_source(leaf), None)?.build()?;
+        let scan = self.leaf(select, schema.as_arrow())?;
         let columns = scan.schema().columns();
         let named = (columns.into_iter().zip(schema.iter()))
             .map(|(column, (qualifier, field))| Expr::Column(column).alias_qualified(qualifier.cloned(), field.name()));
@@ -162,6 +167,28 @@ impl Pushing {
             Arc::new(scan),
             Arc::clone(schema),
         )?))
+    }
+
+    /// The rows that the source is asked for, with names of their own.
+    fn leaf(&mut self, select: Select, schema: &Schema) -> Result<LogicalPlan> {
+        let name = format!("{LEAF}{}", self.leaves.len());
+        let leaf = Arc::new(LeafTable::new(select, schema, Arc::clone(&self.connections), self.deadline));
+        self.leaves.push(Arc::clone(&leaf));
+        LogicalPlanBuilder::scan(name, provider_as_source(leaf), None)?.build()
+    }
+
+    /// The groups, with what is left of them for the engine.
+    fn groups(&mut self, aggregate: &Aggregate, groups: Groups) -> Result<Part> {
+        if groups.is_complete() {
+            return Ok(Part::Source(groups.select));
+        }
+        let fields = groups.fields(aggregate.schema.as_arrow());
+        let scan = self.leaf(groups.select.clone(), &fields)?;
+        let columns: Vec<Expr> = scan.schema().columns().into_iter().map(Expr::Column).collect();
+        let exprs = (groups.columns(&columns).into_iter().zip(aggregate.schema.iter()))
+            .map(|(expr, (qualifier, field))| expr.alias_qualified(qualifier.cloned(), field.name()));
+        let plan = Projection::try_new_with_schema(exprs.collect(), Arc::new(scan), Arc::clone(&aggregate.schema))?;
+        Ok(Part::Engine(LogicalPlan::Projection(plan)))
     }
 }
 
@@ -191,7 +218,6 @@ fn pushed(plan: &LogicalPlan, parts: &[Part]) -> Option<Select> {
             select.distinct = true;
             Some(select)
         }
-        (LogicalPlan::Aggregate(aggregate), [Part::Source(select)]) => group(aggregate, select),
         (LogicalPlan::Join(joined), [Part::Source(left), Part::Source(right)]) => join(joined, left, right),
         _ => None,
     }
@@ -248,69 +274,6 @@ fn project(projection: &Projection, select: &Select) -> Option<Select> {
     let outputs = projection.expr.iter().map(output).collect::<Option<Vec<_>>>()?;
     let has_constants = select.has_constants || projection.expr.iter().any(|expr| expr.column_refs().is_empty());
     Some(Select { outputs, has_constants, ..select })
-}
-
-fn group(aggregate: &Aggregate, select: &Select) -> Option<Select> {
-    let select = select.clone().wrapped_for_keys();
-    let schema = aggregate.input.schema();
-    let scope = Scope::of(&select, schema)?;
-    let keys = aggregate.group_expr.iter().map(|expr| scope.render(expr)).collect::<Option<Vec<_>>>()?;
-    let unique = keys.len() == 1;
-    let mut outputs: Vec<Output> =
-        (keys.iter()).map(|key| Output { sql: key.sql.clone(), raw: None, type_: Some(key.type_), unique }).collect();
-    for expr in &aggregate.aggr_expr {
-        outputs.push(aggregated(expr, &scope, aggregate)?);
-    }
-    // A constant as a key would be taken for the place of a column.
-    if keys.iter().zip(&aggregate.group_expr).any(|(_, expr)| expr.column_refs().is_empty()) {
-        return None;
-    }
-    let group = Some(keys.into_iter().map(|key| key.sql).collect());
-    Some(Select { outputs, group, order: Vec::new(), ..select })
-}
-
-fn aggregated(expr: &Expr, scope: &Scope<'_>, aggregate: &Aggregate) -> Option<Output> {
-    let bare = match expr {
-        Expr::Alias(alias) => &alias.expr,
-        other => other,
-    };
-    let Expr::AggregateFunction(AggregateFunction { func, params }) = bare else { return None };
-    let AggregateFunctionParams { args, distinct, filter: None, order_by, null_treatment: None } = params else {
-        return None;
-    };
-    let ([argument], true) = (args.as_slice(), order_by.is_empty()) else { return None };
-    let planned = type_of(&bare.get_type(aggregate.input.schema()).ok()?)?;
-    let distinct = if *distinct { "DISTINCT " } else { "" };
-    let sql = match func.name() {
-        "count" => match argument {
-            Expr::Literal(value, _) if !value.is_null() && distinct.is_empty() => "COUNT(*)".to_owned(),
-            argument if distinct.is_empty() => {
-                let counted = scope.column(argument).map(|output| output.sql.clone());
-                format!("COUNT({})", counted.or_else(|| Some(scope.render(argument)?.sql))?)
-            }
-            argument => format!("COUNT(DISTINCT {})", scope.render(argument)?.sql),
-        },
-        "sum" => {
-            let argument = scope.render(argument)?;
-            // The cast of such a sum would round it.
-            ((scope.dialect.does)(argument.type_, Use::Compute) && argument.type_ != UNBOUNDED).then_some(())?;
-            format!("SUM({distinct}{})", argument.sql)
-        }
-        name @ ("min" | "max") => {
-            let argument = scope.render(argument)?;
-            (argument.type_ == planned && !matches!(argument.type_, Type::Boolean | Type::Uuid)).then_some(())?;
-            let sql = format!("{name}({})", argument.sql);
-            return Some(Output { sql, raw: None, type_: Some(planned), unique: false });
-        }
-        _ => return None,
-    };
-    // Sums and counts have types of their own at each source.
-    let cast = scope.cast(&sql, planned);
-    Some(match cast {
-        Some(cast) => Output { sql: cast.sql, raw: None, type_: Some(planned), unique: false },
-        None if func.name() == "count" => Output { sql, raw: None, type_: Some(planned), unique: false },
-        None => return None,
-    })
 }
 
 fn join(join: &Join, left: &Select, right: &Select) -> Option<Select> {

@@ -1,0 +1,178 @@
+//! GROUP BY in a source's SQL.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema};
+use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
+use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, cast};
+
+use super::expressions::{Scope, type_of};
+use super::select::{Output, Select};
+use crate::numbers;
+use crate::table::UNBOUNDED;
+use portico_sources::pushdown::{Type, Use};
+
+/// Digits before the point that the sum of as many values as a table can have takes beyond those of one value.
+const DIGITS_OF_A_COUNT: u8 = 19;
+
+/// The groups that a source makes. Behind the planned columns stands a number of values for each average.
+pub(super) struct Groups {
+    pub(super) select: Select,
+    averages: Vec<Average>,
+}
+
+/// An average. A source gives the total and the number of values: its own quotient has other digits than the engine's.
+struct Average {
+    /// The place of the average, where the total stands.
+    place: usize,
+    /// The type of the total.
+    total: Type,
+    /// The place of the number of values.
+    count: usize,
+}
+
+impl Groups {
+    /// Whether the source does all of it.
+    pub(super) fn is_complete(&self) -> bool {
+        self.averages.is_empty()
+    }
+
+    /// What the source gives, where these columns are planned.
+    pub(super) fn fields(&self, planned: &Schema) -> Schema {
+        let mut fields: Vec<FieldRef> = planned.fields().to_vec();
+        for Average { place, total, .. } in &self.averages {
+            if let (Some(field), Type::Decimal { precision, scale }) = (fields.get_mut(*place), total) {
+                let total = ArrowType::Decimal128(*precision, *scale);
+                *field = Arc::new(Field::new(field.name(), total, true));
+            }
+        }
+        fields.extend(
+            self.averages
+                .iter()
+                .map(|average| Arc::new(Field::new(format!("count of c{}", average.place), ArrowType::Int64, false))),
+        );
+        Schema::new(fields)
+    }
+
+    /// The planned columns over what the source gives.
+    pub(super) fn columns(&self, given: &[Expr]) -> Vec<Expr> {
+        let number = ArrowType::Decimal128(numbers::DIGITS, 0);
+        let column = |(place, given_here): (usize, &Expr)| {
+            let average = self.averages.iter().find(|average| average.place == place);
+            match average.and_then(|average| given.get(average.count)) {
+                Some(count) => numbers::quotient().call(vec![given_here.clone(), cast(count.clone(), number.clone())]),
+                None => given_here.clone(),
+            }
+        };
+        given.iter().enumerate().map(column).take(given.len() - self.averages.len()).collect()
+    }
+}
+
+/// The aggregate as far as the source of `select` makes it.
+pub(super) fn group(aggregate: &Aggregate, select: &Select) -> Option<Groups> {
+    let select = select.clone().wrapped_for_keys();
+    let schema = aggregate.input.schema();
+    let scope = Scope::of(&select, schema)?;
+    let keys = aggregate.group_expr.iter().map(|expr| scope.render(expr)).collect::<Option<Vec<_>>>()?;
+    let unique = keys.len() == 1;
+    let mut outputs: Vec<Output> =
+        (keys.iter()).map(|key| Output { sql: key.sql.clone(), raw: None, type_: Some(key.type_), unique }).collect();
+    let planned = keys.len() + aggregate.aggr_expr.len();
+    let (mut averages, mut counts) = (Vec::new(), Vec::new());
+    for expr in &aggregate.aggr_expr {
+        let called = Called::of(expr, aggregate)?;
+        if called.name == "avg" {
+            let (total, type_, count) = called.average(&scope)?;
+            averages.push(Average { place: outputs.len(), total: type_, count: planned + counts.len() });
+            outputs.push(total);
+            counts.push(count);
+        } else {
+            outputs.push(called.output(&scope)?);
+        }
+    }
+    outputs.extend(counts);
+    // A constant as a key would be taken for the place of a column.
+    if keys.iter().zip(&aggregate.group_expr).any(|(_, expr)| expr.column_refs().is_empty()) {
+        return None;
+    }
+    let group = Some(keys.into_iter().map(|key| key.sql).collect());
+    Some(Groups { select: Select { outputs, group, order: Vec::new(), ..select }, averages })
+}
+
+/// The call of an aggregate function of one argument, without FILTER and order.
+struct Called<'a> {
+    name: &'a str,
+    argument: &'a Expr,
+    distinct: bool,
+    /// What it returns to the engine.
+    planned: Type,
+}
+
+impl<'a> Called<'a> {
+    fn of(expr: &'a Expr, aggregate: &Aggregate) -> Option<Self> {
+        let bare = match expr {
+            Expr::Alias(alias) => &alias.expr,
+            other => other,
+        };
+        let Expr::AggregateFunction(AggregateFunction { func, params }) = bare else { return None };
+        let AggregateFunctionParams { args, distinct, filter: None, order_by, null_treatment: None } = params else {
+            return None;
+        };
+        let ([argument], true) = (args.as_slice(), order_by.is_empty()) else { return None };
+        let planned = type_of(&bare.get_type(aggregate.input.schema()).ok()?)?;
+        Some(Self { name: func.name(), argument, distinct: *distinct, planned })
+    }
+
+    fn output(&self, scope: &Scope<'_>) -> Option<Output> {
+        let distinct = if self.distinct { "DISTINCT " } else { "" };
+        let sql = match self.name {
+            "count" => match self.argument {
+                Expr::Literal(value, _) if !value.is_null() && !self.distinct => "COUNT(*)".to_owned(),
+                argument if !self.distinct => {
+                    let counted = scope.column(argument).map(|output| output.sql.clone());
+                    format!("COUNT({})", counted.or_else(|| Some(scope.render(argument)?.sql))?)
+                }
+                argument => format!("COUNT(DISTINCT {})", scope.render(argument)?.sql),
+            },
+            "sum" => {
+                let argument = scope.render(self.argument)?;
+                // The cast of such a sum would round it.
+                ((scope.dialect.does)(argument.type_, Use::Compute) && argument.type_ != UNBOUNDED).then_some(())?;
+                format!("SUM({distinct}{})", argument.sql)
+            }
+            name @ ("min" | "max") => {
+                let argument = scope.render(self.argument)?;
+                (argument.type_ == self.planned && !matches!(argument.type_, Type::Boolean | Type::Uuid))
+                    .then_some(())?;
+                return Some(output(format!("{name}({})", argument.sql), self.planned));
+            }
+            _ => return None,
+        };
+        // Sums and counts have types of their own at each source.
+        match scope.cast(&sql, self.planned) {
+            Some(cast) => Some(output(cast.sql, self.planned)),
+            None => (self.name == "count").then(|| output(sql, self.planned)),
+        }
+    }
+
+    /// The total with its type, and the number of values.
+    fn average(&self, scope: &Scope<'_>) -> Option<(Output, Type, Output)> {
+        let returned = Type::Decimal { precision: numbers::DIGITS, scale: numbers::SCALE };
+        (self.planned == returned && !self.distinct).then_some(())?;
+        let argument = scope.render(self.argument)?;
+        let (digits, scale) = match argument.type_ {
+            UNBOUNDED => return None,
+            Type::Decimal { precision, scale } => (precision, scale),
+            whole => (u8::try_from(whole.whole_digits()?).ok()?, 0),
+        };
+        let fits = digits.checked_add(DIGITS_OF_A_COUNT)? <= numbers::DIGITS;
+        (fits && (scope.dialect.does)(argument.type_, Use::Compute)).then_some(())?;
+        let total = Type::Decimal { precision: numbers::DIGITS, scale };
+        let sum = scope.cast(&format!("SUM({})", argument.sql), total)?;
+        Some((output(sum.sql, total), total, output(format!("COUNT({})", argument.sql), Type::BigInt)))
+    }
+}
+
+fn output(sql: String, type_: Type) -> Output {
+    Output { sql, raw: None, type_: Some(type_), unique: false }
+}

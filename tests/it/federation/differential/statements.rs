@@ -1,0 +1,315 @@
+//! Random statements over the tables of two connections.
+
+use crate::support::dice::Random;
+
+/// What the values of a column are, as far as statements combine them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Type {
+    Number,
+    Float,
+    Text,
+    Boolean,
+    Date,
+    Timestamp,
+    Zoned,
+    Uuid,
+}
+
+/// Name and kind of each column.
+type Columns = &'static [(&'static str, Type)];
+
+const TABLES: &[(&str, Columns)] = &[
+    (
+        "shop.public.things",
+        &[
+            ("id", Type::Number),
+            ("s", Type::Number),
+            ("n", Type::Number),
+            ("l", Type::Number),
+            ("p", Type::Number),
+            ("q", Type::Number),
+            ("f", Type::Float),
+            ("b", Type::Boolean),
+            ("t", Type::Text),
+            ("v", Type::Text),
+            ("c", Type::Text),
+            ("y", Type::Text),
+            ("d", Type::Date),
+            ("ts", Type::Timestamp),
+            ("tz", Type::Zoned),
+            ("u", Type::Uuid),
+        ],
+    ),
+    (
+        "shop.public.few",
+        &[
+            ("id", Type::Number),
+            ("n", Type::Number),
+            ("t", Type::Text),
+            ("c", Type::Text),
+            ("p", Type::Number),
+            ("d", Type::Date),
+        ],
+    ),
+    (
+        "crm.main.others",
+        &[
+            ("id", Type::Number),
+            ("s", Type::Number),
+            ("n", Type::Number),
+            ("l", Type::Number),
+            ("p", Type::Number),
+            ("f", Type::Float),
+            ("b", Type::Boolean),
+            ("t", Type::Text),
+            ("k", Type::Text),
+            ("v", Type::Text),
+            ("d", Type::Date),
+            ("ts", Type::Timestamp),
+        ],
+    ),
+    ("crm.main.some", &[("id", Type::Number), ("n", Type::Number), ("t", Type::Text)]),
+];
+
+/// The columns, each with a name of its own.
+fn named(columns: impl Iterator<Item = String>) -> String {
+    columns.enumerate().map(|(at, column)| format!("{column} AS r{at}")).collect::<Vec<_>>().join(", ")
+}
+
+/// One statement. It may name one connection alone.
+pub(super) fn statement(random: &mut Random) -> String {
+    Draw { random, scope: Vec::new(), aliases: 0 }.statement()
+}
+
+/// Draws one statement.
+struct Draw<'a> {
+    random: &'a mut Random,
+    /// Aliases in scope, with their columns.
+    scope: Vec<(String, Columns)>,
+    aliases: usize,
+}
+
+impl Draw<'_> {
+    fn one<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.random.below(of.len())]
+    }
+
+    fn chance(&mut self, percent: usize) -> bool {
+        self.random.below(100) < percent
+    }
+
+    fn table(&mut self) -> (String, Columns) {
+        let (name, columns) = TABLES[self.random.below(TABLES.len())];
+        let alias = format!("a{}", self.aliases);
+        self.aliases += 1;
+        self.scope.push((alias.clone(), columns));
+        (format!("{name} {alias}"), columns)
+    }
+
+    /// A column of this kind of what is in scope from `from` on.
+    fn column(&mut self, kind: Type, from: usize) -> Option<String> {
+        let fits: Vec<String> = self.scope[from..]
+            .iter()
+            .flat_map(|(alias, columns)| columns.iter().map(move |(name, type_)| (alias, name, *type_)))
+            .filter(|(_, _, type_)| *type_ == kind)
+            .map(|(alias, name, _)| format!("{alias}.{name}"))
+            .collect();
+        (!fits.is_empty()).then(|| fits[self.random.below(fits.len())].clone())
+    }
+
+    fn literal(&mut self, kind: Type) -> String {
+        match kind {
+            Type::Number => self.one(&["0", "1", "-3", "2.5", "9007199254740993", "1.50", "0.250", "100"]).to_owned(),
+            Type::Float => self.one(&["0.5", "CAST(0.125 AS DOUBLE PRECISION)", "1"]).to_owned(),
+            Type::Text => self.one(&["'a'", "'B'", "'ä'", "''", "'a '", "'p'", "'x'", "'z'", "' '"]).to_owned(),
+            Type::Boolean => self.one(&["true", "false"]).to_owned(),
+            Type::Date => self.one(&["DATE '2024-02-29'", "DATE '2024-03-01'", "DATE '1999-12-31'"]).to_owned(),
+            Type::Timestamp => {
+                self.one(&["TIMESTAMP '2024-02-29 00:10:00'", "TIMESTAMP '2024-02-28 23:30:00'"]).to_owned()
+            }
+            Type::Zoned => "CAST('2024-03-31T01:10:00Z' AS TIMESTAMP WITH TIME ZONE)".to_owned(),
+            Type::Uuid => "'00000000-0000-4000-8000-000000000007'".to_owned(),
+        }
+    }
+
+    fn value(&mut self, kind: Type, from: usize, depth: usize) -> String {
+        if depth > 0 && self.chance(30) {
+            let (one, other) = (self.value(kind, from, depth - 1), self.value(kind, from, depth - 1));
+            match kind {
+                // Which of two conditions is looked at first is nobody's to say: products do not overflow.
+                Type::Number if self.chance(30) => return format!("({one} * {})", self.one(&["2", "-1", "0.5"])),
+                Type::Number => return format!("({one} {} {other})", self.one(&["+", "-"])),
+                Type::Text if self.chance(50) => return format!("substr({one}, {})", self.one(&["1, 1", "2", "1, 3"])),
+                Type::Text => return format!("({one} || {other})"),
+                _ => return format!("coalesce({one}, {other})"),
+            }
+        }
+        if depth > 0 && self.chance(10) {
+            let (when, then, other) = (self.condition(from, 0), self.value(kind, from, 0), self.value(kind, from, 0));
+            return format!("CASE WHEN {when} THEN {then} ELSE {other} END");
+        }
+        match self.column(kind, from) {
+            Some(column) if self.chance(80) => column,
+            _ => self.literal(kind),
+        }
+    }
+
+    /// A value to group by: a bare literal would be a column's number there.
+    fn key(&mut self, kind: Type) -> String {
+        match self.column(kind, 0) {
+            Some(column) if self.chance(90) => column,
+            _ => {
+                let number = self.column(Type::Number, 0).expect("every table has a number");
+                format!("CASE WHEN {number} > 2 THEN {} ELSE {} END", self.literal(kind), self.literal(kind))
+            }
+        }
+    }
+
+    fn kind(&mut self) -> Type {
+        self.one(&[
+            Type::Number,
+            Type::Number,
+            Type::Number,
+            Type::Text,
+            Type::Text,
+            Type::Text,
+            Type::Date,
+            Type::Timestamp,
+            Type::Boolean,
+            Type::Float,
+            Type::Zoned,
+            Type::Uuid,
+        ])
+    }
+
+    fn condition(&mut self, from: usize, depth: usize) -> String {
+        if depth > 0 && self.chance(35) {
+            let (one, other) = (self.condition(from, depth - 1), self.condition(from, depth - 1));
+            return match self.random.below(4) {
+                0 => format!("({one} OR {other})"),
+                1 => format!("NOT ({one})"),
+                _ => format!("({one} AND {other})"),
+            };
+        }
+        let kind = self.kind();
+        let value = self.value(kind, from, depth.min(1));
+        match self.random.below(9) {
+            0 => format!("{value} IS {}NULL", self.one(&["", "NOT "])),
+            1 => {
+                let listed: Vec<String> = (0..=self.random.below(3)).map(|_| self.literal(kind)).collect();
+                format!("{value} {}IN ({})", self.one(&["", "NOT "]), listed.join(", "))
+            }
+            2 if kind == Type::Text => {
+                let pattern = self.one(&["'a%'", "'%b'", "'_'", "'a\\%'", "'%'", "'Z%'", "''"]);
+                format!("{value} {}LIKE {pattern}", self.one(&["", "NOT "]))
+            }
+            3 => format!("{value} BETWEEN {} AND {}", self.literal(kind), self.literal(kind)),
+            4 => format!("{value} IS {}DISTINCT FROM {}", self.one(&["", "NOT "]), self.value(kind, from, 0)),
+            _ if kind == Type::Boolean => value,
+            _ => {
+                let operator = self.one(&["=", "=", "<>", "<", "<=", ">", ">="]);
+                format!("{value} {operator} {}", self.value(kind, from, 0))
+            }
+        }
+    }
+
+    /// A condition that joins what stands last with what stands before it.
+    fn join_condition(&mut self) -> String {
+        let last = self.scope.len() - 1;
+        let mut equal = Vec::new();
+        for _ in 0..=usize::from(self.chance(25)) {
+            let kind = self.one(&[Type::Number, Type::Number, Type::Text, Type::Date]);
+            if let Some(right) = self.column(kind, last) {
+                let held = self.scope.pop().unwrap();
+                let left = self.column(kind, 0);
+                self.scope.push(held);
+                equal.extend(left.map(|left| format!("{left} = {right}")));
+            }
+        }
+        if equal.is_empty() || self.chance(15) {
+            equal.push(self.condition(last, 0));
+        }
+        equal.join(" AND ")
+    }
+
+    /// A query of so many columns of these kinds.
+    fn select(&mut self, kinds: &[Type], outer: bool) -> String {
+        let (scope, from) = (self.scope.clone(), self.scope.len());
+        self.scope.clear();
+        let (mut text, _) = self.table();
+        for _ in 0..self.one(&[0, 1, 1, 1, 2]) {
+            let join = self.one(&["JOIN", "JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]);
+            let (table, _) = self.table();
+            let on = self.join_condition();
+            text.push_str(&format!(" {join} {table} ON {on}"));
+        }
+        let mut conditions: Vec<String> = (0..self.random.below(3)).map(|_| self.condition(0, 2)).collect();
+        if outer && self.chance(30) {
+            conditions.push(self.subquery());
+        }
+        let condition =
+            if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) };
+        let text = if self.chance(30) {
+            let keys: Vec<String> = kinds[1..].iter().map(|kind| self.key(*kind)).collect();
+            let number = self.column(Type::Number, 0).expect("every table has a number");
+            let counted = match self.random.below(7) {
+                0 => "count(*)".to_owned(),
+                1 => format!("count(DISTINCT {number})"),
+                2 => format!("min({number})"),
+                3 => format!("max({number})"),
+                4 => format!("sum({number})"),
+                5 => format!("avg({number})"),
+                _ => format!("count({number})"),
+            };
+            let grouped = if keys.is_empty() { String::new() } else { format!(" GROUP BY {}", keys.join(", ")) };
+            let columns = named(std::iter::once(counted).chain(keys));
+            let having = if !grouped.is_empty() && self.chance(30) { " HAVING count(*) > 1" } else { "" };
+            format!("SELECT {columns} FROM {text}{condition}{grouped}{having}")
+        } else {
+            let columns = named(kinds.iter().map(|kind| self.value(*kind, 0, 1)));
+            let distinct = if self.chance(15) { "DISTINCT " } else { "" };
+            format!("SELECT {distinct}{columns} FROM {text}{condition}")
+        };
+        self.scope = scope;
+        debug_assert_eq!(self.scope.len(), from);
+        text
+    }
+
+    fn subquery(&mut self) -> String {
+        let kind = self.one(&[Type::Number, Type::Text, Type::Date]);
+        let value = self.column(kind, 0).unwrap_or_else(|| self.literal(kind));
+        let held = std::mem::take(&mut self.scope);
+        let (table, _) = self.table();
+        let column = self.column(kind, 0).unwrap_or_else(|| "NULL".to_owned());
+        let inner = self.condition(0, 1);
+        self.scope = held;
+        match self.random.below(4) {
+            0 => format!("{value} NOT IN (SELECT {column} FROM {table} WHERE {inner})"),
+            1 => format!("EXISTS (SELECT 1 FROM {table} WHERE {column} = {value} AND {inner})"),
+            2 => format!("NOT EXISTS (SELECT 1 FROM {table} WHERE {column} = {value} AND {inner})"),
+            _ => format!("{value} IN (SELECT {column} FROM {table} WHERE {inner})"),
+        }
+    }
+
+    /// A whole statement: whole results in any order, or the first rows in a complete one.
+    fn statement(&mut self) -> String {
+        let mut kinds = vec![Type::Number];
+        kinds.extend((0..self.random.below(3)).map(|_| self.kind()));
+        let mut text = self.select(&kinds, true);
+        if self.chance(15) {
+            let operator = self.one(&["UNION", "UNION ALL", "EXCEPT", "INTERSECT"]);
+            let other = self.select(&kinds, false);
+            text = format!("{text} {operator} {other}");
+        }
+        if self.chance(40) {
+            let order: Vec<String> = (1..=kinds.len())
+                .map(|place| format!("{place} {} NULLS {}", self.one(&["ASC", "DESC"]), self.one(&["FIRST", "LAST"])))
+                .collect();
+            text = format!("SELECT * FROM ({text}) AS x ORDER BY {}", order.join(", "));
+            if self.chance(60) {
+                text.push_str(&format!(" LIMIT {}", self.one(&[1, 3, 10])));
+            }
+        }
+        text
+    }
+}
