@@ -8,7 +8,7 @@ use portico_actors::error::Error;
 use portico_actors::near::{did_you_mean, nearest};
 use portico_actors::pattern::{literal, speaks_of};
 use portico_actors::source::{Source, catalog};
-use portico_actors::workspace::{Found, MAIN, Workspace};
+use portico_actors::workspace::{Found, Workspace, column};
 
 use super::exposure::texts;
 
@@ -26,12 +26,7 @@ impl<'w> Side<'w> {
     pub(super) fn all(workspace: &'w Workspace, connection: &str) -> Vec<Self> {
         let sides = workspace.relations.iter().flat_map(|relation| [&relation.from, &relation.to]);
         let side = |name: &'w str| {
-            let parts: Vec<&str> = name.split('.').collect();
-            let (folder, name, column) = match parts[..] {
-                [name, column] => (MAIN, name, column),
-                [folder, name, column] => (folder, name, column),
-                _ => return None,
-            };
+            let (folder, name, column) = column(name)?;
             match workspace.find(folder, name)? {
                 Found::Table { connection: of, schema, table, .. } if of == connection => {
                     Some(Self { workspace, schema, table, column })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use portico_actors::near;
 use portico_actors::pattern;
 use portico_actors::sql::{self, Class, Dialect, Naming, is_plain_name};
-use portico_actors::workspace::{Asset, MAIN, Relation, View, Workspace};
+use portico_actors::workspace::{self, Asset, MAIN, Relation, View, Workspace};
 
 use super::connection::Connection;
 use super::section::Section;
@@ -312,17 +312,10 @@ fn relations(section: &Section<'_>, workspace: &Workspace) -> Vec<Relation> {
     for section in section.tables("relations") {
         let RelationSettings { from, to } = RelationSettings::read(&section);
         for (key, column) in [("from", &from), ("to", &to)] {
-            let (folder, name) = match column.split('.').collect::<Vec<_>>().as_slice() {
-                [name, _] => (MAIN, *name),
-                [folder, name, _] => (*folder, *name),
-                _ => {
-                    section.problem(
-                        key,
-                        format!("{column:?} names no column"),
-                        "write table.column or folder.table.column",
-                    );
-                    continue;
-                }
+            let Some((folder, name, _)) = workspace::column(column) else {
+                let remedy = "write table.column or folder.table.column";
+                section.problem(key, format!("{column:?} names no column"), remedy);
+                continue;
             };
             if !has(workspace, folder, name) {
                 let places = workspace.assets.iter().filter_map(|asset| asset.place()?.1);

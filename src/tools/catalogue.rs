@@ -231,16 +231,18 @@ fn briefing(offers: &[Offer<'_>], of: usize, offer: &Offer<'_>, filter: &Filter)
         tokens: offer.instructions_tokens,
         lookup_rows: offer.lookup_rows,
         tools: fixed.map(Definition::name).collect(),
-        own_tools: administrators(offers, of, offer),
+        own_tools: administrators(offers, of, offer, filter),
     }
 }
 
-/// The administrator's own tools of the connection of `offer`, as far as its caller may use them: their names at this
-/// address, and what they are for.
-fn administrators(offers: &[Offer<'_>], of: usize, offer: &Offer<'_>) -> Vec<(String, String)> {
+/// The administrator's own tools of the connection of `offer`, as far as its caller may use them and `filter` lets them
+/// through: their names at this address, and what they are for.
+fn administrators(offers: &[Offer<'_>], of: usize, offer: &Offer<'_>, filter: &Filter) -> Vec<(String, String)> {
     let may = |tool: &OwnTool| offer.may_write() || !tool.writes();
     let told = |name: String, tool: &Tool<'_>| match tool {
-        Tool::Own(tool) if may(tool) => Some((name, tool.description.clone())),
+        Tool::Own(tool) if may(tool) && filter.passes(Type::Sql, tool.operation()) => {
+            Some((name, tool.description.clone()))
+        }
         _ => None,
     };
     match offers {

@@ -12,6 +12,15 @@ use crate::pattern::speaks_of;
 /// The folder of what lies in none.
 pub const MAIN: &str = "main";
 
+/// Folder, table and column that a name says: `folder.table.column`, or `table.column` in [`MAIN`].
+pub fn column(name: &str) -> Option<(&str, &str, &str)> {
+    match name.split('.').collect::<Vec<_>>()[..] {
+        [table, column] => Some((MAIN, table, column)),
+        [folder, table, column] => Some((folder, table, column)),
+        _ => None,
+    }
+}
+
 /// What an administrator has declared as one workspace. Names of connections are as their own tables spell them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workspace {

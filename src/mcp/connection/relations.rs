@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use portico_actors::pattern;
-use portico_actors::workspace::{Asset, MAIN, Workspace};
+use portico_actors::workspace::{Asset, Workspace, column};
 
 /// Bytes of all of them.
 const MOST: usize = 3_000;
@@ -18,8 +18,10 @@ pub(super) fn write<'w>(
     text: &mut String,
 ) {
     let relations = workspaces.flat_map(|workspace| {
-        let both =
-            workspace.relations.iter().map(|it| Some((column(workspace, &it.from)?, column(workspace, &it.to)?)));
+        let both = workspace
+            .relations
+            .iter()
+            .map(|it| Some((at_connection(workspace, &it.from)?, at_connection(workspace, &it.to)?)));
         both.flatten()
     });
     let within = relations.filter(|((from, _), (to, _))| reaches(from) && reaches(to));
@@ -40,13 +42,8 @@ pub(super) fn write<'w>(
 }
 
 /// The connection of a column that is called `name` in `workspace`, and its name there; `None` of a view's.
-fn column<'w>(workspace: &'w Workspace, name: &str) -> Option<(&'w str, String)> {
-    let parts: Vec<&str> = name.split('.').collect();
-    let (folder, table, column) = match parts[..] {
-        [table, column] => (MAIN, table, column),
-        [folder, table, column] => (folder, table, column),
-        _ => return None,
-    };
+fn at_connection<'w>(workspace: &'w Workspace, name: &str) -> Option<(&'w str, String)> {
+    let (folder, table, column) = column(name)?;
     workspace.assets.iter().find_map(|asset| {
         let Asset::Table { connection, schema, table: own, .. } = asset else { return None };
         let (lies_in, called) = asset.place()?;

@@ -9,7 +9,7 @@ use portico_actors::principal::Scope;
 use portico_actors::reply::{Reply, Results};
 use portico_actors::source::digest::{self, Facts, Kept, MOST_LOOKUP_ROWS, MOST_TABLES, Place, Style, quoted};
 use portico_actors::source::{Access, Profile, TextRow, texts};
-use portico_actors::workspace::{MAIN, Workspace};
+use portico_actors::workspace::{self, MAIN, Workspace};
 use uuid::Uuid;
 
 use crate::federation::SentStatements;
@@ -244,10 +244,5 @@ impl Reading<'_> {
 
 /// The table of a column that a relation names, and its own name.
 fn column(name: &str) -> Option<(Place, &str)> {
-    let parts: Vec<&str> = name.split('.').collect();
-    match parts[..] {
-        [table, column] => Some(((MAIN.to_owned(), table.to_owned()), column)),
-        [folder, table, column] => Some(((folder.to_owned(), table.to_owned()), column)),
-        _ => None,
-    }
+    workspace::column(name).map(|(folder, table, column)| ((folder.to_owned(), table.to_owned()), column))
 }

@@ -92,16 +92,18 @@ async fn instructions(app: &TestApp, query: &str) -> String {
 
 #[actix_web::test]
 async fn no_tool_is_named_that_is_not_listed() {
-    let app = with_functions("").await;
+    let own = "[[connections.tools]]\nname = \"first_function\"\ndescription = \"What f00 answers.\"\nsql = \"SELECT f00()\"\n";
+    let app = with_functions(own).await;
     let all = instructions(&app, "").await;
     assert!(all.contains("## Procedures (execute_procedure)\n\n- f00() → integer"), "{all}");
     let lean = instructions(&app, "?ops=get_instructions,get_columns,execute_select").await;
     assert!(lean.contains("## Functions (call them in SELECT)\n\n- f00() → integer"), "{lean}");
+    assert!(all.contains("first_function") && lean.contains("first_function"), "{all}\n{lean}");
     for tool in ["execute_procedure", "execute_update", "get_procedures", "get_tables"] {
         assert!(!lean.contains(tool), "{tool}: {lean}");
     }
     let none = instructions(&app, "?ops=get_instructions").await;
-    assert!(!none.contains("f00") && !none.contains("execute_select"), "{none}");
+    assert!(!none.contains("f00") && !none.contains("execute_select") && !none.contains("first_function"), "{none}");
 }
 
 /// The result of one query at the address with this query string, and whether its tool has an output schema.
