@@ -13,7 +13,7 @@ use portico_actors::near;
 use portico_actors::principal::{Hold, Rights, Scope};
 use uuid::Uuid;
 
-use super::recording;
+use crate::cli::manage::recording;
 use crate::config::{self, Config, Problems};
 use crate::edge::listener;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use portico_actors::error::Error;
 
-use super::common::Failure;
+use crate::cli::common::Failure;
 
 /// Where what a service writes is kept that has no configuration.
 pub(super) fn data() -> Result<PathBuf, Error> {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Command, ValueEnum};
 use clap_complete::Shell;
 
-use super::common::Failure;
+use crate::cli::common::Failure;
 
 #[derive(Args, Debug)]
 pub(super) struct Generate {

@@ -12,9 +12,9 @@ use secrecy::ExposeSecret;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::common::{Common, Failure, command as again};
-use super::connection::{find, has_password, tried};
-use super::serve_database::{ADMINISTRATOR, first_token, form};
+use crate::cli::common::{Common, Failure, command as again};
+use crate::cli::manage::connection::{find, has_password, tried};
+use crate::cli::running::serve_database::{ADMINISTRATOR, first_token, form};
 use crate::clients::client::Client;
 use crate::config::{Config, Database, Problems, lookup};
 

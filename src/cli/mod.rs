@@ -2,40 +2,18 @@
 #![allow(clippy::print_stderr)]
 #![expect(clippy::doc_markdown, reason = "what describes an option is also its help, where there is no markup")]
 
-mod assets;
 mod audit;
-mod check;
-mod client;
+mod checks;
 mod common;
 mod connect;
-mod connection;
-mod consent;
-mod control;
 mod demo;
-mod doctor;
-mod edit;
-mod exposure;
 mod folders;
 mod generate;
-mod grants;
-mod health;
 mod init;
-mod key;
-mod logging;
-mod notify;
+mod manage;
 mod output;
-mod pat;
-mod reach;
-mod recording;
-mod relations;
-mod reload;
-mod serve;
-mod serve_database;
-mod service_account;
-mod sign_in;
+mod running;
 mod stdio;
-mod user;
-mod workspace;
 
 use std::process::ExitCode;
 
@@ -43,9 +21,9 @@ use clap::{CommandFactory, Parser, Subcommand};
 use serde_json::json;
 
 use self::common::{Common, Failure, error_words};
-use self::logging::logger;
-pub use self::logging::start_log_of_service;
 use self::output::print_json;
+use self::running::logging::logger;
+pub use self::running::logging::start_log_of_service;
 use crate::config::{Config, Log, Problems};
 use crate::observe::queue;
 
@@ -64,15 +42,15 @@ enum Command {
     /// Try Portico: a shop with sample data, a user and a service account, ready to call.
     Demo(demo::Demo),
     /// Serve the configured connections, or one database without a configuration.
-    Serve(serve_database::Serve),
+    Serve(running::serve_database::Serve),
     /// Write a configuration that serves one database, and make the first administrator.
     Init(init::Init),
     /// Databases in the configuration.
     #[command(subcommand)]
-    Connection(connection::Connection),
+    Connection(manage::connection::Connection),
     /// Virtual schemas in the configuration.
     #[command(subcommand)]
-    Workspace(workspace::Workspace),
+    Workspace(manage::workspace::Workspace),
     /// Speak MCP on standard input and output, for clients that launch programs.
     Stdio(stdio::Stdio),
     /// Have the running service read its configuration again.
@@ -86,25 +64,25 @@ enum Command {
     /// Validate the configuration and try each connection.
     Check,
     /// Print, or run, the SQL for a database role that may do exactly what a connection exposes.
-    Grants(grants::Grants),
+    Grants(manage::grants::Grants),
     /// People who call with personal access tokens.
     #[command(subcommand)]
-    User(user::User),
+    User(manage::user::User),
     /// Personal access tokens.
     #[command(subcommand)]
-    Pat(pat::Pat),
+    Pat(manage::pat::Pat),
     /// Programs that exchange an id and a secret for access tokens.
     #[command(subcommand)]
-    ServiceAccount(service_account::ServiceAccount),
+    ServiceAccount(manage::service_account::ServiceAccount),
     /// Applications that may ask people for access.
     #[command(subcommand)]
-    Client(client::Client),
+    Client(manage::client::Client),
     /// What people have allowed applications.
     #[command(subcommand)]
-    Consent(consent::Consent),
+    Consent(manage::consent::Consent),
     /// Keys that sign access tokens.
     #[command(subcommand)]
-    Key(key::Key),
+    Key(manage::key::Key),
     /// The audit trail.
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -152,28 +130,28 @@ pub fn run(cli: Cli) -> ExitCode {
     }
     let result = match cli.command {
         Command::Demo(demo) => demo::run(demo, &common),
-        Command::Serve(command) => serve_database::run(&command, &common),
+        Command::Serve(command) => running::serve_database::run(&command, &common),
         Command::Init(command) => init::run(command, &common),
-        Command::Connection(command) => connection::run(command, &common),
-        Command::Workspace(command) => workspace::run(command, &common),
+        Command::Connection(command) => manage::connection::run(command, &common),
+        Command::Workspace(command) => manage::workspace::run(command, &common),
         Command::Stdio(command) => stdio::run(&command),
-        Command::Reload => reload::run(&common),
+        Command::Reload => running::reload::run(&common),
         Command::Connect(command) => changing(&common, connect::run(&command, &common)),
-        Command::Health => health::run(&common),
-        Command::Doctor => doctor::run(&common),
-        Command::Check => check::run(&common),
-        Command::Grants(grants) => grants::run(grants, &common),
-        Command::User(command) => changing(&common, user::run(command, &common)),
-        Command::Pat(command) => changing(&common, pat::run(command, &common)),
-        Command::ServiceAccount(command) => changing(&common, service_account::run(command, &common)),
-        Command::Client(command) => changing(&common, client::run(command, &common)),
-        Command::Consent(command) => changing(&common, consent::run(command, &common)),
-        Command::Key(command) => changing(&common, key::run(command, &common)),
+        Command::Health => checks::health::run(&common),
+        Command::Doctor => checks::doctor::run(&common),
+        Command::Check => checks::check::run(&common),
+        Command::Grants(grants) => manage::grants::run(grants, &common),
+        Command::User(command) => changing(&common, manage::user::run(command, &common)),
+        Command::Pat(command) => changing(&common, manage::pat::run(command, &common)),
+        Command::ServiceAccount(command) => changing(&common, manage::service_account::run(command, &common)),
+        Command::Client(command) => changing(&common, manage::client::run(command, &common)),
+        Command::Consent(command) => changing(&common, manage::consent::run(command, &common)),
+        Command::Key(command) => changing(&common, manage::key::run(command, &common)),
         Command::Audit(command) => audit::run(command, &common),
         Command::Generate(generate) => generate::run(&generate, Cli::command()),
     };
     let code = match result {
-        Ok(()) if recording::lacks_a_record() => ExitCode::FAILURE,
+        Ok(()) if manage::recording::lacks_a_record() => ExitCode::FAILURE,
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             tell(&failure, &common);
@@ -227,10 +205,10 @@ fn tell_problems(message: &str, problems: &Problems, common: &Common) {
 /// Tells the running service, where there is one, that the store has changed, if it has, and gives on what came of the
 /// command: what it took away is refused when the command ends.
 fn changing(common: &Common, came: Result<(), Failure>) -> Result<(), Failure> {
-    if recording::has_changed()
+    if manage::recording::has_changed()
         && let Ok(control) = Config::control_of(&common.config)
     {
-        actix::System::new().block_on(control::tell(&control));
+        actix::System::new().block_on(running::control::tell(&control));
     }
     came
 }

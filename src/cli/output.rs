@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::common::Common;
+use crate::cli::common::Common;
 
 /// Prints a line. Where nobody reads it any more, as behind `head`, nothing is said: what the command
 /// does and how it ends is the same.

@@ -5,8 +5,8 @@ use sha2::{Digest as _, Sha256};
 use toml::Value;
 use uuid::{Builder, Uuid};
 
-use super::problem::Problem;
-use super::setting::is_name;
+use crate::config::declared::problem::Problem;
+use crate::config::declared::setting::is_name;
 
 /// One database.
 #[derive(Clone, Copy, Debug)]

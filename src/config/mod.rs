@@ -6,29 +6,10 @@
     reason = "what describes a setting also stands in config.toml, where there is no markup"
 )]
 
-mod address;
-mod audit;
-mod clients;
-mod connection;
+mod connections;
 mod database;
-mod defaults;
-mod environment;
-mod federation;
-mod fingerprint;
-mod identity;
-mod issuer;
-mod log;
-mod offer;
-mod problem;
-mod prompt;
-mod section;
-mod server;
-mod setting;
-mod statement;
-mod store;
-mod table;
-mod telemetry;
-mod tls;
+mod declared;
+mod service;
 mod workspace;
 
 use std::fmt;
@@ -39,33 +20,33 @@ use portico_actors::auth::TrustedIssuer;
 use portico_actors::workspace::Workspace;
 use toml::de::DeTable;
 
-pub use address::administrator;
-pub use audit::{AuditSettings, OnFailure};
-pub use clients::{Limits, OAuth, Tokens};
-pub use connection::{Connection, ConnectionSettings};
+pub use connections::address::administrator;
+pub use connections::connection::{Connection, ConnectionSettings};
+use connections::defaults::Defaults;
+pub use connections::prompt::{Completes, Prompt, PromptArgument, PromptMessage, Role};
 pub use database::Database;
-use defaults::Defaults;
-pub(crate) use environment::program;
-pub use environment::{Environment, lookup};
-pub use federation::Federation;
-pub use fingerprint::{Fingerprint, Keys};
-use issuer::IssuerSettings;
-pub use log::{Log, LogFormat};
-use problem::Lines;
-use problem::Position;
-pub use problem::Problem;
-pub use prompt::{Completes, Prompt, PromptArgument, PromptMessage, Role};
-use section::{File, Section};
-pub use server::{Bounds, ForwardedHeader, Listen, MetricsAccess, Proxies, Server, TaskLimits};
-pub(crate) use setting::Words;
-pub use setting::{Kind, Literal, Reload, Setting};
-use setting::{optional_table, table, tables};
-use store::StoreSettings;
-pub use store::{STORE_KEY, Store};
-use table::{Table, settings};
-use telemetry::TelemetrySettings;
-pub use telemetry::{Otlp, Telemetry};
-pub use tls::Tls;
+pub(crate) use declared::environment::program;
+pub use declared::environment::{Environment, lookup};
+pub use declared::fingerprint::{Fingerprint, Keys};
+use declared::problem::Lines;
+use declared::problem::Position;
+pub use declared::problem::Problem;
+use declared::section::{File, Section};
+pub(crate) use declared::setting::Words;
+pub use declared::setting::{Kind, Literal, Reload, Setting};
+use declared::setting::{optional_table, table, tables};
+use declared::table::{Table, settings};
+pub use service::audit::{AuditSettings, OnFailure};
+pub use service::clients::{Limits, OAuth, Tokens};
+pub use service::federation::Federation;
+use service::issuer::IssuerSettings;
+pub use service::log::{Log, LogFormat};
+pub use service::server::{Bounds, ForwardedHeader, Listen, MetricsAccess, Proxies, Server, TaskLimits};
+use service::store::StoreSettings;
+pub use service::store::{STORE_KEY, Store};
+use service::telemetry::TelemetrySettings;
+pub use service::telemetry::{Otlp, Telemetry};
+pub use service::tls::Tls;
 use workspace::WorkspaceSettings;
 
 settings! {
@@ -162,7 +143,7 @@ impl Config {
     pub fn load(path: &Path) -> Result<Self, Problems> {
         let text = Self::text_of(path)?;
         let base = path.parent().unwrap_or(Path::new(""));
-        Self::parse(&text, base, &environment::lookup).map_err(|problems| problems.in_file(path))
+        Self::parse(&text, base, &declared::environment::lookup).map_err(|problems| problems.in_file(path))
     }
 
     /// Reads the file at `path` again, for a service that runs with `self`.
@@ -183,7 +164,7 @@ impl Config {
     pub fn control_of(path: &Path) -> Result<PathBuf, Problems> {
         let base = path.parent().unwrap_or(Path::new(""));
         // Of a variable that is not set only the kind of the store would matter.
-        let set = |name: &str| environment::lookup(name).or_else(|| Some("postgres://unset".to_owned()));
+        let set = |name: &str| declared::environment::lookup(name).or_else(|| Some("postgres://unset".to_owned()));
         let store = Self::store_of(&Self::text_of(path)?, base, &set).map_err(|problems| problems.in_file(path))?;
         Ok(store.0.control)
     }
@@ -208,7 +189,7 @@ impl Config {
     fn store_of(text: &str, base: &Path, environment: Environment<'_>) -> Result<(Store, Vec<Problem>), Problems> {
         let parsed = syntax(text)?;
         let file = File::new(text, base, environment);
-        let (store, _) = store::read(&Section::root(&file, FILE.settings(), Some(parsed.get_ref())));
+        let (store, _) = service::store::read(&Section::root(&file, FILE.settings(), Some(parsed.get_ref())));
         Ok((store, file.problems()))
     }
 
@@ -242,24 +223,24 @@ impl Config {
         let file = File::new(text, base, environment);
         let root = Section::root(&file, FILE.settings(), Some(parsed.get_ref()));
         root.refuse_unknown();
-        let (store, directory) = store::read(&root);
-        let server = server::read(&root, &directory);
+        let (store, directory) = service::store::read(&root);
+        let server = service::server::read(&root, &directory);
         let mut audit = AuditSettings::read(&root.table("audit"));
         audit.file = audit.file.map(|file| directory.join(file));
         let defaults = Defaults::read(&root.table("defaults"));
-        let connections = connection::read_all(&root, &directory, defaults);
+        let connections = connections::connection::read_all(&root, &directory, defaults);
         let workspaces = workspace::read_all(&root, &connections);
         let config = Self {
-            issuers: issuer::read_all(&root, &server.public_url, &connections, &workspaces),
+            issuers: service::issuer::read_all(&root, &server.public_url, &connections, &workspaces),
             oauth: OAuth::read(&root.table("oauth")).usual_for(&server),
             server,
             store,
             tokens: Tokens::read(&root.table("tokens")),
             limits: Limits::read(&root.table("limits")),
             log: Log::read(&root.table("log")),
-            telemetry: telemetry::read(&root),
+            telemetry: service::telemetry::read(&root),
             audit,
-            federation: federation::read(&root, &directory),
+            federation: service::federation::read(&root, &directory),
             connections,
             workspaces,
             keys: Keys::new(&root),

@@ -8,11 +8,11 @@ use portico_actors::pattern;
 use portico_actors::sql::{self, Class, Dialect, Naming, is_plain_name};
 use portico_actors::workspace::{self, Asset, MAIN, Relation, View, Workspace};
 
-use super::connection::Connection;
-use super::section::Section;
-use super::setting::Literal::{Number, Switch};
-use super::setting::{SWITCH, Setting, TEXT, number, tables};
-use super::table::{Table, settings};
+use crate::config::connections::connection::Connection;
+use crate::config::declared::section::Section;
+use crate::config::declared::setting::Literal::{Number, Switch};
+use crate::config::declared::setting::{SWITCH, Setting, TEXT, number, tables};
+use crate::config::declared::table::{Table, settings};
 
 settings! {
     /// Virtual schemas: tables of any number of connections under names of their own, and views over them. Who is

@@ -6,7 +6,7 @@ use arrow_schema::ArrowError;
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 
-use crate::labels;
+use crate::plan::labels;
 use portico_core::error::{Error, Kind};
 
 /// A failure of ours, as the engine carries it.

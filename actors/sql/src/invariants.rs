@@ -1,11 +1,13 @@
 //! What holds for every text, whatever is in it: one function, so that the property tests and the
 //! fuzz target (`fuzz/fuzz_targets/sql.rs`) assert the same. It is in no build but theirs.
 
-use super::lexer::{tokens, tokens_at_source};
-use super::statement::reading;
-use super::token::{Kind, Token, words};
-use super::{Class, Redact, procedure_name, redacted};
-use super::{Dialect, Naming, Statement, catalogs, guard, mask, memory, shape, split, statements, tree};
+use crate::lexing::lexer::{tokens, tokens_at_source};
+use crate::lexing::token::{Kind, Token, words};
+use crate::lexing::{guard, split};
+use crate::parsed::{mask, memory, shape, tree};
+use crate::statement::reading;
+use crate::{Class, Redact, procedure_name, redacted};
+use crate::{Dialect, Naming, Statement, catalogs, statements};
 use portico_core::error::Kind as Failure;
 
 /// The connection that every text is read for, and two others.

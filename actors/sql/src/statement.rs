@@ -3,14 +3,16 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::class::{self, Class};
-use super::dialect::Dialect;
-use super::effects::Effects;
-use super::names::{self, Mention, Named, Naming};
-use super::placeholder::{self, Given};
-use super::rewrite::{self, Edit};
-use super::token::{Kind, Token, words};
-use super::{bracket, effects, every_row, guard, lexer, memory, redact, split, tree};
+use crate::dialect::Dialect;
+use crate::lexing::placeholder::{self, Given};
+use crate::lexing::token::{Kind, Token, words};
+use crate::lexing::{bracket, guard, lexer, split};
+use crate::parsed::class::{self, Class};
+use crate::parsed::effects::Effects;
+use crate::parsed::names::{self, Mention, Named, Naming};
+use crate::parsed::{effects, memory, tree};
+use crate::rewrite::{self, Edit};
+use crate::scans::{every_row, redact};
 use portico_core::error::{Error, Result};
 
 /// One statement, understood and put into the source's own names.

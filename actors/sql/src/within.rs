@@ -6,19 +6,19 @@ use std::ops::Range;
 use portico_core::error::{Error, Kind as Failure, Result};
 use portico_core::workspace::{Asset, Found, MAIN, View, Workspace};
 
-use super::bracket;
-use super::class::Class;
-use super::dialect::Dialect;
-use super::guard;
-use super::lexer;
-use super::mask::mask;
-use super::names::{self, Mention, Role};
-use super::placeholder::{self, Given};
-use super::relations::{Relation, Usage, relations};
-use super::rewrite::Edit;
-use super::split;
-use super::statement::{Statement, assemble, is_open, reading, verb};
-use super::token::{Kind, Token, identifier, words};
+use crate::dialect::Dialect;
+use crate::lexing::bracket;
+use crate::lexing::guard;
+use crate::lexing::lexer;
+use crate::lexing::placeholder::{self, Given};
+use crate::lexing::split;
+use crate::lexing::token::{Kind, Token, identifier, words};
+use crate::parsed::class::Class;
+use crate::parsed::mask::mask;
+use crate::parsed::names::{self, Mention, Role};
+use crate::parsed::relations::{Relation, Usage, relations};
+use crate::rewrite::Edit;
+use crate::statement::{Statement, assemble, is_open, reading, verb};
 
 /// Views over views at most.
 const MOST_VIEWS: usize = 32;

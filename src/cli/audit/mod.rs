@@ -13,10 +13,10 @@ use portico_actors::error::{Error, Kind};
 use serde_json::Value;
 
 use self::records::Records;
-use super::common::{Common, Failure, existing_store, parse_duration, read_config};
-use super::output::is_read;
 use crate::audit::AuditEvent;
 use crate::audit::record::moment;
+use crate::cli::common::{Common, Failure, existing_store, parse_duration, read_config};
+use crate::cli::output::is_read;
 
 /// How often a trail that is followed is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(200);

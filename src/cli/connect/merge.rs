@@ -13,7 +13,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use toml_edit::DocumentMut;
 
-use super::super::common::Failure;
+use crate::cli::common::Failure;
 use crate::clients::form::{self, Entry, File};
 use crate::clients::place::Place;
 

@@ -21,8 +21,8 @@ use uuid::Uuid;
 
 use self::merge::Merged;
 use self::target::Named;
-use super::common::{Common, Failure, connections, existing_store, open_store, program, read_config};
-use super::output::{print_json, say};
+use crate::cli::common::{Common, Failure, connections, existing_store, open_store, program, read_config};
+use crate::cli::output::{print_json, say};
 use crate::clients::client::Client;
 use crate::clients::form::{Credential, Form};
 use crate::clients::forms;

@@ -10,9 +10,9 @@ use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::super::common::Failure;
-use super::super::folders;
-use super::super::recording::recorded;
+use crate::cli::common::Failure;
+use crate::cli::folders;
+use crate::cli::manage::recording::recorded;
 use crate::config::{Config, Connection};
 
 const USER: &str = "demo@example.com";

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::common::{Common, Failure, program};
-use super::serve_database::public_url;
-use super::{folders, serve};
+use crate::cli::common::{Common, Failure, program};
+use crate::cli::running::serve_database::public_url;
+use crate::cli::{folders, running::serve};
 use crate::config::Config;
 use crate::sample;
 

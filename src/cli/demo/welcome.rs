@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use super::super::common::command as again;
 use super::credentials::Credentials;
+use crate::cli::common::command as again;
 use crate::clients::client::Client;
 use crate::clients::form::Credential;
 use crate::clients::forms;

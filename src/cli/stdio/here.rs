@@ -15,9 +15,9 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::super::common::Failure;
-use super::super::serve::stop_signal;
 use crate::app::App;
+use crate::cli::common::Failure;
+use crate::cli::running::serve::stop_signal;
 use crate::config::{Config, Database, Listen, lookup};
 use crate::edge::listener::{Listener, Listeners};
 use crate::observe::Log;

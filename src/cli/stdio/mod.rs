@@ -14,9 +14,9 @@ use portico_actors::source::Access;
 use secrecy::SecretString;
 
 use self::sign_in::SignIn;
-use super::common::Failure;
-use super::folders;
-use super::serve::stop_signal;
+use crate::cli::common::Failure;
+use crate::cli::folders;
+use crate::cli::running::serve::stop_signal;
 use crate::config::Database;
 use crate::stdio::{self, Bearer, Credential, Server};
 

@@ -17,8 +17,8 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
-use super::super::folders;
 use super::callback::Callback;
+use crate::cli::folders;
 use crate::stdio::Credential;
 use crate::stdio::oauth::{Authorization, Tokens, Ungranted};
 

@@ -52,7 +52,7 @@ fn only_in(sources: &BTreeMap<String, String>, word: &str, places: &[&str]) {
 fn each_library_has_its_room() {
     let sources = sources();
     // The configuration names it once more, to quieten its log.
-    only_in(&sources, "tokio_postgres", &["actors/sources/src/postgres/", "src/config/log.rs"]);
+    only_in(&sources, "tokio_postgres", &["actors/sources/src/postgres/", "src/config/service/log.rs"]);
     only_in(&sources, "deadpool_postgres", &["actors/sources/src/postgres/"]);
     only_in(&sources, "squawk_", &["actors/sql/src/"]);
     only_in(&sources, "jsonwebtoken", &["actors/auth/src/"]);
@@ -63,9 +63,9 @@ fn each_library_has_its_room() {
     only_in(&sources, "argon2", &["actors/auth/src/"]);
     only_in(&sources, "datafusion::", &["actors/federation/src/"]);
     only_in(&sources, "arrow_array", &["actors/arrow/src/", "actors/federation/src/", "src/encode/arrow.rs"]);
-    only_in(&sources, "actix_http", &["src/http/listening.rs", "src/config/log.rs"]);
-    only_in(&sources, "actix_server", &["src/http/listening.rs", "src/config/log.rs"]);
-    only_in(&sources, "rustls::", &["src/edge/", "src/config/tls.rs", "actors/sources/src/postgres/"]);
+    only_in(&sources, "actix_http", &["src/http/listening.rs", "src/config/service/log.rs"]);
+    only_in(&sources, "actix_server", &["src/http/listening.rs", "src/config/service/log.rs"]);
+    only_in(&sources, "rustls::", &["src/edge/", "src/config/service/tls.rs", "actors/sources/src/postgres/"]);
     only_in(&sources, "prometheus_client", &["src/observe/"]);
     only_in(&sources, "opentelemetry", &["src/observe/"]);
     only_in(&sources, "clap", &["src/cli/", "src/main.rs"]);
@@ -85,7 +85,7 @@ fn a_driver_is_a_folder_and_a_line() {
     // The store has a session of its own with PostgreSQL.
     only_in(&sources, "portico_sources::postgres", &["actors/auth/src/", "actors/src/lib.rs"]);
     only_in(&sources, "portico_sources::sqlite", &["actors/src/lib.rs"]);
-    only_in(&sources, "source::postgres", &["src/config/address.rs", "src/config/store.rs"]);
+    only_in(&sources, "source::postgres", &["src/config/connections/address.rs", "src/config/service/store.rs"]);
     // Who opens a connection takes its driver from there, and no driver knows the others.
     only_in(&sources, "drivers::", &["src/"]);
 }

@@ -7,7 +7,7 @@ use datafusion::logical_expr::expr::{Between, BinaryExpr, Case, InList, Like, Sc
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Operator};
 
 use super::select::{Output, Select};
-use crate::numbers::Checked;
+use crate::functions::numbers::Checked;
 use crate::values;
 use portico_sources::pushdown::{Pushdown, Type, Use};
 

@@ -8,8 +8,8 @@ use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, cast};
 
 use super::expressions::{Scope, type_of};
 use super::select::{Output, Select};
-use crate::numbers;
-use crate::table::UNBOUNDED;
+use crate::functions::numbers;
+use crate::tables::table::UNBOUNDED;
 use portico_sources::pushdown::{Type, Use};
 
 /// Digits before the point that the sum of as many values as a table can have takes beyond those of one value.

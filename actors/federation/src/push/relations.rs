@@ -17,9 +17,9 @@ use super::expressions::{Scope, type_of};
 use super::groups::{Groups, group};
 use super::select::{Output, Select};
 use crate::connections::Connections;
-use crate::leaf::LeafTable;
+use crate::run::leaf::LeafTable;
 use crate::statement::Deadline;
-use crate::table::Table;
+use crate::tables::table::Table;
 use portico_sources::pushdown::{Type, Use};
 
 /// The name of a leaf within a plan.

@@ -6,8 +6,8 @@ use std::path::Path;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use super::super::lexer::tokens;
 use super::*;
+use crate::lexing::lexer::tokens;
 
 /// The seeds of the fuzz target: statements of every kind.
 fn seeds() -> Vec<String> {

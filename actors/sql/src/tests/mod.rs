@@ -12,9 +12,10 @@ mod redacting;
 mod splitting;
 mod within;
 
-use super::statement::facts;
-use super::token::{Kind, Token};
 use super::*;
+use crate::lexing::token::{Kind, Token};
+use crate::lexing::{guard, lexer};
+use crate::statement::facts;
 use portico_core::error::{Kind as Failure, Result};
 
 const SALES: Naming<'static> = Naming { connection: "sales", others: &["crm", "Billing"] };

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::parsed::mask;
 
 /// Words and signs that the lexer, the guard and the parser care about.
 fn soup() -> impl Strategy<Value = String> {

@@ -1,6 +1,6 @@
 //! What a log keeps of a statement: no value, or no secret.
 
-use super::super::{Dialect, Redact, redacted};
+use crate::{Dialect, Redact, redacted};
 
 fn secrets(text: &str, dialect: Dialect) -> String {
     redacted(text, dialect, Redact::Secrets)

@@ -231,11 +231,11 @@ fn every_setting_says_what_it_is_and_has_a_value() {
 /// That one declaration is enough, `config::table` tests; that the files say what is declared, the tests above.
 #[test]
 fn the_walkthrough_shows_a_setting_as_it_is_declared() {
-    let (text, code) = (file("docs/extending.md"), file("src/config/server.rs"));
+    let (text, code) = (file("docs/extending.md"), file("src/config/service/server.rs"));
     let (_, rest) = text.split_once("**A setting.**").unwrap();
     let shown = rest.split("```").nth(1).unwrap().trim_start_matches("rust");
     assert!(shown.lines().count() > 2, "{shown}");
     for line in shown.lines() {
-        assert!(code.contains(line), "src/config/server.rs has not {line:?}");
+        assert!(code.contains(line), "src/config/service/server.rs has not {line:?}");
     }
 }

@@ -1,0 +1,132 @@
+//! Exact numbers without a bound. Whoever computes with them or compares them sees 38 digits, ten of them behind the
+//! point; where a column is only handed on, up to the result, it stays the text that its source has for it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_schema::DataType as ArrowType;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, Result};
+use datafusion::datasource::{provider_as_source, source_as_provider};
+use datafusion::logical_expr::{Expr, Join, JoinType, LogicalPlan, TableScan, TableScanBuilder};
+
+use crate::tables::table::Table;
+
+/// The plan in which such columns are text as far as nobody looks at them.
+pub(crate) fn keep_digits(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let all = vec![true; plan.schema().fields().len()];
+    visit(plan, &all)
+}
+
+/// `handed_on` says of each column of `plan` whether nothing above looks at it.
+fn visit(plan: LogicalPlan, handed_on: &[bool]) -> Result<LogicalPlan> {
+    match &plan {
+        LogicalPlan::TableScan(scan) => scanned(scan, handed_on).map(|scan| scan.unwrap_or(plan)),
+        LogicalPlan::Projection(projection) => {
+            let schema = projection.input.schema();
+            let mut below = vec![true; schema.fields().len()];
+            for (expr, on) in projection.expr.iter().zip(handed_on) {
+                if !(*on && is_column(expr)) {
+                    look_at(&[expr], schema, &mut below);
+                }
+            }
+            over(&plan, vec![below])
+        }
+        LogicalPlan::Filter(_) | LogicalPlan::Sort(_) | LogicalPlan::Limit(_) | LogicalPlan::SubqueryAlias(_) => {
+            let mut below = handed_on.to_vec();
+            let exprs = plan.expressions();
+            if let Some(input) = plan.inputs().first() {
+                look_at(&exprs.iter().collect::<Vec<_>>(), input.schema(), &mut below);
+            }
+            over(&plan, vec![below])
+        }
+        LogicalPlan::Join(join) => {
+            let (mut left, mut right) = sides(join, handed_on);
+            let exprs = plan.expressions();
+            let exprs: Vec<&Expr> = exprs.iter().collect();
+            look_at(&exprs, join.left.schema(), &mut left);
+            look_at(&exprs, join.right.schema(), &mut right);
+            over(&plan, vec![left, right])
+        }
+        _ => Ok(plan),
+    }
+}
+
+/// The node over inputs that were visited.
+fn over(plan: &LogicalPlan, handed_on: Vec<Vec<bool>>) -> Result<LogicalPlan> {
+    let inputs = plan.inputs().into_iter().zip(handed_on).map(|(input, on)| visit(input.clone(), &on));
+    let inputs = inputs.collect::<Result<Vec<_>>>()?;
+    plan.with_new_exprs(plan.expressions(), inputs)
+}
+
+fn is_column(expr: &Expr) -> bool {
+    match expr {
+        Expr::Column(_) => true,
+        Expr::Alias(alias) => is_column(&alias.expr),
+        _ => false,
+    }
+}
+
+/// The columns that an expression looks at, and not only at whether they are NULL. Whose text it asks for, it has from
+/// the source.
+fn columns(expr: &Expr) -> Vec<Column> {
+    let mut columns = Vec::new();
+    // It never fails.
+    let _ = expr.apply(|expr| {
+        Ok(match expr {
+            Expr::IsNull(expr) | Expr::IsNotNull(expr) if is_column(expr) => TreeNodeRecursion::Jump,
+            Expr::Cast(cast) if *cast.field.data_type() == ArrowType::Utf8 && is_column(&cast.expr) => {
+                TreeNodeRecursion::Jump
+            }
+            Expr::Column(column) => {
+                columns.push(column.clone());
+                TreeNodeRecursion::Continue
+            }
+            _ => TreeNodeRecursion::Continue,
+        })
+    });
+    columns
+}
+
+/// Takes note that these expressions look at their columns.
+fn look_at(exprs: &[&Expr], schema: &DFSchema, handed_on: &mut [bool]) {
+    let looked: HashSet<usize> = (exprs.iter())
+        .flat_map(|expr| columns(expr))
+        .filter_map(|column| schema.maybe_index_of_column(&column))
+        .collect();
+    for (place, on) in handed_on.iter_mut().enumerate() {
+        *on &= !looked.contains(&place);
+    }
+}
+
+/// What is handed on of each side of a join.
+fn sides(join: &Join, handed_on: &[bool]) -> (Vec<bool>, Vec<bool>) {
+    let (left, right) = (join.left.schema().fields().len(), join.right.schema().fields().len());
+    let of = |from: usize, length: usize| (0..length).map(|at| handed_on.get(from + at) == Some(&true)).collect();
+    match join.join_type {
+        JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => (of(0, left), vec![false; right]),
+        JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark => (vec![false; left], of(0, right)),
+        _ => (of(0, left), of(left, right)),
+    }
+}
+
+/// The scan with the columns as text that nobody looks at; `None` where there are none.
+fn scanned(scan: &TableScan, handed_on: &[bool]) -> Result<Option<LogicalPlan>> {
+    let provider = source_as_provider(&scan.source)?;
+    let Some(table) = (provider.as_ref() as &dyn std::any::Any).downcast_ref::<Table>() else { return Ok(None) };
+    let place = |at: usize| scan.projection.as_ref().map_or(Some(at), |places| places.get(at).copied());
+    let places: Vec<usize> = (handed_on.iter().enumerate())
+        .filter(|(_, on)| **on)
+        .filter_map(|(at, _)| place(at).filter(|place| table.is_unbounded(*place)))
+        .collect();
+    if places.is_empty() {
+        return Ok(None);
+    }
+    let source = provider_as_source(Arc::new(table.with_digits(&places)));
+    let scan = TableScanBuilder::new(scan.table_name.clone(), source)
+        .with_projection(scan.projection.clone())
+        .with_filters(scan.filters.clone())
+        .with_fetch(scan.fetch)
+        .build()?;
+    Ok(Some(LogicalPlan::TableScan(scan)))
+}

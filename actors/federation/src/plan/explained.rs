@@ -1,0 +1,61 @@
+//! What `EXPLAIN` answers: the plan line by line, with what each source is sent.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema};
+use datafusion::physical_plan::display::DisplayableExecutionPlan;
+use datafusion::physical_plan::{ExecutionPlan, displayable};
+use futures_util::{Stream, StreamExt};
+
+use super::labels;
+use crate::run::leaf::Leaf;
+use portico_core::error::Result;
+
+/// The one column, as PostgreSQL calls it.
+pub(crate) fn schema() -> Schema {
+    Schema::new(vec![Field::new("QUERY PLAN", DataType::Utf8, false)])
+}
+
+/// The plan as it would run.
+pub(crate) fn plan(plan: &dyn ExecutionPlan) -> RecordBatch {
+    lines(&displayable(plan).indent(false).to_string(), plan)
+}
+
+/// The plan after it has run, with what each part of it did.
+///
+/// # Errors
+/// What fails while it runs.
+pub(crate) async fn analyzed(
+    plan: &Arc<dyn ExecutionPlan>,
+    batches: impl Stream<Item = Result<RecordBatch>>,
+) -> Result<RecordBatch> {
+    let mut batches = std::pin::pin!(batches);
+    while let Some(batch) = batches.next().await {
+        batch?;
+    }
+    let text = DisplayableExecutionPlan::with_metrics(plan.as_ref()).indent(false).to_string();
+    Ok(lines(&text, plan.as_ref()))
+}
+
+fn lines(text: &str, plan: &dyn ExecutionPlan) -> RecordBatch {
+    let mut statements = BTreeMap::new();
+    count(plan, &mut statements);
+    let several = statements.into_iter().filter(|(_, statements)| *statements > 1).map(|(connection, statements)| {
+        format!(
+            "Snapshots: connection={connection}, statements={statements}, each sees what is committed when it begins"
+        )
+    });
+    let lines: StringArray = labels::without_marks(text).lines().map(str::to_owned).chain(several).map(Some).collect();
+    let schema = Arc::new(schema());
+    RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(lines)]).unwrap_or_else(|_| RecordBatch::new_empty(schema))
+}
+
+/// How many statements each connection is sent.
+fn count(plan: &dyn ExecutionPlan, statements: &mut BTreeMap<String, usize>) {
+    if let Some(leaf) = plan.downcast_ref::<Leaf>() {
+        *statements.entry(leaf.connection().to_owned()).or_default() += 1;
+    }
+    plan.children().into_iter().for_each(|child| count(child.as_ref(), statements));
+}

@@ -1,0 +1,12 @@
+//! From a text to the plan that runs: names, types, bounds, order.
+
+pub(crate) mod bounds;
+pub(crate) mod exact;
+pub(crate) mod explained;
+pub(crate) mod labels;
+pub(crate) mod order;
+pub(crate) mod origin;
+pub(crate) mod parameters;
+pub(crate) mod parse;
+pub(crate) mod planning;
+pub(crate) mod unique;

@@ -1,0 +1,149 @@
+//! The text as both readers take it: ours says what kind of statement it is, the engine's plans it. What either refuses
+//! is refused.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::parser::{DFParserBuilder, ExplainStatement, Statement as Parsed};
+use datafusion::sql::sqlparser::ast;
+
+use super::labels;
+use crate::dialect::Bounded;
+use crate::failure::told;
+use portico_core::error::{Error, Result};
+use portico_sql::{Class, Dialect, Given};
+
+/// A query, read.
+pub(crate) struct Query {
+    pub(crate) parsed: Parsed,
+    /// The names of its placeholders, in order.
+    pub(crate) placeholders: Vec<String>,
+    /// Whether it is to be explained.
+    pub(crate) explain: Option<Explain>,
+}
+
+/// What is told in place of a query's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Explain {
+    /// The plan, with what each source is sent.
+    Plan,
+    /// The same after it has run, with rows, octets and time.
+    Analyze,
+}
+
+/// The one query of `text`; `given` are the names of values.
+///
+/// # Errors
+/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) for what is no single statement that reads,
+/// [`Kind::Rejected`](portico_core::error::Kind::Rejected) for what cannot be parsed.
+pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
+    let given: Given = given.iter().map(|name| (*name).to_owned()).collect();
+    let mut statements = portico_sql::statements_over_connections(text, Dialect::POSTGRESQL, &given)?;
+    let count = statements.len();
+    let one = statements.pop().filter(|_| count == 1).ok_or_else(|| {
+        Error::invalid(format!("query: a statement over several connections comes alone; this text holds {count}"))
+            .hint("send each statement in a request of its own")
+    })?;
+    if one.class != Class::Select {
+        return Err(only_reads(&one.verb));
+    }
+    let mut parsed = DFParserBuilder::new(one.text.as_str())
+        .with_dialect(&Bounded)
+        // Brackets are counted before.
+        .with_recursion_limit(1_000)
+        .build()
+        .and_then(|mut parser| parser.parse_statements())
+        .map_err(told)?;
+    let first = parsed.pop_front().filter(|_| parsed.is_empty());
+    let parsed = first.ok_or_else(|| Error::internal("two readers count a text's statements differently"))?;
+    let (mut parsed, explain) = match parsed {
+        Parsed::Explain(ExplainStatement { statement, options }) => {
+            (*statement, Some(if options.analyze { Explain::Analyze } else { Explain::Plan }))
+        }
+        parsed => (parsed, None),
+    };
+    if let Parsed::Statement(inner) = &mut parsed {
+        labels::name(inner);
+        leave_out_collations(inner)?;
+        cut_to_length(inner);
+    }
+    match &parsed {
+        Parsed::Statement(inner) if matches!(**inner, ast::Statement::Query(_)) => {
+            Ok(Query { parsed, placeholders: one.placeholders, explain })
+        }
+        _ => Err(only_reads(&one.verb)),
+    }
+}
+
+/// The engine orders by octets, as these two collations do; it knows no other.
+fn leave_out_collations(statement: &mut ast::Statement) -> Result<()> {
+    let found = ast::visit_expressions_mut(statement, |expr| {
+        while let ast::Expr::Collate { expr: inner, collation } = expr {
+            let name = collation.0.last().and_then(|part| part.as_ident()).map(|ident| ident.value.clone());
+            if !matches!(name.as_deref(), Some("C" | "c" | "POSIX" | "posix")) {
+                return ControlFlow::Break(collation.to_string());
+            }
+            *expr = std::mem::replace(inner, ast::Expr::Value(ast::Value::Null.into()));
+        }
+        ControlFlow::Continue(())
+    });
+    match found {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(name) => Err(Error::invalid(format!(
+            "query: COLLATE {name} over several connections, where text goes by its octets"
+        ))
+        .hint("leave it out, or write COLLATE \"C\"")),
+    }
+}
+
+/// Casts to texts of a length cut them; the engine leaves such lengths unread.
+fn cut_to_length(statement: &mut ast::Statement) {
+    let _ = ast::visit_expressions_mut(statement, |expr| {
+        if let ast::Expr::TypedString(ast::TypedString { data_type, value, .. }) = expr
+            && length(data_type).is_some()
+        {
+            let (data_type, value) = (data_type.clone(), ast::Expr::Value(value.clone()));
+            let (kind, expr_) = (ast::CastKind::Cast, Box::new(value));
+            *expr = ast::Expr::Cast { kind, expr: expr_, data_type, array: false, format: None };
+        }
+        if let ast::Expr::Cast { data_type, .. } = expr
+            && let Some((length, is_padded)) = length(data_type)
+        {
+            *data_type = ast::DataType::Text;
+            let number = |number: u64| Box::new(ast::Expr::Value(ast::Value::Number(number.to_string(), false).into()));
+            let text = Box::new(std::mem::replace(expr, ast::Expr::Value(ast::Value::Null.into())));
+            let (substring_from, substring_for) = (Some(number(1)), Some(number(length)));
+            let cut =
+                ast::Expr::Substring { expr: text, substring_from, substring_for, special: true, shorthand: false };
+            *expr = if is_padded {
+                // Blanks at the end of such a text mean nothing.
+                let trim_where = Some(ast::TrimWhereField::Trailing);
+                ast::Expr::Trim { trim_where, trim_what: None, expr: Box::new(cut), trim_characters: None }
+            } else {
+                cut
+            };
+        }
+        ControlFlow::<()>::Continue(())
+    });
+}
+
+/// How many characters a text of this type has at most, and whether it is filled up with blanks to so many.
+fn length(type_: &ast::DataType) -> Option<(u64, bool)> {
+    use ast::DataType::{Char, CharVarying, Character, CharacterVarying, Nvarchar, Varchar};
+    match type_ {
+        Char(None) | Character(None) => Some((1, true)),
+        Char(Some(ast::CharacterLength::IntegerLength { length, .. }))
+        | Character(Some(ast::CharacterLength::IntegerLength { length, .. })) => Some((*length, true)),
+        Varchar(Some(ast::CharacterLength::IntegerLength { length, .. }))
+        | Nvarchar(Some(ast::CharacterLength::IntegerLength { length, .. }))
+        | CharVarying(Some(ast::CharacterLength::IntegerLength { length, .. }))
+        | CharacterVarying(Some(ast::CharacterLength::IntegerLength { length, .. })) => Some((*length, false)),
+        _ => None,
+    }
+}
+
+fn only_reads(verb: &str) -> Error {
+    Error::invalid(format!(
+        "query: {verb} over several connections; a statement that names several connections only reads"
+    ))
+    .hint("address one connection with what writes; read from the others in a statement of its own")
+}

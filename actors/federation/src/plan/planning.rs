@@ -1,0 +1,216 @@
+//! From the text to the plan that runs: names, types, what goes to the sources, and in which order.
+
+use std::sync::Arc;
+
+use arrow_schema::{Field, Fields, Schema};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{ParamValues, Result as EngineResult, ScalarValue};
+use datafusion::execution::{SessionState, SessionStateBuilder, TaskContext};
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
+use datafusion::sql::parser::Statement as Parsed;
+use futures_util::StreamExt;
+use futures_util::future::{join, join_all};
+
+use super::bounds;
+use super::exact;
+use super::labels;
+use super::order;
+use super::origin;
+use super::parameters;
+use super::parse::{self, Explain, Query};
+use super::unique;
+use crate::connections::Connections;
+use crate::failure::told;
+use crate::functions::growing;
+use crate::push::Pushing;
+use crate::run::leaf::LeafTable;
+use crate::statement::{Deadline, Statement};
+use crate::tables::catalog::{Name, Tables};
+use portico_core::call::{Mode, Op, Sql};
+use portico_core::error::{Error, Result};
+use portico_core::reply::{Cell, Part, Results};
+
+/// What is to be run.
+pub(crate) struct Planned {
+    pub(crate) plan: Arc<dyn ExecutionPlan>,
+    /// The columns of its rows, with the marks of where they come from.
+    pub(crate) schema: Schema,
+    pub(crate) explain: Option<Explain>,
+    /// What it runs with.
+    pub(crate) context: Arc<TaskContext>,
+    /// The same for a plan of less memory.
+    pub(crate) sparing: Sparing,
+}
+
+/// Makes a plan whose joins sort both sides and write down what does not fit: the engine's hash joins hold one side in
+/// memory.
+pub(crate) struct Sparing {
+    pushed: LogicalPlan,
+    state: SessionState,
+}
+
+/// Rows that go through such a plan at once: some batches of each sort are in memory at the same time.
+const SPARING_BATCH: usize = 512;
+
+impl Sparing {
+    /// The plan, and what it runs with.
+    pub(crate) async fn plan(self) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
+        let config = self.state.config().clone();
+        let rows = config.batch_size().min(SPARING_BATCH);
+        let mut config = config.with_batch_size(rows);
+        let options = config.options_mut();
+        options.optimizer.prefer_hash_join = false;
+        options.optimizer.repartition_sorts = false;
+        // With one alone the planner takes the hash join all the same.
+        options.execution.target_partitions = 2;
+        let state = SessionStateBuilder::new_from_existing(self.state).with_config(config).build();
+        let plan = DefaultPhysicalPlanner::default().create_physical_plan(&self.pushed, &state).await.map_err(told)?;
+        Ok((sort_whole(plan).map_err(told)?, state.task_ctx()))
+    }
+}
+
+/// The plan of `statement`.
+pub(crate) async fn plan(
+    statement: &Statement,
+    state: &Arc<SessionState>,
+    tables: &Arc<Tables>,
+    connections: Arc<dyn Connections>,
+    deadline: Deadline,
+    pushdown: bool,
+) -> Result<Planned> {
+    tables.plan_with(state);
+    let given: Vec<&str> = statement.parameters.iter().map(|value| value.name.trim_start_matches('@')).collect();
+    let Query { parsed, placeholders, explain } = parse::query(&statement.text, &given)?;
+    let values = parameters::values(&placeholders, &statement.parameters)?;
+    tables.ask(named(&parsed, state)?).await?;
+    if let Parsed::Statement(statement) = &parsed {
+        bounds::admit(statement, tables.widest())?;
+    }
+    let plan = state.statement_to_plan(parsed).await.map_err(told)?;
+    let plan = with_values(plan, values)?;
+    // By one row more its reader sees that there are more.
+    let most = statement.limits.rows.and_then(|rows| usize::try_from(rows.saturating_add(1)).ok());
+    let plan = match most {
+        Some(rows) => {
+            LogicalPlanBuilder::from(plan).limit(0, Some(rows)).and_then(LogicalPlanBuilder::build).map_err(told)?
+        }
+        None => plan,
+    };
+    let optimized = state.optimize(&plan).and_then(exact::keep_digits).map_err(told)?;
+    let mut pushing = Pushing::new(Arc::clone(&connections), pushdown, deadline);
+    let pushed = pushing.plan(&optimized).map_err(told)?;
+    estimate(&pushing.into_leaves(), order::has_chains(&pushed), connections.as_ref(), deadline).await;
+    let pushed = order::by_estimates(pushed).and_then(unique::names).map_err(told)?;
+    let config = state.config().clone().with_batch_size(growing::batch_size(&pushed).map_err(told)?);
+    let state = SessionStateBuilder::new_from_existing(SessionState::clone(state)).with_config(config).build();
+    let run = DefaultPhysicalPlanner::default().create_physical_plan(&pushed, &state).await.map_err(told)?;
+    let schema = marked(run.schema().fields(), plan.schema().fields(), &optimized);
+    Ok(Planned { plan: run, schema, explain, context: state.task_ctx(), sparing: Sparing { pushed, state } })
+}
+
+/// The plan whose sorts write down what does not fit also where only their first rows are wanted: the engine keeps
+/// these in memory.
+fn sort_whole(plan: Arc<dyn ExecutionPlan>) -> EngineResult<Arc<dyn ExecutionPlan>> {
+    plan.transform_up(|node| {
+        let Some((sort, fetch)) = node.downcast_ref::<SortExec>().and_then(|sort| Some((sort, sort.fetch()?))) else {
+            return Ok(Transformed::no(node));
+        };
+        let whole: Arc<dyn ExecutionPlan> = Arc::new(sort.with_fetch(None));
+        Ok(Transformed::yes(if sort.preserve_partitioning() {
+            Arc::new(LocalLimitExec::new(whole, fetch))
+        } else {
+            Arc::new(GlobalLimitExec::new(whole, 0, Some(fetch)))
+        }))
+    })
+    .data()
+}
+
+/// The columns of what is run, with the names of what was planned, and the marks of the tables that hand them on.
+fn marked(run: &Fields, planned: &Fields, optimized: &LogicalPlan) -> Schema {
+    let marked = run.iter().zip(planned).enumerate().map(|(place, (run, planned))| {
+        Field::clone(run).with_name(labels::shown(planned.name())).with_metadata(origin::marks(optimized, place))
+    });
+    Schema::new(marked.collect::<Fields>())
+}
+
+/// Catalogue, schema and name of each table of the statement.
+fn named(parsed: &Parsed, state: &SessionState) -> Result<Vec<Name>> {
+    let options = &state.config_options().catalog;
+    let references = state.resolve_table_references(parsed).map_err(told)?;
+    let named = references.into_iter().map(|reference| {
+        let resolved = reference.resolve(&options.default_catalog, &options.default_schema);
+        let (catalog, schema, table) =
+            (resolved.catalog.to_string(), resolved.schema.to_string(), resolved.table.to_string());
+        if catalog.is_empty() || schema.is_empty() {
+            let said = if catalog.is_empty() { "its connection" } else { "its schema" };
+            return Err(Error::invalid(format!("query: table {table} is named without {said}"))
+                .hint("write connection.schema.table, or give defaultCatalog and defaultSchema"));
+        }
+        Ok((catalog, schema, table))
+    });
+    named.collect()
+}
+
+/// The plan with values in the places of its parameters, each of the type that is inferred for it.
+fn with_values(plan: LogicalPlan, values: Vec<ScalarValue>) -> Result<LogicalPlan> {
+    if values.is_empty() {
+        return Ok(plan);
+    }
+    let types = plan.get_parameter_types().map_err(told)?;
+    let typed = values.into_iter().enumerate().map(|(place, value)| {
+        match types.get(&format!("${}", place + 1)).cloned().flatten() {
+            Some(type_) if value.is_null() => ScalarValue::try_from(&type_).map_err(told),
+            Some(type_) => value.cast_to(&type_).map_err(told),
+            None => Ok(value),
+        }
+    });
+    plan.with_param_values(ParamValues::from(typed.collect::<Result<Vec<_>>>()?)).map_err(told)
+}
+
+/// Asks the sources how many rows they expect to send, where there is more than one side to choose from; and how many
+/// there are without conditions where that tells in which order to join.
+async fn estimate(leaves: &[Arc<LeafTable>], has_chains: bool, connections: &dyn Connections, deadline: Deadline) {
+    if leaves.len() < 2 {
+        return;
+    }
+    let ask = async |leaf: &LeafTable, statement: &str| {
+        let member = connections.members().get(leaf.connection())?;
+        let explain = member.driver.pushdown?.explain.as_ref()?;
+        let sql = Sql { text: (explain.question)(statement), rows_alone: true, ..Sql::default() };
+        let op = Op::Script(Mode::Run, sql);
+        let results = connections.ask(leaf.connection(), op, deadline.limits().ok()?).await.ok()?;
+        (explain.rows)(&first(results).await?)
+    };
+    let ask = &ask;
+    join_all(leaves.iter().map(|leaf| async move {
+        let whole = async {
+            let statement = leaf.unconditional().filter(|_| has_chains)?;
+            leaf.expect_whole(ask(leaf, &statement).await?);
+            Some(())
+        };
+        let expected = async {
+            leaf.expect(ask(leaf, &leaf.sent()).await?);
+            Some(())
+        };
+        join(expected, whole).await
+    }))
+    .await;
+}
+
+/// The first value of the first row. It is read to its end: what is left unread is cancelled at its source.
+async fn first(mut results: Results) -> Option<String> {
+    let mut first = None;
+    while let Some(part) = results.next().await {
+        if let Part::Rows(rows) = part.ok()?
+            && first.is_none()
+            && let Cell::Text(text) | Cell::Json(text) = rows.cell(0, 0).ok()?
+        {
+            first = Some(text.into_owned());
+        }
+    }
+    first
+}

@@ -1,0 +1,400 @@
+//! A leaf of a plan: one statement on one connection, whose rows become arrays as they come. It is sent when the first
+//! row is asked for, so that the keys that a join has found by then narrow it.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::{Field, Schema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result as EngineResult, Statistics};
+use datafusion::execution::{RecordBatchStream, TaskContext};
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, EmissionType, ReplaceChildrenOptions, apply_expression_roots,
+};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
+use futures_util::{Stream, StreamExt, TryStreamExt, stream};
+
+use super::fragment::{Bound, Fragment};
+use super::keys::{self, Keys};
+use crate::connections::Connections;
+use crate::failure::{carried, of_connection};
+use crate::push::Select;
+use crate::statement::Deadline;
+use portico_arrow::Values;
+use portico_core::call::{Argument, Mode, Op};
+use portico_core::error::{Error, Result};
+use portico_core::reply::{Part, Results};
+
+/// Octets of one batch, give or take a row.
+const BATCH_OCTETS: usize = 256 * 1024;
+
+/// Tells leaves apart.
+static NUMBERS: AtomicUsize = AtomicUsize::new(0);
+
+/// What a source does of a statement, as a table of the engine.
+#[derive(Clone, Debug)]
+pub(crate) struct LeafTable {
+    number: usize,
+    select: Select,
+    fields: SchemaRef,
+    /// What the columns are called in the statement.
+    names: Vec<String>,
+    connections: Arc<dyn Connections>,
+    deadline: Deadline,
+    /// How many rows its source expects.
+    expected: OnceLock<u64>,
+    /// The same without its conditions.
+    whole: OnceLock<u64>,
+    /// How many different values each column has, where that is known.
+    distinct: Vec<OnceLock<u64>>,
+}
+
+impl LeafTable {
+    /// The leaf in the place of what has the columns of `schema`.
+    pub(crate) fn new(select: Select, schema: &Schema, connections: Arc<dyn Connections>, deadline: Deadline) -> Self {
+        let field = |(place, field): (usize, &Arc<Field>)| {
+            Field::new(format!("c{place}"), field.data_type().clone(), field.is_nullable())
+                .with_metadata(field.metadata().clone())
+        };
+        let fields = Arc::new(Schema::new(schema.fields().iter().enumerate().map(field).collect::<Vec<_>>()));
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        let names = schema.fields().iter().map(|field| field.name().clone()).collect();
+        let distinct = schema.fields().iter().map(|_| OnceLock::new()).collect();
+        let (expected, whole) = (OnceLock::new(), OnceLock::new());
+        Self { number, select, fields, names, connections, deadline, expected, whole, distinct }
+    }
+
+    /// The place of its connection.
+    pub(crate) fn connection(&self) -> usize {
+        self.select.connection
+    }
+
+    /// The statement without keys.
+    pub(crate) fn sent(&self) -> String {
+        self.select.sent()
+    }
+
+    /// Takes note of how many rows the source expects.
+    pub(crate) fn expect(&self, rows: u64) {
+        let _ = self.expected.set(rows);
+    }
+
+    /// The statement without its conditions, where it has some.
+    pub(crate) fn unconditional(&self) -> Option<String> {
+        self.select.unconditional().map(|select| select.sent())
+    }
+
+    /// Takes note of how many rows the source expects without conditions.
+    pub(crate) fn expect_whole(&self, rows: u64) {
+        let _ = self.whole.set(rows);
+    }
+
+    /// How many rows its source expects.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    pub(crate) fn expected(&self) -> Option<f64> {
+        self.expected.get().map(|rows| *rows as f64)
+    }
+
+    /// How many rows there are without conditions.
+    pub(crate) fn whole(&self) -> Option<u64> {
+        let expected = self.expected.get()?;
+        Some(self.whole.get().map_or(*expected, |whole| *whole.max(expected)))
+    }
+
+    /// Which part of its rows is left by its conditions.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    pub(crate) fn share(&self) -> f64 {
+        match (self.expected(), self.whole()) {
+            (Some(expected), Some(whole)) if whole > 0 => expected / whole as f64,
+            _ => 1.0,
+        }
+    }
+
+    /// Whether the column at `place` has no value twice.
+    pub(crate) fn is_unique(&self, place: usize) -> bool {
+        self.select.is_unique(place)
+    }
+
+    /// Takes note of how many different values the column at `place` has.
+    pub(crate) fn tell_distinct_values(&self, place: usize, values: u64) {
+        if let Some(known) = self.distinct.get(place) {
+            let _ = known.set(values);
+        }
+    }
+
+    /// What its source is asked, with the keys that there are by now.
+    fn fragment(&self, keys: &[Keys]) -> Result<Fragment> {
+        let (select, arguments) = keys::narrowed(self.select.clone(), keys)?;
+        let member = self.connections.members().get(self.select.connection);
+        Ok(Fragment {
+            connection: member.ok_or_else(|| Error::internal("a connection without a place"))?.id,
+            statement: select.sent(),
+            values: arguments.into_iter().map(|Argument { name, value, .. }| Bound { name, value }).collect(),
+            schema: Arc::clone(&self.fields),
+        })
+    }
+
+    fn name(&self) -> &str {
+        self.connections.members().get(self.select.connection).map_or("", |member| &member.name)
+    }
+}
+
+#[async_trait]
+impl TableProvider for LeafTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.fields)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        _: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _: &[Expr],
+        _: Option<usize>,
+    ) -> EngineResult<Arc<dyn ExecutionPlan>> {
+        let mut leaf = self.clone();
+        if let Some(places) = projection {
+            leaf.select = leaf.select.only(places);
+            leaf.fields = Arc::new(self.fields.project(places)?);
+            leaf.names = places.iter().filter_map(|place| self.names.get(*place).cloned()).collect();
+            leaf.distinct = places.iter().filter_map(|place| self.distinct.get(*place).cloned()).collect();
+        }
+        Ok(Arc::new(Leaf::new(Arc::new(leaf), Vec::new())))
+    }
+}
+
+/// A leaf in the plan that runs.
+#[derive(Debug)]
+pub(crate) struct Leaf {
+    table: Arc<LeafTable>,
+    /// The keys that joins find while the plan runs.
+    keys: Vec<Keys>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl Leaf {
+    fn new(table: Arc<LeafTable>, keys: Vec<Keys>) -> Self {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(Arc::clone(&table.fields)),
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        Self { table, keys, properties: Arc::new(properties), metrics: ExecutionPlanMetricsSet::new() }
+    }
+
+    /// What tells it apart from other leaves.
+    pub(crate) fn number(&self) -> usize {
+        self.table.number
+    }
+
+    /// The name of its connection.
+    pub(crate) fn connection(&self) -> &str {
+        self.table.name()
+    }
+
+    /// The same leaf, narrowed by the keys too.
+    pub(crate) fn with_keys(&self, keys: Vec<Keys>) -> Self {
+        Self::new(Arc::clone(&self.table), keys)
+    }
+}
+
+impl DisplayAs for Leaf {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Source: connection={}", self.table.name())?;
+        let member = self.table.connections.members().get(self.table.select.connection);
+        if !member.is_some_and(|member| member.is_reached) {
+            return Ok(());
+        }
+        write!(f, ", sql={}", self.table.select.sent())?;
+        for keys in &self.keys {
+            write!(f, ", keys=c{}", keys.place)?;
+        }
+        Ok(())
+    }
+}
+
+impl ExecutionPlan for Leaf {
+    fn name(&self) -> &'static str {
+        "Source"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    /// Without it a join does not know that somebody waits for its keys, and finds none.
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> EngineResult<TreeNodeRecursion>,
+    ) -> EngineResult<TreeNodeRecursion> {
+        let filters: Vec<Arc<dyn PhysicalExpr>> = self.keys.iter().map(Keys::filter).collect();
+        apply_expression_roots(filters.iter(), f)
+    }
+
+    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> EngineResult<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> EngineResult<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> EngineResult<std::pin::Pin<Box<dyn RecordBatchStream + Send>>> {
+        let (table, keys) = (Arc::clone(&self.table), self.keys.clone());
+        let rows = MetricBuilder::new(&self.metrics).output_rows(partition);
+        let octets = MetricBuilder::new(&self.metrics).counter("output_octets", partition);
+        let most = context.session_config().batch_size();
+        let batches = stream::once(async move {
+            let opened = open(&table, &keys).await.map_err(|error| of_connection(table.name(), error));
+            let name = table.name().to_owned();
+            opened
+                .map(|results| {
+                    batches(results, &table, most).map_err(move |error| carried(of_connection(&name, error)))
+                })
+                .map_err(carried)
+        })
+        .try_flatten()
+        .inspect_ok(move |batch| {
+            rows.add(batch.num_rows());
+            octets.add(batch.get_array_memory_size());
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.table.fields), batches)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn partition_statistics(&self, _: Option<usize>) -> EngineResult<Arc<Statistics>> {
+        let mut statistics = Statistics::new_unknown(&self.table.fields);
+        if let Some(rows) = self.table.expected.get().and_then(|rows| usize::try_from(*rows).ok()) {
+            statistics.num_rows = Precision::Inexact(rows);
+            // About what a value has; which side of a join is smaller is decided by it.
+            statistics.total_byte_size = Precision::Inexact(rows.saturating_mul(16 * self.table.fields.fields().len()));
+        }
+        for (column, values) in statistics.column_statistics.iter_mut().zip(&self.table.distinct) {
+            if let Some(values) = values.get().and_then(|values| usize::try_from(*values).ok()) {
+                column.distinct_count = Precision::Inexact(values);
+            }
+        }
+        Ok(Arc::new(statistics))
+    }
+}
+
+/// Sends the statement with the keys that there are by now.
+async fn open(table: &LeafTable, keys: &[Keys]) -> Result<Results> {
+    let fragment = table.fragment(keys)?;
+    table.connections.note(table.select.connection, &fragment.statement);
+    let op = Op::Script(Mode::Run, fragment.sql());
+    table.connections.ask(table.select.connection, op, table.deadline.limits()?).await
+}
+
+/// A value such as an infinite date. It cannot be cast away here: the engine would cast what it has already.
+fn no_form(error: Error) -> Error {
+    error.hint("leave such values out with WHERE, or let a view of that connection make text of them")
+}
+
+/// The rows as batches of these columns, of `most` rows each.
+fn batches(results: Results, table: &LeafTable, most: usize) -> impl Stream<Item = Result<RecordBatch>> + Send + use<> {
+    let schema = Arc::clone(&table.fields);
+    let values = schema.fields().iter().zip(&table.names);
+    let values = values.map(|(field, name)| Values::new(field.data_type(), name, None)).collect();
+    let gathering = Gathering { results, schema, values, most, rows: 0, octets: 0, pending: None, ended: false };
+    stream::try_unfold(gathering, async |mut gathering| Ok(gathering.next().await?.map(|batch| (batch, gathering))))
+}
+
+/// Rows that become a batch.
+struct Gathering {
+    results: Results,
+    schema: SchemaRef,
+    values: Vec<Values>,
+    most: usize,
+    rows: usize,
+    octets: usize,
+    /// A part of which some rows are left.
+    pending: Option<(Box<dyn portico_core::reply::Batch>, usize)>,
+    ended: bool,
+}
+
+impl Gathering {
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some((rows, from)) = self.pending.take() {
+                let taken = self.take(rows.as_ref(), from)?;
+                if taken < rows.rows() {
+                    self.pending = Some((rows, taken));
+                }
+            }
+            if self.is_full() || (self.ended && self.rows > 0) {
+                return self.finish().map(Some);
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            match self.results.next().await {
+                Some(Ok(Part::Rows(rows))) => self.pending = Some((rows, 0)),
+                Some(Ok(Part::Columns(columns))) if columns.len() != self.schema.fields().len().max(1) => {
+                    return Err(Error::internal("a source answered with other columns than it was asked for"));
+                }
+                Some(Ok(Part::Columns(_))) => {}
+                Some(Ok(Part::Done { .. })) | None => self.ended = true,
+                Some(Err(error)) => return Err(error),
+            }
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows >= self.most || self.octets >= BATCH_OCTETS
+    }
+
+    /// Takes rows until the batch is full; the place of the first one that is left.
+    fn take(&mut self, rows: &dyn portico_core::reply::Batch, from: usize) -> Result<usize> {
+        for row in from..rows.rows() {
+            if self.is_full() {
+                return Ok(row);
+            }
+            for (column, values) in self.values.iter_mut().enumerate() {
+                self.octets += values.push(&rows.cell(row, column)?).map_err(no_form)?;
+            }
+            self.rows += 1;
+        }
+        Ok(rows.rows())
+    }
+
+    fn finish(&mut self) -> Result<RecordBatch> {
+        let columns = self.values.iter_mut().map(Values::finish).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
+        (self.rows, self.octets) = (0, 0);
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options).map_err(|error| {
+            Error::new(portico_core::error::Kind::Rejected, "a source sent a value that its column cannot hold")
+                .because(error)
+        })
+    }
+}

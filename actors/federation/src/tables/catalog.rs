@@ -1,0 +1,238 @@
+//! The catalogues that the names of a statement are looked up in: connections, their schemas and their tables, or the
+//! folders of a workspace, its tables and its views.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use async_trait::async_trait;
+use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
+use datafusion::common::Result as EngineResult;
+use datafusion::datasource::ViewTable;
+use datafusion::execution::{SessionState, SessionStateBuilder};
+use futures_util::future::try_join_all;
+
+use super::table::{self, Source, Table};
+use crate::connections::Connections;
+use crate::failure::{carried, of_connection, told};
+use crate::plan::origin::Origins;
+use crate::plan::parse;
+use crate::statement::Deadline;
+use portico_core::error::{Error, Kind, Result};
+use portico_core::near;
+use portico_core::workspace::{self, MAIN, View, Workspace};
+
+/// What one statement names, each asked for once.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    connections: Arc<dyn Connections>,
+    workspace: Option<Arc<Workspace>>,
+    origins: Origins,
+    deadline: Deadline,
+    /// What the statement is planned with; it has these tables itself.
+    state: OnceLock<Weak<SessionState>>,
+    known: Mutex<HashMap<Name, Arc<Table>>>,
+}
+
+/// A name in full: catalogue, schema and table.
+pub(crate) type Name = (String, String, String);
+
+/// What a name stands for.
+enum Found<'a> {
+    /// A table of the connection at this place, by its schema and name there.
+    Table(usize, &'a str, &'a str),
+    /// A view of the workspace.
+    View(&'a View),
+}
+
+impl Tables {
+    pub(crate) fn new(
+        connections: Arc<dyn Connections>,
+        workspace: Option<Arc<Workspace>>,
+        origins: Origins,
+        deadline: Deadline,
+    ) -> Arc<Self> {
+        let (state, known) = (OnceLock::new(), Mutex::default());
+        Arc::new(Self { connections, workspace, origins, deadline, state, known })
+    }
+
+    /// Takes note of what the statement is planned with: its views are too.
+    pub(crate) fn plan_with(&self, state: &Arc<SessionState>) {
+        let _ = self.state.set(Arc::downgrade(state));
+    }
+
+    /// What views are planned with: their names say their folder where it is not the main one.
+    fn state_of_views(&self) -> Result<SessionState> {
+        let state = self.state.get().and_then(Weak::upgrade);
+        let state = state.ok_or_else(|| Error::internal("a view outside of a statement"))?;
+        let mut config = state.config().clone();
+        MAIN.clone_into(&mut config.options_mut().catalog.default_schema);
+        Ok(SessionStateBuilder::new_from_existing(SessionState::clone(&state)).with_config(config).build())
+    }
+
+    /// Asks for all of the tables at once.
+    ///
+    /// # Errors
+    /// What is said of the first one that cannot be had.
+    pub(crate) async fn ask(&self, names: Vec<Name>) -> Result<()> {
+        let asked = names.into_iter().map(|name| async move {
+            match self.find(&name)? {
+                Found::Table(..) => self.table(name).await.map(drop),
+                // It is planned when its turn comes.
+                Found::View(_) => Ok(()),
+            }
+        });
+        try_join_all(asked).await.map(drop)
+    }
+
+    /// How many columns the widest table has of those that were asked for.
+    pub(crate) fn widest(&self) -> usize {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.values().map(|table| table.schema().fields().len()).max().unwrap_or_default()
+    }
+
+    /// What a name of the statement stands for: in a workspace nothing but what it has.
+    fn find<'a>(&'a self, (catalog, schema, name): &'a Name) -> Result<Found<'a>> {
+        let Some(workspace) = &self.workspace else {
+            let connection = self.connection(catalog).ok_or_else(|| self.unknown(catalog))?;
+            return Ok(Found::Table(connection, schema, name));
+        };
+        if !catalog.eq_ignore_ascii_case(&workspace.name) {
+            return Err(workspace.elsewhere(catalog));
+        }
+        match workspace.find(schema, name) {
+            Some(workspace::Found::View(view)) => Ok(Found::View(view)),
+            Some(workspace::Found::Table { connection, schema, table, .. }) => {
+                let place = self.connection(connection);
+                let place = place.ok_or_else(|| Error::internal("a workspace of a connection that is not there"))?;
+                Ok(Found::Table(place, schema, table))
+            }
+            None => Err(workspace.unknown(schema, name)),
+        }
+    }
+
+    fn connection(&self, name: &str) -> Option<usize> {
+        let members = self.connections.members();
+        let exact = members.iter().position(|member| *member.name == *name);
+        exact.or_else(|| members.iter().position(|member| member.name.eq_ignore_ascii_case(name)))
+    }
+
+    fn unknown(&self, name: &str) -> Error {
+        let names = || self.connections.members().iter().map(|member| member.name.as_ref());
+        let error = Error::not_found(format!("query: there is no connection {name:?} for this caller"));
+        match near::did_you_mean(&near::nearest(name, names())) {
+            Some(hint) => error.hint(hint),
+            None => error.hint(format!(
+                "write connection.schema.table; connections: {}",
+                names().collect::<Vec<_>>().join(", ")
+            )),
+        }
+    }
+
+    async fn provider(&self, name: Name) -> Result<Arc<dyn TableProvider>> {
+        if let Found::View(view) = self.find(&name)? {
+            return self.view(view).await;
+        }
+        Ok(self.table(name).await?)
+    }
+
+    async fn view(&self, view: &View) -> Result<Arc<dyn TableProvider>> {
+        let state = self.state_of_views()?;
+        let of_view = |mut error: Error| {
+            error.message = format!("view {}: {}", view.name, error.message);
+            error
+        };
+        let query = parse::query(&view.query, &[]).map_err(of_view)?;
+        let plan = state.statement_to_plan(query.parsed).await.map_err(|error| of_view(told(error)))?;
+        Ok(Arc::new(ViewTable::new(plan, Some(view.query.to_string()))))
+    }
+
+    async fn table(&self, name: Name) -> Result<Arc<Table>> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
+        if let Some(table) = known {
+            return Ok(table);
+        }
+        let Found::Table(connection, schema, table) = self.find(&name)? else {
+            return Err(Error::internal("a view is no table"));
+        };
+        let limits = self.deadline.limits()?;
+        // A workspace may have a pattern of schemas; without one `%` is a part of the name.
+        let schema = match &self.workspace {
+            Some(workspace) if schema.contains('%') => {
+                let found = table::schema_of(self.connections.as_ref(), Source { connection, schema, table }, limits);
+                found.await?.ok_or_else(|| workspace.unknown(&name.1, &name.2))?
+            }
+            _ => schema.to_owned(),
+        };
+        let source = Source { connection, schema: &schema, table };
+        let shown = self.workspace.as_ref().map(|_| &name);
+        let described = Table::describe(self.connections.as_ref(), source, shown, &self.origins, limits);
+        let table = Arc::new(described.await.map_err(|error| {
+            let member = self.connections.members().get(connection).map_or("", |member| member.name.as_ref());
+            match &self.workspace {
+                // It tells of its own names alone.
+                Some(workspace) if error.kind == Kind::NotFound => workspace.unknown(&name.1, &name.2),
+                _ => of_connection(member, error),
+            }
+        })?);
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::clone(&table));
+        Ok(table)
+    }
+}
+
+/// What there is as the engine's list of catalogues.
+#[derive(Debug)]
+pub(crate) struct Catalogs(pub(crate) Arc<Tables>);
+
+impl CatalogProviderList for Catalogs {
+    fn register_catalog(&self, _: String, _: Arc<dyn CatalogProvider>) -> Option<Arc<dyn CatalogProvider>> {
+        None
+    }
+
+    fn catalog_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn catalog(&self, name: &str) -> Option<Arc<dyn CatalogProvider>> {
+        Some(Arc::new(Catalog { tables: Arc::clone(&self.0), name: name.to_owned() }))
+    }
+}
+
+#[derive(Debug)]
+struct Catalog {
+    tables: Arc<Tables>,
+    name: String,
+}
+
+impl CatalogProvider for Catalog {
+    fn schema_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        let (tables, catalog) = (Arc::clone(&self.tables), self.name.clone());
+        Some(Arc::new(Schema { tables, catalog, name: name.to_owned() }))
+    }
+}
+
+#[derive(Debug)]
+struct Schema {
+    tables: Arc<Tables>,
+    catalog: String,
+    name: String,
+}
+
+#[async_trait]
+impl SchemaProvider for Schema {
+    fn table_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    async fn table(&self, name: &str) -> EngineResult<Option<Arc<dyn TableProvider>>> {
+        let name = (self.catalog.clone(), self.name.clone(), name.to_owned());
+        self.tables.provider(name).await.map(Some).map_err(carried)
+    }
+
+    fn table_exist(&self, _: &str) -> bool {
+        true
+    }
+}

@@ -1,0 +1,301 @@
+//! Tables as the sources describe them: which type each column has for the engine, and what its source may do with it.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef, TimeUnit};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::{Result as EngineResult, internal_err};
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use futures_util::StreamExt;
+
+use super::untyped;
+use crate::connections::Connections;
+use crate::plan::origin::{self, Origin, Origins};
+use portico_core::call::{Facet, Limits, Mode, Narrow, Op, Sql};
+use portico_core::error::{Error, Result};
+use portico_core::pattern::speaks_of;
+use portico_core::reply::{Cell, Column, DataType, Part, Results, TextType};
+use portico_sources::catalog;
+use portico_sources::pushdown::Type;
+
+/// A table or a view of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    /// The place of its connection.
+    pub(crate) connection: usize,
+    /// Its schema at the source.
+    pub(crate) schema: String,
+    /// Its name at the source.
+    pub(crate) name: String,
+    /// Its columns, in order.
+    pub(crate) columns: Vec<TableColumn>,
+    fields: SchemaRef,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct TableColumn {
+    /// Its name at the source.
+    pub(crate) name: String,
+    /// What both sides understand alike; absent for what only the engine compares, or nobody.
+    pub(crate) type_: Option<Type>,
+    /// Whether its text is filled up with blanks that mean nothing.
+    pub(crate) padded: bool,
+    /// Whether it alone is the table's key.
+    pub(crate) unique: bool,
+    /// Whether it is an exact number without a bound.
+    unbounded: bool,
+}
+
+/// Where a table is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source<'a> {
+    /// The place of its connection.
+    pub(crate) connection: usize,
+    /// Its schema there.
+    pub(crate) schema: &'a str,
+    /// Its name there.
+    pub(crate) table: &'a str,
+}
+
+impl Table {
+    /// Asks the connection for the table; its columns are `shown` as those of another catalogue, schema and table.
+    ///
+    /// # Errors
+    /// What the source says of a table that does not exist, or not for this caller.
+    pub(crate) async fn describe(
+        connections: &dyn Connections,
+        source: Source<'_>,
+        shown: Option<&(String, String, String)>,
+        origins: &Origins,
+        limits: Limits,
+    ) -> Result<Self> {
+        let Source { connection: place, schema, table: name } = source;
+        let member = connections.members().get(place).ok_or_else(|| Error::internal("a connection without a place"))?;
+        let dialect = &member.driver.dialect;
+        let text = format!("SELECT * FROM {}.{}", dialect.quoted(schema), dialect.quoted(name));
+        let sql = Sql { text, ..Sql::default() };
+        let columns = columns(connections.ask(place, Op::Script(Mode::Describe, sql), limits).await?).await?;
+        let key = match columns.iter().map(|column| column.key).collect::<Option<Vec<_>>>() {
+            Some(keys) => columns.iter().zip(keys).filter(|(_, key)| *key).map(|(it, _)| it.label.clone()).collect(),
+            None => {
+                let (schema, table) = (Some(schema.to_owned()), Some(name.to_owned()));
+                let narrow = Narrow { schema, table, ..Narrow::default() };
+                let listed = connections.ask(place, Op::Describe(Facet::PrimaryKeys, narrow), limits).await?;
+                key(listed, source).await?
+            }
+        };
+        let mut columns = columns.to_vec();
+        let is_untyped = |(_, column): &(usize, &Column)| untyped::is_untyped(column);
+        let untyped: Vec<usize> = columns.iter().enumerate().filter(is_untyped).map(|(place, _)| place).collect();
+        untyped::look(connections, place, (schema, name), &mut columns, &untyped, limits).await?;
+        let mut known = Vec::with_capacity(columns.len());
+        let mut fields = Vec::with_capacity(columns.len());
+        for column in &columns {
+            let kind = Kind::of(column);
+            let unique = matches!(key.as_slice(), [only] if *only == column.label);
+            let column = match shown {
+                Some((catalog, schema, table)) => Column {
+                    table: Some(table.clone()),
+                    schema: Some(schema.clone()),
+                    catalog: Some(catalog.clone()),
+                    name: column.label.clone(),
+                    ..column.clone()
+                },
+                None => Column {
+                    table: column.table.clone().or_else(|| Some(name.to_owned())),
+                    schema: column.schema.clone().or_else(|| Some(schema.to_owned())),
+                    catalog: Some(member.name.to_string()),
+                    ..column.clone()
+                },
+            };
+            let nullable = !column.enforced || column.nullable;
+            let field = Field::new(&column.label, kind.arrow.clone(), nullable);
+            let unbounded = kind.unbounded;
+            let (name, type_, padded) = (column.label.clone(), kind.type_, kind.padded);
+            known.push(TableColumn { name, type_, padded, unique, unbounded });
+            fields.push(origin::mark(field, origins.add(Origin { column, unbounded, padded: kind.padded })));
+        }
+        if known.is_empty() {
+            return Err(Error::invalid(format!("table {schema}.{name} has no columns")));
+        }
+        let fields = Arc::new(Schema::new(fields));
+        Ok(Self { connection: place, schema: schema.to_owned(), name: name.to_owned(), columns: known, fields })
+    }
+
+    /// Whether the column at `place` is an exact number without a bound.
+    pub(crate) fn is_unbounded(&self, place: usize) -> bool {
+        self.columns.get(place).is_some_and(|column| column.unbounded)
+    }
+
+    /// The same table with the digits of these columns as text.
+    pub(crate) fn with_digits(&self, places: &[usize]) -> Self {
+        let mut table = self.clone();
+        let field = |(place, field): (usize, &Arc<Field>)| {
+            if places.contains(&place) {
+                Arc::new(field.as_ref().clone().with_data_type(ArrowType::Utf8))
+            } else {
+                Arc::clone(field)
+            }
+        };
+        table.fields = Arc::new(Schema::new(self.fields.fields().iter().enumerate().map(field).collect::<Vec<_>>()));
+        for place in places {
+            if let Some(column) = table.columns.get_mut(*place) {
+                column.type_ = None;
+            }
+        }
+        table
+    }
+}
+
+/// The columns of the first result.
+async fn columns(mut results: Results) -> Result<Arc<[Column]>> {
+    let mut told = None;
+    while let Some(part) = results.next().await {
+        if let Part::Columns(columns) = part? {
+            told = Some(columns);
+        }
+    }
+    told.ok_or_else(|| Error::internal("a description without columns"))
+}
+
+/// The first schema that the one of `source` speaks of and that has the table.
+///
+/// # Errors
+/// What the source says.
+pub(crate) async fn schema_of(
+    connections: &dyn Connections,
+    source: Source<'_>,
+    limits: Limits,
+) -> Result<Option<String>> {
+    let narrow = Narrow { table: Some(source.table.to_owned()), ..Narrow::default() };
+    let mut results = connections.ask(source.connection, Op::Describe(Facet::Tables, narrow), limits).await?;
+    let [of_schema, of_table] = ["TABLE_SCHEMA", "TABLE_NAME"].map(|label| catalog::place(Facet::Tables, label));
+    let mut found = None;
+    while let Some(part) = results.next().await {
+        let Part::Rows(rows) = part? else { continue };
+        for row in 0..rows.rows() {
+            if let (Cell::Text(schema), Cell::Text(table)) = (rows.cell(row, of_schema)?, rows.cell(row, of_table)?)
+                && table == source.table
+                && speaks_of(source.schema, &schema)
+            {
+                found.get_or_insert(schema.into_owned());
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The columns of the primary key of exactly this table.
+async fn key(mut results: Results, source: Source<'_>) -> Result<Vec<String>> {
+    let [of_schema, of_table, of_column] =
+        ["TABLE_SCHEM", "TABLE_NAME", "COLUMN_NAME"].map(|label| catalog::place(Facet::PrimaryKeys, label));
+    let mut found = Vec::new();
+    while let Some(part) = results.next().await {
+        let Part::Rows(rows) = part? else { continue };
+        for row in 0..rows.rows() {
+            let text = |column: usize| match rows.cell(row, column)? {
+                Cell::Text(text) => Ok(text.into_owned()),
+                _ => Ok::<_, Error>(String::new()),
+            };
+            if text(of_schema)? == source.schema && text(of_table)? == source.table {
+                found.push(text(of_column)?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// What a column is for the engine.
+struct Kind {
+    arrow: ArrowType,
+    type_: Option<Type>,
+    /// An exact number without a bound: the engine computes with as many digits as it has.
+    unbounded: bool,
+    padded: bool,
+}
+
+/// Digits that an exact number has at most as an array of Arrow.
+const MOST_DIGITS: i64 = 76;
+/// Digits of those that the engine computes with as fast as the source.
+const DIGITS: i64 = 38;
+
+/// What the engine computes with of an exact number without a bound.
+pub(crate) const UNBOUNDED: Type = Type::Decimal { precision: 38, scale: 10 };
+
+impl Kind {
+    fn without_bound() -> Self {
+        Self { arrow: ArrowType::Decimal128(38, 10), type_: Some(UNBOUNDED), unbounded: true, padded: false }
+    }
+
+    fn of(column: &Column) -> Self {
+        let plain = |arrow, type_| Self { arrow, type_, unbounded: false, padded: false };
+        let text = |type_| plain(ArrowType::Utf8, type_);
+        match column.data_type {
+            DataType::Boolean => plain(ArrowType::Boolean, Some(Type::Boolean)),
+            // What is not held to its type may be any whole number.
+            DataType::TinyInt | DataType::SmallInt if column.enforced => plain(ArrowType::Int16, Some(Type::SmallInt)),
+            DataType::Integer if column.enforced => plain(ArrowType::Int32, Some(Type::Integer)),
+            DataType::TinyInt | DataType::SmallInt | DataType::Integer | DataType::BigInt => {
+                plain(ArrowType::Int64, Some(Type::BigInt))
+            }
+            DataType::Float if column.enforced => plain(ArrowType::Float32, None),
+            DataType::Float | DataType::Double => plain(ArrowType::Float64, None),
+            DataType::Decimal | DataType::Numeric => {
+                let (Ok(precision), Ok(scale)) = (u8::try_from(column.precision), i8::try_from(column.scale)) else {
+                    return Self::without_bound();
+                };
+                let exact = Some(Type::Decimal { precision, scale });
+                match column.precision {
+                    1..=DIGITS if scale >= 0 && column.scale <= column.precision => {
+                        plain(ArrowType::Decimal128(precision, scale), exact)
+                    }
+                    1..=MOST_DIGITS if scale >= 0 && column.scale <= column.precision => {
+                        plain(ArrowType::Decimal256(precision, scale), None)
+                    }
+                    _ => Self::without_bound(),
+                }
+            }
+            DataType::Date => plain(ArrowType::Date32, Some(Type::Date)),
+            DataType::Timestamp if column.zoned => {
+                let zone = Some(Arc::from("UTC"));
+                plain(ArrowType::Timestamp(TimeUnit::Microsecond, zone), Some(Type::TimestampZoned))
+            }
+            DataType::Timestamp => plain(ArrowType::Timestamp(TimeUnit::Microsecond, None), Some(Type::Timestamp)),
+            DataType::Time if !column.zoned => plain(ArrowType::Time64(TimeUnit::Microsecond), None),
+            DataType::Time => text(None),
+            DataType::Binary => plain(ArrowType::Binary, None),
+            DataType::Uuid => text(column.enforced.then_some(Type::Uuid)),
+            DataType::Varchar if !column.enforced => text(Some(Type::Text)),
+            DataType::Varchar => match column.text {
+                TextType::Padded => Self { padded: true, ..text(None) },
+                TextType::Plain => text(Some(Type::Text)),
+                TextType::Own | TextType::Undeclared => text(None),
+            },
+        }
+    }
+}
+
+#[async_trait]
+impl TableProvider for Table {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.fields)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    /// Every scan is a part of what is sent to a source before this is asked.
+    async fn scan(
+        &self,
+        _: &dyn Session,
+        _: Option<&Vec<usize>>,
+        _: &[Expr],
+        _: Option<usize>,
+    ) -> EngineResult<Arc<dyn ExecutionPlan>> {
+        internal_err!("a table that was left to the engine")
+    }
+}

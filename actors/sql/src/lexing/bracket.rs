@@ -1,0 +1,110 @@
+//! `[`: whether it quotes a name, as clients of such services write, or opens a subscript, an array or the
+//! bounds of a type. Its place in the grammar decides (`place.rs`), not the white space in front of it.
+
+use super::blank;
+use super::place::{Clause, Context, Opened, Previous, among};
+use super::token::{Kind, Token, begins_word, continues_word, identifier};
+use crate::dialect::Dialect;
+use crate::rewrite::Edit;
+
+/// What may follow the label of an expression, besides a comma, a `)` and the end.
+const AFTER_LABEL: &[&str] = &[
+    "EXCEPT",
+    "FETCH",
+    "FOR",
+    "FROM",
+    "GROUP",
+    "HAVING",
+    "INTERSECT",
+    "INTO",
+    "LIMIT",
+    "OFFSET",
+    "ORDER",
+    "UNION",
+    "WHERE",
+    "WINDOW",
+];
+
+/// Where the quoted name ends that the `[` at `start` begins; `None` if it quotes nothing.
+pub(crate) fn name_end(context: &Context, text: &str, start: usize) -> Option<usize> {
+    if context.dialect.bracket_names {
+        // There a bracket is nothing else, and nothing escapes its end.
+        return Some(text.get(start..)?.find(']').map_or(text.len(), |found| start + found + 1));
+    }
+    // In `a[[b]]` the second `]` ends the subscript.
+    let inside = context.opened_by();
+    let end = closing(text, start, !matches!(inside, Opened::Array | Opened::Subscript))?;
+    let inner = text.get(start + 1..end - 1)?;
+    if inner.is_empty() {
+        return None;
+    }
+    let is_alias = || context.clause() == Clause::Relations;
+    let is_defined = || context.clause() == Clause::Command;
+    let is_label = || context.clause() == Clause::Targets && ends_target(text, end);
+    let quotes = match context.previous() {
+        Previous::Dot | Previous::TypeStart | Previous::Keyword => true,
+        Previous::Array => false,
+        // Inside an array constructor a bracket right after `[` or `,` is a nested array.
+        Previous::Start if inside == Opened::Array => {
+            !matches!(text.as_bytes().get(context.end().wrapping_sub(1)), Some(b'[' | b','))
+        }
+        Previous::Start => true,
+        // To the source a subscript is legal behind it, but where something is listed or defined.
+        Previous::Name => reads_as_name(inner) && (is_alias() || is_defined()),
+        Previous::Subscripted => reads_as_name(inner) && is_alias(),
+        // Who quotes names with brackets means a label.
+        Previous::BracketedName => reads_as_name(inner) && (is_alias() || is_defined() || is_label()),
+        Previous::Value | Previous::Type => reads_as_name(inner) && (is_alias() || is_label()),
+    };
+    quotes.then_some(end)
+}
+
+/// Whether an item of a list of targets may end at `at`.
+fn ends_target(text: &str, at: usize) -> bool {
+    let rest = blank::behind(text, at, Dialect::POSTGRESQL);
+    let word = rest.bytes().position(|byte| !continues_word(byte)).unwrap_or(rest.len());
+    rest.is_empty() || rest.starts_with([',', ')', ';']) || among(AFTER_LABEL, rest.get(..word).unwrap_or_default())
+}
+
+/// Puts every `[x]` into the double quotes of the standard.
+pub(crate) fn requote(text: &str, words: &[Token], edits: &mut Vec<Edit>) {
+    let mut last = None;
+    for token in words.iter().filter(|token| token.kind == Kind::Name && token.text(text).starts_with('[')) {
+        let quoted = identifier(token.text(text)).replace('"', "\"\"");
+        // Next to another quote, or to the `&` of U&, it would be read together with that.
+        let byte = |at: Option<usize>| at.and_then(|at| text.as_bytes().get(at)).copied();
+        let glued = matches!(byte(token.start.checked_sub(1)), Some(b'"' | b'&')) || last == Some(token.start);
+        let before = if glued { " " } else { "" };
+        let after = if byte(Some(token.end)) == Some(b'"') { " " } else { "" };
+        edits.push(Edit { range: token.range(), replacement: format!("{before}\"{quoted}\"{after}") });
+        last = Some(token.end);
+    }
+}
+
+/// Just behind the `]` that ends a name; with `doubles`, a doubled one belongs to it.
+fn closing(text: &str, start: usize, doubles: bool) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = start + 1;
+    while at - start < MAX_NAME {
+        match (bytes.get(at)?, bytes.get(at + 1)) {
+            (b']', Some(b']')) if doubles => at += 2,
+            (b']', _) => return Some(at + 1),
+            // A name does not go over the end of a line, so that a stray bracket stays harmless.
+            (b'\n' | b'\r', _) => return None,
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+/// Bytes of a name in brackets at most: PostgreSQL keeps 63. Without a bound, a text of nothing
+/// but brackets would be read once for each of them.
+const MAX_NAME: usize = 256;
+
+/// Whether it looks like a name rather than a subscript: words with single spaces between them.
+fn reads_as_name(inner: &str) -> bool {
+    inner.split(' ').all(|word| {
+        let bytes = word.as_bytes();
+        bytes.first().is_some_and(|first| begins_word(*first)) && bytes.iter().all(|byte| continues_word(*byte))
+    })
+}

@@ -1,0 +1,73 @@
+//! `@name`: where a placeholder begins, and which number each one gets.
+//! What value it gets is decided by whoever runs the statement.
+
+use std::collections::HashSet;
+
+use super::token::{Kind, Token};
+use crate::dialect::Dialect;
+use crate::rewrite::Edit;
+use portico_core::error::{Error, Result};
+
+/// Operators that end in `@`, of PostgreSQL itself and of its common extensions. Glued to a name
+/// they stay operators; any other character before `@` leaves it to the placeholder, since
+/// `id=@id` and `'%'||@word` are what callers write.
+const OPERATORS: &[&str] =
+    &["!@", "&@", "<@", "?<@", "?@", "@-@", "@@", "@@@", "^<@", "^@", "|@", "~@", "@~@", "&&@", "#@"];
+
+/// Of these, those that are another operator of two operands without their `@`: a value that is
+/// given by the name behind them says that the other one is meant.
+const AMBIGUOUS: &[&str] = &["&@", "<@", "?@", "@@@", "^@", "|@", "~@", "&&@", "#@"];
+
+/// Names of the values that are given with a statement, without `@`.
+pub type Given = HashSet<String>;
+
+/// Whether the `@` at the end of this run of operator characters begins a placeholder; `rest` is
+/// the text behind it.
+pub(crate) fn begins(run: &str, rest: &str, dialect: Dialect, given: &Given) -> bool {
+    if !dialect.at_operators || !OPERATORS.contains(&run) {
+        return true;
+    }
+    let end = rest.bytes().position(|byte| !continues(byte)).unwrap_or(rest.len());
+    AMBIGUOUS.contains(&run) && given.contains(rest.get(..end).unwrap_or_default())
+}
+
+/// Whether a placeholder's name goes on with this byte. A `$` would end it: what follows a
+/// number in the source's own form must not become part of it.
+pub(crate) const fn continues(byte: u8) -> bool {
+    super::token::continues_word(byte) && byte != b'$'
+}
+
+/// Numbers the placeholders of one statement in the order of their first occurrence.
+///
+/// # Errors
+/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when the statement has parameters in the
+/// source's own form as well: their numbers would collide.
+pub(crate) fn number(text: &str, tokens: &[Token], dialect: Dialect, edits: &mut Vec<Edit>) -> Result<Vec<String>> {
+    let mut names: Vec<String> = Vec::new();
+    let mut numbers = std::collections::HashMap::new();
+    let mut native = None;
+    for token in tokens {
+        match token.kind {
+            Kind::Parameter => native = native.or(Some(*token)),
+            Kind::Placeholder => {
+                let name = token.text(text).get(1..).unwrap_or_default();
+                let number = *numbers.entry(name).or_insert_with(|| {
+                    names.push(name.to_owned());
+                    names.len()
+                });
+                let mark = dialect.mark;
+                // A mark right behind another `$` would open a dollar quote.
+                let space = if text.as_bytes().get(token.start.wrapping_sub(1)) == Some(&b'$') { " " } else { "" };
+                edits.push(Edit { range: token.range(), replacement: format!("{space}{mark}{number}") });
+            }
+            _ => {}
+        }
+    }
+    match (names.first(), native) {
+        (Some(name), Some(native)) => Err(Error::invalid(format!(
+            "query mixes @{name} with {}; write every parameter as @name",
+            native.text(text)
+        ))),
+        _ => Ok(names),
+    }
+}

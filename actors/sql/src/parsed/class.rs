@@ -1,0 +1,209 @@
+//! What a statement does: its leading words name its kind, its effects refine queries and data
+//! changes. Nothing is rewritten here.
+
+use super::effects::Effects;
+use crate::dialect::Dialect;
+use crate::lexing::token::{Kind, Token};
+
+/// What a statement does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Only reads: SELECT, VALUES, TABLE, SHOW, EXPLAIN of such. A function inside may still
+    /// write; the engine's read-only mode is what forbids that.
+    Select,
+    /// INSERT, and MERGE that only inserts.
+    Insert,
+    /// UPDATE, DELETE, any other MERGE, and a query with one of these in its WITH.
+    Update,
+    /// CALL and DO.
+    Call,
+    /// CREATE, ALTER, DROP, SELECT INTO and their kin.
+    Ddl,
+    /// BEGIN, COMMIT, SAVEPOINT …: never run for a caller, each call is its own transaction.
+    Transaction,
+    /// SET, PREPARE, LISTEN …: changes the session, which the next caller would inherit.
+    Session,
+    /// Anything else, also what could not be parsed.
+    Other,
+}
+
+impl Class {
+    /// Whether statements of this class only read.
+    pub const fn reads_only(self) -> bool {
+        matches!(self, Self::Select)
+    }
+
+    /// One lower-case word for logs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Select => "select",
+            Self::Insert => "insert",
+            Self::Update => "update",
+            Self::Call => "call",
+            Self::Ddl => "ddl",
+            Self::Transaction => "transaction",
+            Self::Session => "session",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// The class of a statement, and whether it is known to return rows.
+pub(crate) fn classify(text: &str, words: &[Token], effects: Effects, dialect: Dialect) -> (Class, bool) {
+    let words = skip_parentheses(words);
+    let Some(first) = words.first() else { return (Class::Other, false) };
+    let is = |word: &str| first.is_word(text, word);
+    let second = |word: &str| words.get(1).is_some_and(|token| token.is_word(text, word));
+    let class = match () {
+        () if first.is_any(text, &["SELECT", "VALUES", "TABLE", "WITH"]) => {
+            return (of(effects), effects.rows && !effects.creates);
+        }
+        // INSERT … ON CONFLICT DO UPDATE and INSERT OR REPLACE still are INSERTs.
+        () if first.is_any(text, &["INSERT", "UPDATE", "DELETE", "MERGE"]) => {
+            let written = match of(effects) {
+                Class::Insert => Class::Insert,
+                // A statement that the scan missed writes all the same.
+                Class::Update => Class::Update,
+                _ if is("INSERT") => Class::Insert,
+                _ => Class::Update,
+            };
+            return (written, effects.rows);
+        }
+        () if dialect.replaces && is("REPLACE") => return (Class::Insert, effects.rows),
+        () if dialect.pragmas && is("PRAGMA") => return (pragma(text, words), true),
+        () if dialect.pragmas && is("EXPLAIN") => return (Class::Select, true),
+        () if dialect.pragmas && first.is_any(text, &["ATTACH", "DETACH"]) => Class::Session,
+        () if is("EXPLAIN") => return (explain(text, words, effects, dialect), true),
+        () if is("SHOW") => return (Class::Select, true),
+        () if is("PREPARE") && second("TRANSACTION") => Class::Transaction,
+        () if is("SET") && second("TRANSACTION") => Class::Transaction,
+        () if first.is_any(text, TRANSACTION) => Class::Transaction,
+        () if first.is_any(text, SESSION) => return (Class::Session, is("FETCH")),
+        () if first.is_any(text, DDL) => Class::Ddl,
+        () if is("CALL") || is("DO") => Class::Call,
+        () => Class::Other,
+    };
+    (class, false)
+}
+
+const TRANSACTION: &[&str] = &["ABORT", "BEGIN", "COMMIT", "END", "RELEASE", "ROLLBACK", "SAVEPOINT", "START"];
+const SESSION: &[&str] = &[
+    "CLOSE",
+    "DEALLOCATE",
+    "DECLARE",
+    "DISCARD",
+    "EXECUTE",
+    "FETCH",
+    "LISTEN",
+    "LOAD",
+    "MOVE",
+    "PREPARE",
+    "RESET",
+    "SET",
+    "UNLISTEN",
+];
+const DDL: &[&str] =
+    &["ALTER", "COMMENT", "CREATE", "DROP", "GRANT", "IMPORT", "REASSIGN", "REFRESH", "REVOKE", "SECURITY", "TRUNCATE"];
+
+/// PRAGMAs that only report while they have no argument.
+const READING_PRAGMAS: &[&str] = &[
+    "application_id",
+    "auto_vacuum",
+    "cache_size",
+    "collation_list",
+    "compile_options",
+    "data_version",
+    "database_list",
+    "encoding",
+    "foreign_keys",
+    "freelist_count",
+    "function_list",
+    "journal_mode",
+    "module_list",
+    "page_count",
+    "page_size",
+    "pragma_list",
+    "query_only",
+    "recursive_triggers",
+    "schema_version",
+    "user_version",
+];
+/// Those whose argument is no new value, but says what they report on.
+const ASKING_PRAGMAS: &[&str] = &[
+    "foreign_key_check",
+    "foreign_key_list",
+    "index_info",
+    "index_list",
+    "index_xinfo",
+    "integrity_check",
+    "quick_check",
+    "table_info",
+    "table_list",
+    "table_xinfo",
+];
+
+/// Whether the PRAGMA `name` of SQLite only reports.
+pub fn reads_only_pragma(name: &str, has_argument: bool) -> bool {
+    let listed = |list: &[&str]| list.iter().any(|known| name.eq_ignore_ascii_case(known));
+    listed(ASKING_PRAGMAS) || (!has_argument && listed(READING_PRAGMAS))
+}
+
+/// A query's or a data change's class; a query that also changes data counts as the change.
+const fn of(effects: Effects) -> Class {
+    if effects.creates {
+        Class::Ddl
+    } else if effects.changes {
+        Class::Update
+    } else if effects.inserts {
+        Class::Insert
+    } else if effects.locks {
+        Class::Update
+    } else {
+        Class::Select
+    }
+}
+
+fn skip_parentheses(words: &[Token]) -> &[Token] {
+    let start = words.iter().position(|token| token.kind != Kind::Open).unwrap_or(words.len());
+    words.get(start..).unwrap_or_default()
+}
+
+/// EXPLAIN only plans, unless ANALYZE makes it run the statement.
+fn explain(text: &str, words: &[Token], effects: Effects, dialect: Dialect) -> Class {
+    let mut rest = words.get(1..).unwrap_or_default();
+    let mut runs = false;
+    let options = rest.first().is_some_and(|token| token.text(text) == "(")
+        && !skip_parentheses(rest)
+            .first()
+            .is_some_and(|token| token.is_any(text, &["SELECT", "VALUES", "TABLE", "WITH"]));
+    if options {
+        let end = rest.iter().position(|token| token.kind == Kind::Close).unwrap_or(rest.len());
+        let (inside, outside) = rest.split_at(end);
+        runs = inside.windows(2).any(|pair| match pair {
+            [option, value] => {
+                let off = value.text(text).trim_matches('\'').to_ascii_lowercase();
+                option.is_any(text, ANALYZE) && !matches!(off.as_str(), "false" | "off" | "0")
+            }
+            _ => false,
+        }) || inside.last().is_some_and(|token| token.is_any(text, ANALYZE));
+        rest = outside.get(1..).unwrap_or_default();
+    } else {
+        while let Some(token) = rest.first().filter(|token| token.is_any(text, &["ANALYZE", "ANALYSE", "VERBOSE"])) {
+            runs |= token.is_any(text, ANALYZE);
+            rest = rest.get(1..).unwrap_or_default();
+        }
+    }
+    // EXPLAIN does not nest; should the text say so, the source refuses it.
+    let nested = rest.first().is_some_and(|token| token.is_word(text, "EXPLAIN"));
+    if runs && !nested { classify(text, rest, effects, dialect).0 } else { Class::Select }
+}
+
+const ANALYZE: &[&str] = &["ANALYZE", "ANALYSE"];
+
+fn pragma(text: &str, words: &[Token]) -> Class {
+    let mut names = words.iter().skip(1).take_while(|token| token.is_name() || token.kind == Kind::Dot);
+    let Some(name) = names.by_ref().filter(|token| token.is_name()).last() else { return Class::Session };
+    let bare = words.last().is_some_and(|last| last.start == name.start);
+    let assigns = words.iter().any(|token| token.text(text) == "=");
+    if !assigns && reads_only_pragma(name.text(text), !bare) { Class::Select } else { Class::Session }
+}

@@ -1,0 +1,73 @@
+//! What a query or a data change does besides reading, seen in the tree or, where there is no
+//! tree, guessed from the words on the safe side.
+
+use crate::lexing::token::{Kind, Token};
+
+/// What a statement does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "six independent facts, each true or not")]
+pub(crate) struct Effects {
+    /// INSERT, or MERGE with INSERT actions.
+    pub(crate) inserts: bool,
+    /// UPDATE, DELETE, or MERGE with other actions.
+    pub(crate) changes: bool,
+    /// FOR UPDATE and its kin: needs a transaction that may write.
+    pub(crate) locks: bool,
+    /// SELECT INTO.
+    pub(crate) creates: bool,
+    /// Whether rows come back.
+    pub(crate) rows: bool,
+    /// Whether the verb of the whole is INSERT, UPDATE, DELETE or MERGE, also behind WITH.
+    pub(crate) counts: bool,
+}
+
+const VERBS: &[&str] = &["SELECT", "VALUES", "TABLE", "INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE"];
+const QUERIES: &[&str] = &["SELECT", "VALUES", "TABLE"];
+
+/// Reads the effects from the words of a statement that was not parsed.
+pub(crate) fn scan(text: &str, words: &[Token]) -> Effects {
+    let mut effects = Effects::default();
+    let mut depth = 0_usize;
+    let mut main: Option<(Token, bool)> = None;
+    let mut merges = false;
+    let mut into = false;
+    for (index, token) in words.iter().enumerate() {
+        let before = index.checked_sub(1).and_then(|before| words.get(before));
+        let after = words.get(index + 1);
+        let is = |word: &str| token.is_word(text, word);
+        match token.kind {
+            Kind::Open => depth += 1,
+            Kind::Close => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        // A verb begins the statement, a part in parentheses, or what follows a WITH's last one.
+        let begins = before.is_none_or(|before| {
+            matches!(before.kind, Kind::Open | Kind::Close) || before.is_any(text, &["ANALYZE", "ANALYSE", "VERBOSE"])
+        });
+        let qualified = before.is_some_and(|before| before.kind == Kind::Dot);
+        if begins && token.is_any(text, VERBS) {
+            // The main one stands outside of all parentheses, if any does.
+            if main.is_none_or(|(_, outside)| depth == 0 && !outside) {
+                main = Some((*token, depth == 0));
+            }
+            effects.inserts |= is("INSERT") || is("REPLACE");
+            effects.changes |= is("UPDATE") || is("DELETE");
+            merges |= is("MERGE");
+        }
+        if before.is_some_and(|before| before.is_word(text, "THEN")) && merges {
+            effects.inserts |= is("INSERT");
+            effects.changes |= is("UPDATE") || is("DELETE");
+        }
+        if is("FOR") {
+            effects.locks |= after.is_some_and(|after| after.is_any(text, &["UPDATE", "SHARE", "NO", "KEY"]));
+        }
+        into |= is("INTO") && !qualified && !before.is_some_and(|before| before.is_any(text, VERBS));
+        effects.rows |= depth == 0 && is("RETURNING") && !qualified;
+    }
+    effects.changes |= merges && !effects.inserts;
+    let queries = main.is_some_and(|(main, _)| main.is_any(text, QUERIES));
+    effects.counts = main.is_some() && !queries;
+    effects.creates = into && queries;
+    effects.rows |= queries;
+    effects
+}

@@ -1,0 +1,12 @@
+//! What one parse of a statement tells: its tree, what it does, the names and relations in it.
+
+pub(crate) mod class;
+pub(crate) mod effects;
+pub(crate) mod functions;
+pub(crate) mod mask;
+pub(crate) mod memory;
+pub(crate) mod names;
+pub(crate) mod relations;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod shape;
+pub(crate) mod tree;

@@ -1,0 +1,117 @@
+//! The relations of one statement, by their places: how each is used, and which common table expressions it may be
+//! instead. What a name stands for is decided elsewhere.
+
+use std::ops::Range;
+
+use squawk_syntax::{SourceFile, SyntaxKind, SyntaxNode};
+
+use crate::lexing::token::Token;
+
+/// Common table expressions that all relations of a statement may be, together.
+const MOST_IN_SIGHT: usize = 200_000;
+
+/// How a statement uses a relation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Usage {
+    /// It reads it, in a list of relations.
+    Read,
+    /// It writes to it.
+    Write,
+    /// All of it, in a place that no query may stand in: `TABLE orders`.
+    Whole,
+    /// In some other way, by its own name.
+    Other,
+}
+
+/// One relation that a statement names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Relation {
+    /// Its name, among the words of the statement.
+    pub(crate) words: Range<usize>,
+    pub(crate) usage: Usage,
+    /// Whether the statement gives it a name of its own.
+    pub(crate) is_aliased: bool,
+    /// The words of the RETURNING of what writes to it.
+    pub(crate) returning: Option<Range<usize>>,
+    /// The names of the common table expressions that are in sight there, each by its word.
+    pub(crate) in_sight: Vec<usize>,
+}
+
+/// The relations of a masked statement that the parser understands, whose `words` are its tokens without blanks and
+/// which begins at `start` of the whole text. With `all_recursive` every list of common table expressions is, as if
+/// RECURSIVE stood there. `None` where the parser does not understand it after all.
+pub(crate) fn relations(masked: &str, words: &[Token], start: usize, all_recursive: bool) -> Option<Vec<Relation>> {
+    let parsed = std::panic::catch_unwind(|| SourceFile::parse(masked)).ok()?;
+    if !parsed.errors().is_empty() {
+        return None;
+    }
+    let word_at = |octet: usize| words.partition_point(|word| word.start < start + octet);
+    let (mut found, mut most) = (Vec::new(), MOST_IN_SIGHT);
+    for node in parsed.syntax_node().descendants() {
+        if !matches!(node.kind(), SyntaxKind::RELATION_NAME_REF | SyntaxKind::TABLE_NAME_REF) {
+            continue;
+        }
+        let range = node.text_range();
+        let words = word_at(range.start().into())..word_at(range.end().into());
+        let (usage, is_aliased) = usage(&node);
+        let returning = (usage == Usage::Write).then(|| returning(&node)).flatten();
+        let returning = returning.map(|range| word_at(range.start)..word_at(range.end));
+        let ctes = in_sight(&node, all_recursive);
+        most = most.checked_sub(ctes.len())?;
+        let in_sight = ctes.iter().map(|name| word_at(name.text_range().start().into())).collect();
+        found.push(Relation { words, usage, is_aliased, returning, in_sight });
+    }
+    Some(found)
+}
+
+fn usage(node: &SyntaxNode) -> (Usage, bool) {
+    let Some(parent) = node.parent() else { return (Usage::Other, false) };
+    let has = |node: &SyntaxNode, kind: SyntaxKind| node.children().any(|child| child.kind() == kind);
+    match parent.kind() {
+        SyntaxKind::RELATION_FROM_ITEM => (Usage::Read, has(&parent, SyntaxKind::FROM_ALIAS)),
+        SyntaxKind::INSERT => (Usage::Write, has(&parent, SyntaxKind::REQUIRED_AS_ALIAS)),
+        SyntaxKind::RELATION_NAME | SyntaxKind::TABLE_RELATION_NAME => match parent.parent() {
+            Some(of) if matches!(of.kind(), SyntaxKind::UPDATE | SyntaxKind::DELETE | SyntaxKind::MERGE) => {
+                (Usage::Write, has(&of, SyntaxKind::OPTIONAL_AS_ALIAS))
+            }
+            Some(of) if of.kind() == SyntaxKind::TABLE => (Usage::Whole, false),
+            _ => (Usage::Other, false),
+        },
+        _ => (Usage::Other, false),
+    }
+}
+
+/// Where the RETURNING stands, in octets, of the statement that writes to the relation at `node`.
+fn returning(node: &SyntaxNode) -> Option<Range<usize>> {
+    let writes = |it: &SyntaxNode| {
+        matches!(it.kind(), SyntaxKind::INSERT | SyntaxKind::UPDATE | SyntaxKind::DELETE | SyntaxKind::MERGE)
+    };
+    let statement = node.ancestors().find(writes)?;
+    let clause = statement.children().find(|child| child.kind() == SyntaxKind::RETURNING_CLAUSE)?;
+    Some(clause.text_range().start().into()..clause.text_range().end().into())
+}
+
+/// The names of the common table expressions that a relation at `node` may be.
+fn in_sight(node: &SyntaxNode, all_recursive: bool) -> Vec<SyntaxNode> {
+    let mut names = Vec::new();
+    let is_around = |other: &SyntaxNode| other.text_range().contains_range(node.text_range());
+    for ancestor in node.ancestors().skip(1) {
+        let Some(list) = list_of(&ancestor) else { continue };
+        // Within the list those before it are in sight, and all where it is recursive.
+        let is_recursive =
+            all_recursive || list.children_with_tokens().any(|child| child.kind() == SyntaxKind::RECURSIVE_KW);
+        let tables = list.children().filter(|child| child.kind() == SyntaxKind::WITH_TABLE);
+        let seen = tables.take_while(|table| is_recursive || !is_around(table));
+        names.extend(seen.filter_map(|table| table.children().find(|child| child.kind() == SyntaxKind::CTE_NAME)));
+    }
+    names
+}
+
+/// The list behind the WITH of a statement. That of a compound one stands in its first part.
+fn list_of(node: &SyntaxNode) -> Option<SyntaxNode> {
+    let own = node.children().find(|child| child.kind() == SyntaxKind::WITH_CLAUSE);
+    if own.is_some() || node.kind() != SyntaxKind::COMPOUND_SELECT {
+        return own;
+    }
+    list_of(&node.first_child()?)
+}

@@ -1,0 +1,9 @@
+//! What is told of a text by its tokens alone, for words, logs and sources; it admits nothing.
+
+pub(crate) mod every_row;
+pub(crate) mod frame;
+pub(crate) mod listed;
+pub(crate) mod outline;
+pub(crate) mod plain;
+pub(crate) mod procedure;
+pub(crate) mod redact;

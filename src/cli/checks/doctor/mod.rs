@@ -1,0 +1,102 @@
+//! `portico doctor`: looks at everything that keeps a service from running well, and says what to
+//! do about it. It changes nothing.
+
+mod files;
+mod finding;
+mod place;
+mod store;
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt, stream};
+use portico_actors::error::Error;
+use portico_actors::finding::{Finding as SourceFinding, Grade as SourceGrade};
+use serde_json::json;
+
+use self::finding::{Finding, Grade};
+use crate::cli::checks::check;
+use crate::cli::checks::sign_in;
+use crate::cli::common::{Common, Failure};
+use crate::cli::output::{print_json, say};
+use crate::config::{Config, Connection};
+
+/// Sources that are attempted at the same time.
+const AT_ONCE: usize = 16;
+
+pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
+    let findings = match Config::load(&common.config) {
+        Ok(config) => look(common, &config),
+        Err(problems) => {
+            let told = |problem: &crate::config::Problem| {
+                let key = if problem.key.is_empty() { String::new() } else { format!("{}: ", problem.key) };
+                Finding::problem(
+                    "configuration",
+                    format!("{}{key}{}", problem.place(), problem.message),
+                    problem.remedy.clone(),
+                )
+            };
+            problems.0.iter().map(told).collect()
+        }
+    };
+    let well = findings.iter().all(|finding| finding.grade != Grade::Problem);
+    if common.json {
+        print_json(&json!({"ok": well, "findings": findings}));
+    } else {
+        for finding in &findings {
+            say(format_args!("{:<8} {}: {}", finding.grade.as_str(), finding.subject, finding.message));
+            if !finding.remedy.is_empty() {
+                say(format_args!("         -> {}", finding.remedy));
+            }
+        }
+    }
+    if well { Ok(()) } else { Err(Failure::Said) }
+}
+
+fn look(common: &Common, config: &Config) -> Vec<Finding> {
+    let mut findings = vec![Finding::ok("configuration", format!("{} is valid", common.config.display()))];
+    findings.extend(files::permissions(&common.config, config));
+    findings.extend(store::look(config));
+    findings.extend(place::look(config));
+    findings.extend(sign_in::look(config).into_iter().map(|found| match found.remedy {
+        Some(remedy) if found.is_mistake => Finding::warning("sign-in", found.message, remedy),
+        remedy => Finding { remedy: remedy.unwrap_or_default().to_owned(), ..Finding::ok("sign-in", found.message) },
+    }));
+    findings.push(place::clock(config, &common.config));
+    findings.push(place::descriptors(config));
+    findings.extend(sources(config));
+    findings
+}
+
+/// One attempt at each source.
+fn sources(config: &Config) -> Vec<Finding> {
+    let attempts = actix::System::new().block_on(async {
+        let attempts = config.connections.iter().map(|connection| check::attempt(connection, None));
+        stream::iter(attempts).buffered(AT_ONCE).collect::<Vec<_>>().await
+    });
+    let tell = |(connection, attempt): (&Arc<Connection>, Result<check::Up, Error>)| match attempt {
+        Ok(up) => {
+            let here = Finding::ok("source", format!("{}: up, {}", connection.name, up.profile.product));
+            [here].into_iter().chain(up.findings.iter().map(|found| reached(&connection.name, found))).collect()
+        }
+        Err(error) => {
+            let cause = error.cause().map_or_else(String::new, |cause| format!(": {cause}"));
+            let usual =
+                "look at url, network and the rights of its user; the service starts without it and goes on trying";
+            vec![Finding::problem(
+                "source",
+                format!("{}: down, {}{cause}", connection.name, error.message),
+                error.get_hint().unwrap_or(usual),
+            )]
+        }
+    };
+    config.connections.iter().zip(attempts).flat_map(tell).collect()
+}
+
+/// What was found at a source that is up.
+fn reached(connection: &str, found: &SourceFinding) -> Finding {
+    let message = format!("{connection}: {}", found.words());
+    match found.grade {
+        SourceGrade::Note => Finding::ok("source", message),
+        SourceGrade::Warning => Finding::warning("source", message, found.remedy.as_str()),
+    }
+}

@@ -1,0 +1,80 @@
+//! Columns that relations of workspaces name and that their connections do not have, for `portico check`. What a view
+//! has is known where it is planned, and is not looked for here.
+
+use std::collections::BTreeMap;
+
+use portico_actors::call::{Facet, Narrow};
+use portico_actors::error::Error;
+use portico_actors::near::{did_you_mean, nearest};
+use portico_actors::pattern::{literal, speaks_of};
+use portico_actors::source::{Source, catalog};
+use portico_actors::workspace::{Found, Workspace, column};
+
+use super::exposure::texts;
+
+/// A side of a relation: a column of a table of the connection that is looked at.
+pub(in crate::cli) struct Side<'w> {
+    pub(in crate::cli) workspace: &'w Workspace,
+    /// The schema there, or a pattern.
+    schema: &'w str,
+    table: &'w str,
+    column: &'w str,
+}
+
+impl<'w> Side<'w> {
+    /// The sides of all relations of `workspace` that are of the connection of that name.
+    pub(in crate::cli) fn all(workspace: &'w Workspace, connection: &str) -> Vec<Self> {
+        let sides = workspace.relations.iter().flat_map(|relation| [&relation.from, &relation.to]);
+        let side = |name: &'w str| {
+            let (folder, name, column) = column(name)?;
+            match workspace.find(folder, name)? {
+                Found::Table { connection: of, schema, table, .. } if of == connection => {
+                    Some(Self { workspace, schema, table, column })
+                }
+                _ => None,
+            }
+        };
+        sides.filter_map(|name| side(name)).collect()
+    }
+
+    /// What is wrong with it, by the `tables` that the connection shows: a name that is not there behind the connection's,
+    /// and those near it. Columns that were read are in `known`.
+    ///
+    /// # Errors
+    /// What the source says.
+    pub(in crate::cli) async fn missing(
+        &self,
+        source: &dyn Source,
+        tables: &[(&str, &str)],
+        known: &mut BTreeMap<(String, String), Vec<String>>,
+    ) -> Result<Option<(String, Option<String>)>, Error> {
+        let Self { schema, table, column, .. } = *self;
+        let is_it = |(of, name): &&(&str, &str)| speaks_of(schema, of) && *name == table;
+        let Some((schema, _)) = tables.iter().find(is_it) else {
+            // An asset of its own name is missing itself; of a pattern, nobody has said that it has this one.
+            let near = nearest(table, tables.iter().map(|(_, name)| *name));
+            return Ok(Some((format!("{schema}.{table}"), did_you_mean(&near))));
+        };
+        let place = ((*schema).to_owned(), table.to_owned());
+        let columns = match known.get(&place) {
+            Some(columns) => columns.clone(),
+            None => {
+                let read = columns(source, &place).await?;
+                known.insert(place, read.clone());
+                read
+            }
+        };
+        if columns.iter().any(|known| known == column) {
+            return Ok(None);
+        }
+        let near = nearest(column, columns.iter().map(String::as_str));
+        Ok(Some((format!("{schema}.{table}.{column}"), did_you_mean(&near))))
+    }
+}
+
+/// The names of a table's columns.
+async fn columns(source: &dyn Source, (schema, table): &(String, String)) -> Result<Vec<String>, Error> {
+    let narrow = Narrow { schema: Some(literal(schema)), table: Some(literal(table)), ..Narrow::default() };
+    let names = texts(source, Facet::Columns, narrow, [catalog::place(Facet::Columns, "COLUMN_NAME")]).await?;
+    Ok(names.into_iter().map(|[name]| name).collect())
+}

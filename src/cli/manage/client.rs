@@ -1,0 +1,59 @@
+//! `portico client add|list|remove`.
+
+use clap::Subcommand;
+use portico_actors::auth::oauth::client::NewClient;
+use secrecy::ExposeSecret;
+
+use crate::cli::common::{Common, Failure, open_store};
+use crate::cli::output::{SHOWN_ONCE, timestamp_or};
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum Client {
+    /// Register an application that may ask people for access.
+    Add {
+        /// A name; people see it when they are asked.
+        name: String,
+        /// Where answers may be sent; may be repeated. The port of a loopback address may vary.
+        #[arg(long = "redirect-uri", value_name = "URI", required = true)]
+        redirect_uris: Vec<String>,
+        /// Give it a secret, which only a program on a server can keep; it is shown this once.
+        #[arg(long)]
+        confidential: bool,
+    },
+    /// List the applications, also those that registered themselves, or are found at their own address and
+    /// were given something.
+    List,
+    /// Remove an application, and everything that people gave it.
+    Remove {
+        /// Its name or client id; the address, where it is found at its own.
+        client: String,
+    },
+}
+
+pub(in crate::cli) fn run(command: Client, common: &Common) -> Result<(), Failure> {
+    let (_, mut store) = open_store(common, matches!(command, Client::List))?;
+    match command {
+        Client::Add { name, redirect_uris, confidential } => {
+            let (client, secret) = store.add_client(&NewClient { name, redirect_uris, confidential })?;
+            let id = format!("client id      {}", client.client_id);
+            match &secret {
+                None => common.tell(&client, id),
+                Some(secret) => {
+                    let words = format_args!("{id}\nclient secret  {}", secret.expose_secret());
+                    common.tell_secret(&client, ("clientSecret", secret), words, SHOWN_ONCE);
+                }
+            }
+        }
+        Client::List => {
+            common.list(&store.clients()?, ["NAME", "CLIENT ID", "KIND", "USED", "REDIRECT URIS"], |client| {
+                let (kind, uris) = (client.kind.word().to_owned(), client.redirect_uris.join(" "));
+                [client.name.clone(), client.client_id.clone(), kind, timestamp_or(client.used_at, "never"), uris]
+            });
+        }
+        Client::Remove { client } => {
+            let client = store.remove_client(&client)?;
+            common.tell(&client, format_args!("removed {} and everything that people gave it", client.name));
+        }
+    }
+    Ok(())
+}

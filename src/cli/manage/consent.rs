@@ -1,0 +1,50 @@
+//! `portico consent list|revoke`: what people have allowed applications.
+
+use clap::Subcommand;
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::cli::common::{Common, Failure, describe_rights, open_store};
+use crate::cli::output::timestamp_or;
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum Consent {
+    /// List what people have allowed applications.
+    List {
+        /// The e-mail address of one user.
+        #[arg(long, value_name = "EMAIL")]
+        user: Option<String>,
+    },
+    /// Take back what somebody has allowed an application.
+    Revoke {
+        /// Its id, as `consent list` shows it.
+        id: Uuid,
+    },
+}
+
+pub(in crate::cli) fn run(command: Consent, common: &Common) -> Result<(), Failure> {
+    let (config, mut store) = open_store(common, matches!(command, Consent::List { .. }))?;
+    match command {
+        Consent::List { user } => {
+            let header = ["ID", "EMAIL", "APPLICATION", "CLIENT ID", "SCOPE", "CONNECTIONS", "USED", "EXPIRES"];
+            common.list(&store.consents(user.as_deref())?, header, |consent| {
+                [
+                    consent.id.to_string(),
+                    consent.email.clone(),
+                    consent.client_name.clone(),
+                    consent.client_id.clone(),
+                    consent.rights.widest().word().to_owned(),
+                    describe_rights(&config, &consent.rights),
+                    timestamp_or(consent.used_at, "never"),
+                    consent.expires_at.to_string(),
+                ]
+            });
+        }
+        Consent::Revoke { id } => {
+            store.revoke_consent(id)?;
+            let words = format_args!("{id} is taken back; what the application holds opens nothing any more");
+            common.tell(&json!({"id": id, "revoked": true}), words);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! `portico pat create|list|revoke`.
+
+use std::time::Duration;
+
+use clap::Subcommand;
+use portico_actors::auth::clock::Clock;
+use portico_actors::auth::records::{NewPat, PersonalAccessToken};
+use portico_actors::principal::Scope;
+use secrecy::ExposeSecret;
+use serde::Serialize;
+
+use crate::cli::common::{Common, Failure, Within, describe_rights, open_store, parse_duration, parse_scope};
+use crate::cli::output::timestamp_or;
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum Pat {
+    /// Create a token for a user and show it, this once. Without --connection and --workspace, it opens all that the
+    /// user reaches.
+    Create {
+        /// The user's e-mail address.
+        email: String,
+        /// A name for listings.
+        #[arg(long)]
+        name: Option<String>,
+        /// How long it is valid: 90d, 12h, 8w, or never for a token without an end.
+        #[arg(long, value_name = "TIME", value_parser = parse_lifetime, default_value = "90d")]
+        expires: Lifetime,
+        /// What is within reach; all that the user reaches if absent.
+        #[command(flatten)]
+        within: Within,
+        /// How far it may go: read, write or admin. As far as the user if absent.
+        #[arg(long, value_parser = parse_scope)]
+        scope: Option<Scope>,
+    },
+    /// List the tokens, of one user or of all.
+    List {
+        /// The user's e-mail address.
+        email: Option<String>,
+    },
+    /// Revoke a token, and everything that came of it: the next request with it is refused, and what runs is
+    /// cancelled.
+    Revoke {
+        /// The token's id, or its name where only one has it.
+        token: String,
+    },
+}
+
+pub(in crate::cli) fn run(command: Pat, common: &Common) -> Result<(), Failure> {
+    let (config, mut store) = open_store(common, matches!(command, Pat::List { .. }))?;
+    match command {
+        Pat::Create { email, name, expires, within, scope } => {
+            let expires_at = match expires {
+                Lifetime::For(lifetime) => Some(Clock::system().now().time().after(lifetime)),
+                Lifetime::Endless => None,
+            };
+            let rights = within.rights(&config, scope)?;
+            let (token, secret) = store.create_pat(&email, NewPat { name, expires_at, rights })?;
+            let end = token.expires_at.map_or_else(|| "has no end".to_owned(), |end| format!("is valid until {end}"));
+            let (email, name) = (&token.email, &token.name);
+            let note = format_args!("This is {email}'s token {name:?}. It {end}. It is not shown again.");
+            common.tell_secret(&token, ("pat", &secret), secret.expose_secret(), note);
+        }
+        Pat::List { email } => {
+            let header = ["ID", "EMAIL", "NAME", "STATE", "SCOPE", "CONNECTIONS", "EXPIRES", "REVOKED"];
+            let now = config.tokens.clock().now();
+            let state = |token: &PersonalAccessToken| match (token.revoked_at, token.expires_at) {
+                (Some(_), _) => "revoked",
+                (None, Some(end)) if now.is_over(end) => "expired",
+                (None, _) => "valid",
+            };
+            let tokens = store.pats(email.as_deref())?.into_iter();
+            let listed: Vec<Listed> = tokens.map(|token| Listed { state: state(&token), token }).collect();
+            common.list(&listed, header, |Listed { state, token }| {
+                [
+                    token.id.to_string(),
+                    token.email.clone(),
+                    token.name.clone(),
+                    (*state).to_owned(),
+                    token.rights.widest().word().to_owned(),
+                    describe_rights(&config, &token.rights),
+                    timestamp_or(token.expires_at, "never"),
+                    timestamp_or(token.revoked_at, "-"),
+                ]
+            });
+        }
+        Pat::Revoke { token } => {
+            let token = store.revoke_pat(&token)?;
+            common.tell(&token, format_args!("revoked {} of {}", token.name, token.email));
+        }
+    }
+    Ok(())
+}
+
+/// A token as it is listed: one that opens nothing any more says so.
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    token: PersonalAccessToken,
+    /// `valid`, `expired` or `revoked`.
+    state: &'static str,
+}
+
+/// How long a token is valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Lifetime {
+    /// From now on.
+    For(Duration),
+    /// Until it is revoked.
+    Endless,
+}
+
+/// Reads how long a token is valid; a hundred years at most.
+fn parse_lifetime(text: &str) -> Result<Lifetime, String> {
+    if text == "never" {
+        return Ok(Lifetime::Endless);
+    }
+    parse_duration(text)
+        .filter(|lifetime| (1..=3_155_760_000).contains(&lifetime.as_secs()))
+        .map(Lifetime::For)
+        .ok_or_else(|| "write a number and a unit, as 90d, 12h, 8w or 30m, or never".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_a_number_and_a_unit() {
+        assert_eq!(parse_lifetime("90d"), Ok(Lifetime::For(Duration::from_secs(90 * 86_400))));
+        assert_eq!(parse_lifetime("30m"), Ok(Lifetime::For(Duration::from_secs(1_800))));
+        assert_eq!(parse_lifetime("never"), Ok(Lifetime::Endless));
+        for wrong in ["", "d", "90", "-1d", "0d", "1é", "99999999999999999999d", "9999999999w"] {
+            assert!(parse_lifetime(wrong).is_err(), "{wrong}");
+        }
+    }
+}

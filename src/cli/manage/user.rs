@@ -1,0 +1,218 @@
+//! `portico user add|list|change|password|sign-out|disable|enable|remove`.
+
+use clap::{Args, Subcommand};
+use portico_actors::auth::records::{NewUser, RefusedSubject, User as Record};
+use portico_actors::error::Error;
+use portico_actors::principal::Scope;
+use secrecy::SecretString;
+use serde::Serialize;
+
+use crate::cli::common::{Common, Failure, Within, describe_access, describe_rights, open_store};
+use crate::cli::output::timestamp_or;
+use crate::config::Config;
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum User {
+    /// Add a user. Without --connection and --workspace, everything is within reach.
+    Add {
+        /// Who, and how far they go.
+        #[command(flatten)]
+        rights: Rights,
+        /// Reads a password for the sign-in page from the first line of standard input.
+        #[arg(long)]
+        password: bool,
+    },
+    /// List the users.
+    List,
+    /// Give a user exactly these rights instead of the ones they have, also for their tokens.
+    Change(Rights),
+    /// Give a user another password, read from the first line of standard input; ends their sessions, and
+    /// what they have allowed applications.
+    Password {
+        /// The user's e-mail address.
+        email: String,
+        /// Take the password away instead.
+        #[arg(long)]
+        remove: bool,
+    },
+    /// End every session of a user, and what they have allowed applications.
+    SignOut {
+        /// The user's e-mail address.
+        email: String,
+        /// Revoke their personal access tokens too.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Refuse a user and their tokens until they are enabled again; ends their sessions, and what they have
+    /// allowed applications, for good.
+    Disable(Caller),
+    /// Let a disabled user in again.
+    Enable(Caller),
+    /// Remove a user with all tokens.
+    Remove {
+        /// The user's e-mail address.
+        email: String,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(in crate::cli) struct Caller {
+    /// The user's e-mail address, or the subject of another issuer as ISSUER#SUB.
+    email: String,
+}
+
+#[derive(Args, Debug)]
+pub(in crate::cli) struct Rights {
+    /// The user's e-mail address.
+    email: String,
+    /// May administer the service.
+    #[arg(long, conflicts_with = "read_only")]
+    admin: bool,
+    /// What is within reach.
+    #[command(flatten)]
+    within: Within,
+    /// May only read.
+    #[arg(long)]
+    read_only: bool,
+}
+
+impl Rights {
+    fn read(self, config: &Config) -> Result<NewUser, Failure> {
+        let scope = match (self.admin, self.read_only) {
+            (true, _) => Scope::Admin,
+            (false, true) => Scope::Read,
+            (false, false) => Scope::Write,
+        };
+        let rights = self.within.rights(config, Some(scope))?;
+        if self.admin && !rights.administer() {
+            return Err(Error::invalid(
+                "--admin: an administrator needs one connection or workspace at least without a narrower scope",
+            )
+            .hint("leave out the scope of one of them, or leave out --admin")
+            .into());
+        }
+        Ok(NewUser { email: self.email, rights })
+    }
+}
+
+pub(in crate::cli) fn run(command: User, common: &Common) -> Result<(), Failure> {
+    let (config, mut store) = open_store(common, matches!(command, User::List))?;
+    match command {
+        User::Add { rights, password } => {
+            let password = if password { Some(read_password()?) } else { None };
+            let mut user = store.add_user(rights.read(&config)?)?;
+            if let Some(password) = &password {
+                match store.change_password(&user.email, Some(password)) {
+                    Ok(changed) => user = changed,
+                    Err(error) => {
+                        // All of the command or nothing.
+                        store.remove_user(&user.email)?;
+                        return Err(error.into());
+                    }
+                }
+            }
+            common.tell(&user, format_args!("added {}; now: portico pat create {}", user.email, user.email));
+        }
+        User::List => {
+            let users = store.users()?.into_iter().map(Listed::User);
+            let refused = store.refused_subjects()?.into_iter().map(Listed::Subject);
+            let listed: Vec<Listed> = users.chain(refused).collect();
+            common.list(&listed, ["EMAIL", "SCOPE", "CONNECTIONS", "DISABLED"], |listed| match listed {
+                Listed::User(user) => {
+                    let scope = user.rights.widest().word().to_owned();
+                    let disabled = timestamp_or(user.disabled_at, "-");
+                    [user.email.clone(), scope, describe_rights(&config, &user.rights), disabled]
+                }
+                Listed::Subject(refused) => {
+                    [refused.subject.clone(), "-".to_owned(), "-".to_owned(), refused.disabled_at.to_string()]
+                }
+            });
+        }
+        User::Change(rights) => {
+            let user = store.change_user(rights.read(&config)?)?;
+            let access = describe_access(&config, &user.rights);
+            common.tell(&user, format_args!("{} has the scope {access}", user.email));
+        }
+        User::Password { email, remove } => {
+            let password = if remove { None } else { Some(read_password()?) };
+            let user = store.change_password(&email, password.as_ref())?;
+            let what = if remove { "has no password any more" } else { "has a new password" };
+            common.tell(&user, format_args!("{} {what}", user.email));
+        }
+        User::SignOut { email, all } => {
+            let ended = store.sign_out_user(&email, all)?;
+            common.tell(
+                &ended,
+                format_args!(
+                    "{} is signed out: {} sessions, {} applications and {} tokens have ended",
+                    ended.email, ended.sessions, ended.grants, ended.tokens
+                ),
+            );
+        }
+        User::Disable(Caller { email }) if is_foreign(&email) => {
+            check_issuer(&config, &email)?;
+            let refused = store.disable_subject(&email)?;
+            common.tell(&refused, format_args!("{} {REFUSED}", refused.subject));
+        }
+        User::Disable(Caller { email }) => {
+            let user = store.disable_user(&email)?;
+            common.tell(&user, format_args!("{} {REFUSED}", user.email));
+        }
+        User::Enable(Caller { email }) if is_foreign(&email) => {
+            let enabled = store.enable_subject(&email)?;
+            common.tell(&enabled, format_args!("{} {LET_IN}", enabled.subject));
+        }
+        User::Enable(Caller { email }) => {
+            let user = store.enable_user(&email)?;
+            common.tell(&user, format_args!("{} {LET_IN}", user.email));
+        }
+        User::Remove { email } => {
+            let user = store.remove_user(&email)?;
+            common.tell(&user, format_args!("removed {} and all their tokens", user.email));
+        }
+    }
+    Ok(())
+}
+
+/// What has come of a user, or of the subject of another issuer.
+const REFUSED: &str = "is refused from now on, with all their tokens";
+const LET_IN: &str = "is let in again";
+
+/// Who is listed: a user, or the subject of another issuer who is refused.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Listed {
+    User(Record),
+    Subject(RefusedSubject),
+}
+
+/// Whether this names a subject of another issuer: no address has a colon.
+fn is_foreign(name: &str) -> bool {
+    name.contains("://")
+}
+
+/// Refuses the subject of an issuer that nobody trusts here: it opens nothing anyway.
+fn check_issuer(config: &Config, subject: &str) -> Result<(), Error> {
+    let known = |issuer: &str| subject.strip_prefix(issuer).is_some_and(|rest| rest.starts_with('#'));
+    if config.issuers.iter().any(|trusted| known(&trusted.issuer)) {
+        return Ok(());
+    }
+    let names: Vec<_> = config.issuers.iter().map(|trusted| trusted.issuer.as_str()).collect();
+    let hint = if names.is_empty() {
+        "no [[issuers]] are configured".to_owned()
+    } else {
+        format!("write ISSUER#SUB with one of {}", names.join(", "))
+    };
+    Err(Error::not_found("this is no subject of an issuer that is trusted here").hint(hint))
+}
+
+/// The first line of standard input, without its end: a password on the command line would be in
+/// everybody's process list.
+fn read_password() -> Result<SecretString, Failure> {
+    let mut line = String::new();
+    std::io::stdin()
+        .read_line(&mut line)
+        .map_err(|error| Failure::io("the password cannot be read from standard input", error))?;
+    line.truncate(line.trim_end_matches(['\r', '\n']).len());
+    Ok(SecretString::from(line))
+}

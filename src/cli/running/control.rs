@@ -1,0 +1,207 @@
+//! The control socket, beside a store that is a file: `portico reload`, `health` and `doctor` ask the running
+//! service, and commands that change the store tell it so. One line of JSON each way; only the service's own user and root may ask.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::config::{Problem, Problems};
+use crate::edge::listener::{self, Made};
+use crate::reload::Report;
+
+/// How long somebody who has connected may take to ask.
+const ASK_TIMEOUT: Duration = Duration::from_secs(5);
+/// How many may be at it at once: one more, and whoever has taken longest is let go.
+const ASKERS: usize = 16;
+/// Bytes of a question at most.
+const LONGEST_QUESTION: u64 = 1024;
+/// How long a reload may take: every source has its own limit on a first attempt, at most 300 s.
+const RELOAD_TIMEOUT: Duration = Duration::from_secs(330);
+/// How long anything else may: nothing is waited for.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What may be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::cli) enum Question {
+    /// Read the configuration again.
+    Reload,
+    /// Tell whether a call would be taken, and how the connections fare.
+    Health,
+    /// Look at the store: what it holds now is in force when this is answered.
+    Look,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::cli) struct Answer {
+    /// Whether it was done.
+    pub(in crate::cli) ok: bool,
+    /// In words.
+    pub(in crate::cli) message: String,
+    /// Names of connections, when it was done.
+    #[serde(default)]
+    pub(in crate::cli) report: Report,
+    /// What is wrong with the file, when it was not.
+    #[serde(default)]
+    pub(in crate::cli) problems: Vec<Problem>,
+}
+
+impl From<Result<Report, Problems>> for Answer {
+    fn from(result: Result<Report, Problems>) -> Self {
+        match result {
+            Ok(report) => Self { ok: true, message: report.to_string(), report, problems: Vec::new() },
+            Err(Problems(problems)) => {
+                let message = "the configuration was not taken over; the service goes on as it was".to_owned();
+                Self { ok: false, message, report: Report::default(), problems }
+            }
+        }
+    }
+}
+
+impl Answer {
+    /// Words without a report.
+    pub(in crate::cli) fn new(ok: bool, message: String) -> Self {
+        Self { ok, message, report: Report::default(), problems: Vec::new() }
+    }
+}
+
+/// The socket, taken away when the service ends.
+pub(in crate::cli) struct Control {
+    listener: UnixListener,
+    _made: Made,
+    /// Those who were let in last, and may not have asked yet.
+    askers: VecDeque<AbortOnDropHandle<()>>,
+}
+
+impl Control {
+    /// Opens the socket.
+    ///
+    /// # Errors
+    /// When another process listens there, or the folder cannot be written to.
+    pub(in crate::cli) fn open(path: &Path) -> io::Result<Self> {
+        let listener = listener::bind_unix(path)?;
+        let made = Made(vec![path.to_owned()]);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { listener: UnixListener::from_std(listener)?, _made: made, askers: VecDeque::new() })
+    }
+
+    /// Has each question answered by `answer`. Whoever asks nothing holds up nobody, nor does an answer that takes long.
+    pub(in crate::cli) async fn serve<A>(mut self, answer: impl Fn(Question) -> A + Clone + 'static)
+    where
+        A: Future<Output = Answer> + 'static,
+    {
+        loop {
+            let stream = accepted(&self.listener).await;
+            let answer = answer.clone();
+            let asker = actix::spawn(async move {
+                match timeout(ASK_TIMEOUT, read(stream)).await {
+                    Ok(Ok((question, stream))) => drop(actix::spawn(reply(stream, answer(question)))),
+                    Ok(Err(error)) => log::warn!("a question at the control socket was refused: {error}"),
+                    Err(_) => log::warn!("nothing was asked at the control socket"),
+                }
+            });
+            self.askers.retain(|asker| !asker.is_finished());
+            if self.askers.len() == ASKERS {
+                self.askers.pop_front();
+            }
+            self.askers.push_back(AbortOnDropHandle::new(asker));
+        }
+    }
+}
+
+/// The next one who comes.
+async fn accepted(listener: &UnixListener) -> UnixStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return stream,
+            Err(error) => {
+                log::warn!("the control socket failed: {error}");
+                // Without descriptors the next attempt would fail at once.
+                tokio::time::sleep(ASK_TIMEOUT).await;
+            }
+        }
+    }
+}
+
+async fn read(mut stream: UnixStream) -> io::Result<(Question, UnixStream)> {
+    let user = stream.peer_cred()?.uid();
+    if user != 0 && user != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("user {user} may not ask")));
+    }
+    let mut line = String::new();
+    BufReader::new((&mut stream).take(LONGEST_QUESTION)).read_line(&mut line).await?;
+    Ok((serde_json::from_str(&line)?, stream))
+}
+
+/// Answers. Whoever has left is not told.
+async fn reply(mut stream: UnixStream, answer: impl Future<Output = Answer>) {
+    let line = serde_json::to_string(&answer.await).unwrap_or_default() + "\n";
+    let _ = timeout(ASK_TIMEOUT, stream.write_all(line.as_bytes())).await;
+}
+
+/// Why there is no answer.
+pub(in crate::cli) enum Unanswered {
+    /// No service listens there.
+    Nobody(PathBuf),
+    /// The socket failed.
+    Failed(io::Error),
+    /// There was no answer in time.
+    Late(Duration),
+}
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nobody(path) => write!(
+                f,
+                "no running service listens at {}; start one with this configuration, or name its own with --config",
+                path.display()
+            ),
+            Self::Failed(error) => write!(f, "the running service did not answer: {error}"),
+            Self::Late(after) => write!(f, "the running service did not answer within {} s", after.as_secs()),
+        }
+    }
+}
+
+/// Has the service whose socket is at `path` look at the store, if there is one.
+pub(in crate::cli) async fn tell(path: &Path) {
+    // It looks by itself too.
+    if let Err(Unanswered::Failed(error)) = ask(path, Question::Look).await {
+        log::warn!("the running service could not be told of the change, and finds it by itself: {error}");
+    }
+}
+
+/// Asks the service whose socket is at `path`.
+pub(in crate::cli) async fn ask(path: &Path, question: Question) -> Result<Answer, Unanswered> {
+    let stream = UnixStream::connect(path).await.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Unanswered::Nobody(path.to_owned()),
+        _ => Unanswered::Failed(error),
+    })?;
+    let exchange = async move {
+        let mut stream = stream;
+        let line = serde_json::to_string(&question)? + "\n";
+        stream.write_all(line.as_bytes()).await?;
+        let mut answer = String::new();
+        BufReader::new(stream).read_line(&mut answer).await?;
+        if answer.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(serde_json::from_str(&answer)?)
+    };
+    let limit = if question == Question::Reload { RELOAD_TIMEOUT } else { ANSWER_TIMEOUT };
+    match timeout(limit, exchange).await {
+        Ok(answered) => answered.map_err(Unanswered::Failed),
+        Err(_) => Err(Unanswered::Late(limit)),
+    }
+}

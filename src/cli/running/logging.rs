@@ -1,0 +1,33 @@
+//! The log of the commands, and that of a service.
+
+use std::backtrace::{Backtrace, BacktraceStatus};
+
+use crate::config::Log;
+use crate::observe::{lines, queue};
+
+/// What writes the log to standard error. `RUST_LOG` goes before the configured level.
+pub(in crate::cli) fn logger(log: &Log) -> env_logger::Builder {
+    let level = std::env::var("RUST_LOG").unwrap_or_else(|_| log.level.clone());
+    lines::builder(&Log { level, ..log.clone() })
+}
+
+/// Begins the log of a service: nobody in it ever waits for whoever reads that.
+pub fn start_log_of_service(log: &Log) {
+    let mut builder = logger(log);
+    let attached = queue::attach(&mut builder);
+    // A log that was started before stays as it is.
+    let _ = builder.try_init();
+    if let Err(error) = attached {
+        log::warn!("the log has no thread of its own, and waits for whoever reads it: {error}");
+    }
+    // Without this a panic is written to standard error by the thread that panics.
+    std::panic::set_hook(Box::new(|panic| {
+        let thread = std::thread::current();
+        let backtrace = Backtrace::capture();
+        let trace = match backtrace.status() {
+            BacktraceStatus::Captured => format!("\n{backtrace}"),
+            _ => String::new(),
+        };
+        log::error!("thread {}: {panic}{trace}", thread.name().unwrap_or("without a name"));
+    }));
+}

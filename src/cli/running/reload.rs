@@ -1,0 +1,30 @@
+//! `portico reload`: has the running service read its configuration again.
+
+use serde_json::json;
+
+use super::control::{self, Question};
+use crate::cli::common::{Common, Failure};
+use crate::cli::output::print_json;
+use crate::config::{Config, Problems};
+
+pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
+    // The rest of the file is for the service to judge: it has its own environment.
+    let control = Config::control_of(&common.config)?;
+    let (told, words) = match actix::System::new().block_on(control::ask(&control, Question::Reload)) {
+        Ok(answer) if answer.ok => {
+            common.tell(&answer, format_args!("reloaded; {}", answer.message));
+            return Ok(());
+        }
+        Ok(answer) => (json!(answer), format!("{}:\n{}", answer.message, Problems(answer.problems))),
+        Err(unanswered) => {
+            let message = unanswered.to_string();
+            (json!({"ok": false, "message": message, "problems": []}), format!("portico: {message}\n"))
+        }
+    };
+    if common.json {
+        print_json(&told);
+    } else {
+        eprint!("{words}");
+    }
+    Err(Failure::Said)
+}

@@ -1,0 +1,100 @@
+//! `[server.tls]`: the files are read with the configuration, so that what is wrong with them is
+//! told with key and line, and a reload takes renewed ones over.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::RootCertStore;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::sign::CertifiedKey;
+
+use crate::config::declared::section::Section;
+use crate::config::declared::setting::TEXT;
+use crate::config::declared::table::{Member, Table, settings};
+
+/// What the service shows, and what it demands.
+#[derive(Clone)]
+pub struct Tls {
+    /// The certificate with its chain, and its key.
+    pub certified: Arc<CertifiedKey>,
+    /// Judges clients' certificates, where they are demanded.
+    pub clients: Option<Arc<dyn ClientCertVerifier>>,
+    /// Where the key was read from.
+    pub key_file: PathBuf,
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls").field("clients", &self.clients.is_some()).finish_non_exhaustive()
+    }
+}
+
+settings! {
+    /// TLS on every TCP listener.
+    pub(in crate::config) struct CertificateFiles {
+        /// A PEM file with the certificate and its chain.
+        certificate: PathBuf = TEXT.example("\"server.pem\"").renewed()
+            .required("add the path of a PEM file: the certificate and its chain"),
+        /// A PEM file with the certificate's private key.
+        key: PathBuf = TEXT.example("\"server.key\"").renewed()
+            .required("add the path of a PEM file with the certificate's private key"),
+        /// Demands a certificate by one of the authorities in this PEM file from every client.
+        client_ca: Option<PathBuf> = TEXT.example("\"clients.pem\"").renewed(),
+    }
+}
+
+impl Member for Option<Tls> {
+    fn take(server: &Section<'_>, name: &str) -> Self {
+        let section = server.optional_table(name)?;
+        let files = CertificateFiles::read(&section);
+        let chain = certificates(&section, "certificate", &files.certificate);
+        let key_file = section.base().join(files.key);
+        let key = PrivateKeyDer::from_pem_file(&key_file).map_err(|error| {
+            let message = format!("{} holds no private key: {error}", key_file.display());
+            section.problem("key", message, "name a readable PEM file with one private key");
+        });
+        let clients = files.client_ca.as_ref().map(|path| clients(&section, path));
+        let certified = CertifiedKey::from_der(chain?, key.ok()?, &aws_lc_rs::default_provider()).map_err(|error| {
+            let message = format!("certificate and key are no pair: {error}");
+            section.problem("key", message, "name the key that the certificate was made for");
+        });
+        let clients = match clients {
+            Some(clients) => Some(clients?),
+            None => None,
+        };
+        Some(Tls { certified: Arc::new(certified.ok()?), clients, key_file })
+    }
+}
+
+fn certificates(section: &Section<'_>, name: &str, path: &Path) -> Option<Vec<CertificateDer<'static>>> {
+    let path = section.base().join(path);
+    let read = CertificateDer::pem_file_iter(&path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let wrong = match read {
+        Ok(certificates) if !certificates.is_empty() => return Some(certificates),
+        Ok(_) => "there is none in it".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let message = format!("{} holds no certificate: {wrong}", path.display());
+    section.problem(name, message, "name a readable PEM file with at least one certificate");
+    None
+}
+
+fn clients(section: &Section<'_>, path: &Path) -> Option<Arc<dyn ClientCertVerifier>> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(certificates(section, "client_ca", path)?);
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+        // Clients that have one certificate for us do not need to be told the names (RFC 8446 §4.2.4).
+        .clear_root_hint_subjects()
+        .build();
+    let refused = verifier.map_err(|error| {
+        let message = format!("{} holds no authority: {error}", section.base().join(path).display());
+        section.problem("client_ca", message, "name a PEM file with the authorities' certificates");
+    });
+    refused.ok()
+}
