@@ -204,10 +204,11 @@ impl Config {
         if !problems.is_empty() {
             return Err(Problems(problems));
         }
-        // What a variable stands for can be a whole URL: any will do.
+        // What a variable of the file stands for can be a whole URL: any will do.
         let with = |unset: &str| {
             // But none is the store's key: without one, keys are stored as they are.
-            let stand_in = |name: &str| (name != STORE_KEY).then(|| unset.to_owned());
+            let is_named = |name: &str| name != STORE_KEY && text.contains(&format!("${{{name}}}"));
+            let stand_in = |name: &str| is_named(name).then(|| unset.to_owned());
             Self::parse(text, base, &|name| environment(name).or_else(|| stand_in(name)))
         };
         with("").or_else(|problems| with("postgres://unset").or_else(|_| with("sqlite:unset")).map_err(|_| problems))

@@ -253,7 +253,7 @@ async fn the_log_is_json_lines_where_it_is_configured_so() {
     let object = |line: &String| serde_json::from_str::<Value>(line).expect("each line is an object");
     let listening = service.seen().iter().map(object).find(|line| line["message"].to_string().contains("listening on"));
     let listening = listening.unwrap();
-    assert_eq!((&listening["level"], &listening["target"]), (&json!("info"), &json!("portico::cli::serve")));
+    assert_eq!((&listening["level"], &listening["target"]), (&json!("info"), &json!("portico::cli::running::serve")));
     let id = uuid::Uuid::from_u128(77).to_string();
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let request = service.http.post(format!("{}/api/query", service.url)).header("x-request-id", &id);
