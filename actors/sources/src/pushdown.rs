@@ -42,7 +42,7 @@ impl Type {
     }
 
     /// Digits that a whole number of this type has at most.
-    pub fn whole_digits(self) -> Option<i16> {
+    fn whole_digits(self) -> Option<i16> {
         match self {
             Self::SmallInt => Some(5),
             Self::Integer => Some(10),

@@ -12,10 +12,11 @@ use crate::functions::numbers;
 use crate::tables::table::UNBOUNDED;
 use portico_sources::pushdown::{Type, Use};
 
-/// Digits before the point that the sum of as many values as a table can have takes beyond those of one value.
-const DIGITS_OF_A_COUNT: u8 = 19;
+/// Digits that values have at most whose total has room: as many values as a table can have add 19.
+const MOST_DIGITS: u8 = numbers::DIGITS - 19;
 
-/// The groups that a source makes. Behind the planned columns stands a number of values for each average.
+/// The groups that a source makes. Behind the planned columns stands the number of values of each average, in
+/// their order.
 pub(super) struct Groups {
     pub(super) select: Select,
     averages: Vec<Average>,
@@ -25,10 +26,8 @@ pub(super) struct Groups {
 struct Average {
     /// The place of the average, where the total stands.
     place: usize,
-    /// The type of the total.
-    total: Type,
-    /// The place of the number of values.
-    count: usize,
+    /// Digits of the total behind the point.
+    scale: i8,
 }
 
 impl Groups {
@@ -40,10 +39,9 @@ impl Groups {
     /// What the source gives, where these columns are planned.
     pub(super) fn fields(&self, planned: &Schema) -> Schema {
         let mut fields: Vec<FieldRef> = planned.fields().to_vec();
-        for Average { place, total, .. } in &self.averages {
-            if let (Some(field), Type::Decimal { precision, scale }) = (fields.get_mut(*place), total) {
-                let total = ArrowType::Decimal128(*precision, *scale);
-                *field = Arc::new(Field::new(field.name(), total, true));
+        for Average { place, scale } in &self.averages {
+            if let Some(field) = fields.get_mut(*place) {
+                *field = Arc::new(Field::new(field.name(), ArrowType::Decimal128(numbers::DIGITS, *scale), true));
             }
         }
         fields.extend(
@@ -57,14 +55,14 @@ impl Groups {
     /// The planned columns over what the source gives.
     pub(super) fn columns(&self, given: &[Expr]) -> Vec<Expr> {
         let number = ArrowType::Decimal128(numbers::DIGITS, 0);
-        let column = |(place, given_here): (usize, &Expr)| {
-            let average = self.averages.iter().find(|average| average.place == place);
-            match average.and_then(|average| given.get(average.count)) {
-                Some(count) => numbers::quotient().call(vec![given_here.clone(), cast(count.clone(), number.clone())]),
-                None => given_here.clone(),
+        let (planned, counts) = given.split_at(given.len().saturating_sub(self.averages.len()));
+        let mut columns = planned.to_vec();
+        for (Average { place, .. }, count) in self.averages.iter().zip(counts) {
+            if let Some(total) = columns.get_mut(*place) {
+                *total = numbers::quotient().call(vec![total.clone(), cast(count.clone(), number.clone())]);
             }
-        };
-        given.iter().enumerate().map(column).take(given.len() - self.averages.len()).collect()
+        }
+        columns
     }
 }
 
@@ -77,13 +75,12 @@ pub(super) fn group(aggregate: &Aggregate, select: &Select) -> Option<Groups> {
     let unique = keys.len() == 1;
     let mut outputs: Vec<Output> =
         (keys.iter()).map(|key| Output { sql: key.sql.clone(), raw: None, type_: Some(key.type_), unique }).collect();
-    let planned = keys.len() + aggregate.aggr_expr.len();
     let (mut averages, mut counts) = (Vec::new(), Vec::new());
     for expr in &aggregate.aggr_expr {
         let called = Called::of(expr, aggregate)?;
         if called.name == "avg" {
-            let (total, type_, count) = called.average(&scope)?;
-            averages.push(Average { place: outputs.len(), total: type_, count: planned + counts.len() });
+            let (total, scale, count) = called.average(&scope)?;
+            averages.push(Average { place: outputs.len(), scale });
             outputs.push(total);
             counts.push(count);
         } else {
@@ -155,21 +152,20 @@ impl<'a> Called<'a> {
         }
     }
 
-    /// The total with its type, and the number of values.
-    fn average(&self, scope: &Scope<'_>) -> Option<(Output, Type, Output)> {
+    /// The total with its digits behind the point, and the number of values.
+    fn average(&self, scope: &Scope<'_>) -> Option<(Output, i8, Output)> {
         let returned = Type::Decimal { precision: numbers::DIGITS, scale: numbers::SCALE };
         (self.planned == returned && !self.distinct).then_some(())?;
         let argument = scope.render(self.argument)?;
-        let (digits, scale) = match argument.type_ {
-            UNBOUNDED => return None,
-            Type::Decimal { precision, scale } => (precision, scale),
-            whole => (u8::try_from(whole.whole_digits()?).ok()?, 0),
+        let scale = match argument.type_ {
+            Type::Decimal { scale, .. } => scale,
+            _ => 0,
         };
-        let fits = digits.checked_add(DIGITS_OF_A_COUNT)? <= numbers::DIGITS;
+        let fits = argument.type_.fits_in(Type::Decimal { precision: MOST_DIGITS, scale });
         (fits && (scope.dialect.does)(argument.type_, Use::Compute)).then_some(())?;
         let total = Type::Decimal { precision: numbers::DIGITS, scale };
         let sum = scope.cast(&format!("SUM({})", argument.sql), total)?;
-        Some((output(sum.sql, total), total, output(format!("COUNT({})", argument.sql), Type::BigInt)))
+        Some((output(sum.sql, total), scale, output(format!("COUNT({})", argument.sql), Type::BigInt)))
     }
 }
 

@@ -159,14 +159,7 @@ impl Pushing {
             Part::Source(select) => select,
         };
         let scan = self.leaf(select, schema.as_arrow())?;
-        let columns = scan.schema().columns();
-        let named = (columns.into_iter().zip(schema.iter()))
-            .map(|(column, (qualifier, field))| Expr::Column(column).alias_qualified(qualifier.cloned(), field.name()));
-        Ok(LogicalPlan::Projection(Projection::try_new_with_schema(
-            named.collect(),
-            Arc::new(scan),
-            Arc::clone(schema),
-        )?))
+        named(columns_of(&scan), scan, schema)
     }
 
     /// The rows that the source is asked for, with names of their own.
@@ -184,12 +177,20 @@ impl Pushing {
         }
         let fields = groups.fields(aggregate.schema.as_arrow());
         let scan = self.leaf(groups.select.clone(), &fields)?;
-        let columns: Vec<Expr> = scan.schema().columns().into_iter().map(Expr::Column).collect();
-        let exprs = (groups.columns(&columns).into_iter().zip(aggregate.schema.iter()))
-            .map(|(expr, (qualifier, field))| expr.alias_qualified(qualifier.cloned(), field.name()));
-        let plan = Projection::try_new_with_schema(exprs.collect(), Arc::new(scan), Arc::clone(&aggregate.schema))?;
-        Ok(Part::Engine(LogicalPlan::Projection(plan)))
+        named(groups.columns(&columns_of(&scan)), scan, &aggregate.schema).map(Part::Engine)
     }
+}
+
+fn columns_of(plan: &LogicalPlan) -> Vec<Expr> {
+    plan.schema().columns().into_iter().map(Expr::Column).collect()
+}
+
+/// What these expressions make of `plan`, under the names of `schema`.
+fn named(exprs: Vec<Expr>, plan: LogicalPlan, schema: &DFSchemaRef) -> Result<LogicalPlan> {
+    let named = (exprs.into_iter().zip(schema.iter()))
+        .map(|(expr, (qualifier, field))| expr.alias_qualified(qualifier.cloned(), field.name()));
+    let projection = Projection::try_new_with_schema(named.collect(), Arc::new(plan), Arc::clone(schema))?;
+    Ok(LogicalPlan::Projection(projection))
 }
 
 /// A node that its input's source does with it, or the one source of both its inputs.
