@@ -126,14 +126,12 @@ async fn direct(
     let known = autocommit.as_ref().and_then(Autocommit::columns);
     let (is_kept, autocommits) = (known.is_some(), autocommit.is_some());
     let opening = {
-        let Autocommit { opening, milliseconds, statement, bound } = autocommit.unwrap_or_else(|| Autocommit {
-            opening: Some(match execution.values {
-                Values::Facet(..) => beginning(mode, context, session.pooled) + concat!("; ", without_jit!("true")),
-                Values::Inferred(_) => beginning(mode, context, session.pooled),
-            }),
-            milliseconds: None,
-            statement: None,
-            bound: Vec::new(),
+        let Autocommit { opening, milliseconds, statement, bound } = autocommit.unwrap_or_else(|| {
+            let mut opening = beginning(mode, context, session.pooled);
+            if let Values::Facet(..) = execution.values {
+                opening.push_str(concat!("; ", without_jit!("true")));
+            }
+            Autocommit { opening: Some(opening), milliseconds: None, statement: None, bound: Vec::new() }
         });
         let (session, text) = (Arc::clone(&session), execution.text.clone());
         let (schema, by) = (execution.default_schema.clone(), execution.identity.clone());
