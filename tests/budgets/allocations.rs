@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use super::budget::Report;
 use super::caller::{self, Client, Scenario};
-use super::support::app::{Caller, callers, within};
+use super::support::app::{Caller, callers, on_a_system, within};
 use super::support::configuration::Configuration;
 use super::support::postgres::TestPostgres;
 use super::{ALLOCATOR, ALONE};
@@ -69,7 +69,7 @@ impl Service {
         let (stop, stopped) = oneshot::channel::<()>();
         let (started, ready) = oneshot::channel();
         let thread = std::thread::spawn(move || {
-            actix::System::new().block_on(async move {
+            on_a_system(async move {
                 let log = Log::default();
                 let app = App::start(config, Arc::new(move |event| log.write(event))).await.unwrap();
                 let directory = app.directory.clone();

@@ -93,16 +93,12 @@ impl TestApp {
         let (stop, stopped) = oneshot::channel::<()>();
         let (started, ready) = oneshot::channel();
         let thread = std::thread::spawn(move || {
-            let system = actix::System::new();
-            system.block_on(async move {
+            on_a_system(async move {
                 let observer = Arc::new(move |event: &Event| seen.lock().unwrap().push(event.clone()));
                 let app = App::start_offering(config, observer, features).await.unwrap();
                 started.send(app.auth.clone()).ok().unwrap();
                 portico::run(app, listener, async { drop(stopped.await) }).await.unwrap();
-                // Its threads, and with them its actors, would live on to the end of the process.
-                actix::System::current().stop();
             });
-            system.run().unwrap();
         });
         let auth = within("the service to start", ready).await.unwrap();
         let http = client();
@@ -250,6 +246,17 @@ impl Drop for TestApp {
             panic!("the service panicked");
         }
     }
+}
+
+/// Runs a service on a system of its own, and ends what it has begun: its threads, and with them its actors, would live
+/// on to the end of the process.
+pub(crate) fn on_a_system(service: impl Future<Output = ()>) {
+    let system = actix::System::new();
+    system.block_on(async {
+        service.await;
+        actix::System::current().stop();
+    });
+    system.run().unwrap();
 }
 
 /// A user who may write, one who may read, and a service account that may write on the first
