@@ -7,7 +7,7 @@ arguments=()
 while [ $# -gt 0 ]; do
   case $1 in
     --test) ;;
-    --test-run-directory | --test-args | --no-capture) shift ;;
+    --test-run-directory) shift ;;
     *) arguments+=("$1") ;;
   esac
   shift
