@@ -33,9 +33,8 @@ const SCHEMES: [&[u8]; 4] = [b"bearer", b"basic", b"dpop", b"negotiate"];
 const PARAMETERS: [&[u8]; 9] =
     [b"password", b"passwd", b"pwd", b"passphrase", b"secret", b"token", b"verifier", b"assertion", b"csrf"];
 
-/// Which octets are letters of Base64 in either alphabet (RFC 4648 §4 and §5). Every line that is written passes here,
-/// octet by octet.
-const LETTERS: [u16; 256] = octets(&[b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"]);
+/// The letters of Base64 in either alphabet (RFC 4648 §4 and §5).
+const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_";
 
 /// `text` without its secrets.
 pub(crate) fn redact(text: &str) -> Cow<'_, str> {
@@ -160,18 +159,30 @@ const fn octets(kinds: &[&[u8]]) -> [u16; 256] {
     bits
 }
 
-/// Octets at which to look twice: what a secret can begin with, and what stands in front of one.
-const LOOKED_AT: [u16; 256] = octets(&[b"pPcwbBdDnN$-e:="]);
+/// What an octet is to the search: a letter of Base64, and one at which to look twice, since a secret can begin with it
+/// or stands behind it.
+const KINDS: [u16; 256] = octets(&[LETTERS, b"pPcwbBdDnN$-e:="]);
+const LETTER: u16 = 1;
+const LOOKED_AT: u16 = 2;
 
-/// The next place from `at` on where a secret may begin, and whether letters of Base64 begin there.
+/// The next place from `at` on where a secret may begin, and whether a long run of letters of Base64 begins there.
+/// Every line that is written passes here, octet by octet.
 fn next_begin(text: &[u8], at: usize, mut within_run: bool) -> Option<(usize, bool)> {
+    // Runs that begin before it are short.
+    let mut short_until = at;
     for (place, octet) in text.iter().enumerate().skip(at) {
-        let is_letter = is_base64(*octet);
-        if is_letter && !within_run {
-            return Some((place, true));
+        let kind = KINDS[usize::from(*octet)];
+        let begins_run = kind & LETTER != 0 && !within_run;
+        within_run = kind & LETTER != 0;
+        if begins_run && place >= short_until {
+            let run = text.get(place..place + SHORTEST_PASTED);
+            match run.map(|run| run.iter().rposition(|octet| !is_base64(*octet))) {
+                Some(None) => return Some((place, true)),
+                Some(Some(end)) => short_until = place + end,
+                None => short_until = text.len(),
+            }
         }
-        within_run = is_letter;
-        if LOOKED_AT[usize::from(*octet)] == 0 {
+        if kind & LOOKED_AT == 0 {
             continue;
         }
         let second = text.get(place + 1).map_or(0, |octet| SECOND[usize::from(*octet)]);
@@ -225,13 +236,8 @@ fn token(text: &[u8], at: usize) -> Option<(usize, usize)> {
     (end - at >= SHORTEST_TOKEN).then_some((at, end))
 }
 
-/// Whether the run of Base64 that begins here is a text with a secret in it, or the name and password of `Basic`.
+/// Whether the run of Base64 that begins here, which is long enough, is a text with a secret in it, or the name and password of `Basic`.
 fn pasted(text: &[u8], at: usize) -> bool {
-    // Most are words, which end soon.
-    let shortest = text.get(at..at + SHORTEST_PASTED);
-    if !shortest.is_some_and(|shortest| shortest.iter().all(|octet| is_base64(*octet))) {
-        return false;
-    }
     let end = run(text, at, is_base64);
     let (mut decoded, mut bits, mut held) = (String::new(), 0, 0_u32);
     for letter in &text[at..end] {
@@ -355,7 +361,7 @@ fn digit(letter: u8) -> Option<u8> {
 }
 
 fn is_base64(octet: u8) -> bool {
-    LETTERS[usize::from(octet)] != 0
+    KINDS[usize::from(octet)] & LETTER != 0
 }
 
 /// The letters of Base64 for addresses (RFC 4648 §5).
@@ -369,6 +375,10 @@ fn is_quote(octet: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+    use proptest::prelude::*;
+
     use super::*;
 
     const BODY: &str = "Zm9vYmFyZm9vYmFyZm9vYmFyZm9vYmFyZm9vYmFyZm9";
@@ -425,9 +435,6 @@ mod tests {
 
     #[test]
     fn a_secret_is_found_in_base64_wherever_it_begins() {
-        use base64::Engine as _;
-        use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-
         for name in ["a:", "ab:", "abc:", "", "ann@example.org:", "/?>:"] {
             for text in [
                 STANDARD.encode(format!("{name}ptc_pat_{BODY}")),
@@ -436,6 +443,49 @@ mod tests {
                 assert_eq!(redact(&format!("agent ({text})")), "agent ([redacted])", "{name}");
             }
         }
+    }
+
+    proptest! {
+        /// What is skipped for speed begins no secret.
+        #[test]
+        fn every_place_is_looked_at(pieces in prop::collection::vec(piece(), 0..12)) {
+            let text = pieces.concat();
+            let octets = text.as_bytes();
+            let begins_run = |at: usize| is_base64(octets[at]) && (at == 0 || !is_base64(octets[at - 1]));
+            let is_long = |at: usize| run(octets, at, is_base64) - at >= SHORTEST_PASTED;
+            let first = (0..octets.len()).find(|at| secret_at(octets, *at, begins_run(*at) && is_long(*at)).is_some());
+            let (mut found, mut at, mut within_run) = (None, 0, false);
+            while let Some((place, begins_run)) = next_begin(octets, at, within_run) {
+                if secret_at(octets, place, begins_run).is_some() {
+                    found = Some(place);
+                    break;
+                }
+                (at, within_run) = (place + 1, is_base64(octets[place]));
+            }
+            prop_assert_eq!(found, first, "{}", text);
+        }
+    }
+
+    fn piece() -> impl Strategy<Value = String> {
+        let encoded = |text: &str| STANDARD.encode(text);
+        prop_oneof![
+            "[a-zA-Z0-9+/=_:;,. \"'%$-]{1,20}",
+            prop::sample::select(vec![
+                "ptc_pat_".to_owned(),
+                "Bearer ".to_owned(),
+                "basic ".to_owned(),
+                "://".to_owned(),
+                "ann:s3cr3t@db".to_owned(),
+                "password=".to_owned(),
+                "\"token\": \"".to_owned(),
+                "$argon2id$v=19".to_owned(),
+                "-----BEGIN PRIVATE KEY-----".to_owned(),
+                "eyJhbGciOiJFUzI1NiJ9.".to_owned(),
+                BODY.to_owned(),
+                encoded("ann@example.org:hunter2"),
+                encoded("x ptc_pat_Zm9vYmFyZm9v y"),
+            ]),
+        ]
     }
 
     #[test]
