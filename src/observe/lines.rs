@@ -3,9 +3,12 @@
 //! cut, so that nobody fills a disk with few requests.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 
+use anstream::{AutoStream, ColorChoice};
+use env_logger::WriteStyle;
+use env_logger::fmt::style::Style;
 use log::Record;
 use log::kv::{Error, Key, Value, VisitSource};
 use portico_actors::error::{LONGEST_TEXT, cut};
@@ -20,13 +23,20 @@ const LONGEST_MEMBER: usize = 1024;
 pub fn builder(log: &Log) -> env_logger::Builder {
     let mut builder = env_logger::Builder::new();
     builder.parse_filters(&log.level);
+    // Whether there are colours is chosen here, by standard error itself, wherever the lines pass on their way to it. So
+    // nobody has to look for them in lines that have none.
+    builder.write_style(WriteStyle::Always);
     match log.format {
-        LogFormat::Text => builder.format(|buffer, record| {
-            let time = buffer.timestamp_seconds();
-            let style = buffer.default_level_style(record.level());
-            let level = format!("{style}{:<5}{style:#}", record.level());
-            write_text(buffer, &time.to_string(), &level, record)
-        }),
+        LogFormat::Text => {
+            let has_colours =
+                matches!(AutoStream::choice(&io::stderr()), ColorChoice::Always | ColorChoice::AlwaysAnsi);
+            builder.format(move |buffer, record| {
+                let level = record.level();
+                let style = if has_colours { buffer.default_level_style(level) } else { Style::default() };
+                let time = buffer.timestamp_seconds();
+                write_text(buffer, format_args!("[{time} {style}{level:<5}{style:#} {}]", record.target()), record)
+            })
+        }
         LogFormat::Json => builder.format(|buffer, record| {
             let time = buffer.timestamp_millis();
             write_json(buffer, &time.to_string(), record)
@@ -35,17 +45,17 @@ pub fn builder(log: &Log) -> env_logger::Builder {
     builder
 }
 
-fn write_text(out: &mut impl Write, time: &str, level: &str, record: &Record<'_>) -> io::Result<()> {
+fn write_text(out: &mut impl Write, head: fmt::Arguments<'_>, record: &Record<'_>) -> io::Result<()> {
     let mut line = String::with_capacity(512);
-    let _ = write!(line, "[{time} {level} {}]", record.target());
-    // A message that holds an end of line must not begin another entry.
-    let message = clean(record.args().to_string(), LONGEST_TEXT).replace('\n', "\\n").replace('\r', "\\r");
+    let _ = line.write_fmt(head);
+    let message = clean(shown(record.args()), LONGEST_TEXT);
     if !message.is_empty() {
         line.push(' ');
-        line.push_str(&message);
+        push_message(&mut line, &message);
     }
     let _ = record.key_values().visit(&mut Text(&mut line));
-    writeln!(out, "{line}")
+    line.push('\n');
+    out.write_all(line.as_bytes())
 }
 
 fn write_json(out: &mut impl Write, time: &str, record: &Record<'_>) -> io::Result<()> {
@@ -53,7 +63,7 @@ fn write_json(out: &mut impl Write, time: &str, record: &Record<'_>) -> io::Resu
     object.insert("time".to_owned(), time.into());
     object.insert("level".to_owned(), record.level().as_str().to_lowercase().into());
     object.insert("target".to_owned(), record.target().into());
-    let message = clean(record.args().to_string(), LONGEST_TEXT);
+    let message = clean(shown(record.args()), LONGEST_TEXT);
     if !message.is_empty() {
         object.insert("message".to_owned(), message.into());
     }
@@ -61,22 +71,41 @@ fn write_json(out: &mut impl Write, time: &str, record: &Record<'_>) -> io::Resu
     writeln!(out, "{}", serde_json::Value::Object(object))
 }
 
+/// What is written without a value in it needs no text of its own.
+fn shown<'t>(args: &fmt::Arguments<'t>) -> Cow<'t, str> {
+    args.as_str().map_or_else(|| Cow::Owned(args.to_string()), Cow::Borrowed)
+}
+
 /// A text as the log has it: no longer than so many octets, and without secrets.
-fn clean(text: String, longest: usize) -> String {
-    let text = cut(text, longest);
+fn clean(text: Cow<'_, str>, longest: usize) -> Cow<'_, str> {
+    let text = if text.len() > longest { Cow::Owned(cut(text.into_owned(), longest)) } else { text };
     match redact(&text) {
         Cow::Borrowed(_) => text,
-        Cow::Owned(clean) => clean,
+        Cow::Owned(clean) => Cow::Owned(clean),
     }
 }
 
-/// A value as one word: what a client chose can neither end the line nor fake a member.
-fn word(text: &str) -> String {
+/// Appends a message: its control characters can neither begin another entry nor tell a terminal what to do.
+fn push_message(line: &mut String, message: &str) {
+    for piece in message.split_inclusive(char::is_control) {
+        let mut before = piece.chars();
+        match before.next_back().filter(|last| last.is_control()) {
+            Some(control) => {
+                line.push_str(before.as_str());
+                line.extend(control.escape_default());
+            }
+            None => line.push_str(piece),
+        }
+    }
+}
+
+/// Appends a value as one word: what a client chose can neither end the line nor fake a member.
+fn push_word(line: &mut String, text: &str) {
     let safe = |octet: u8| octet.is_ascii_alphanumeric() || b"@._-/+:=".contains(&octet);
     match text {
-        "" => "-".to_owned(),
-        plain if plain.bytes().all(safe) => plain.to_owned(),
-        other => format!("{other:?}"),
+        "" => line.push('-'),
+        plain if plain.bytes().all(safe) => line.push_str(plain),
+        other => drop(write!(line, "{other:?}")),
     }
 }
 
@@ -85,12 +114,21 @@ struct Text<'a>(&'a mut String);
 
 impl<'kvs> VisitSource<'kvs> for Text<'_> {
     fn visit_pair(&mut self, key: Key<'kvs>, value: Value<'kvs>) -> Result<(), Error> {
-        self.0.push(' ');
-        self.0.push_str(key.as_str());
-        self.0.push('=');
-        self.0.push_str(&word(&clean(value.to_string(), LONGEST_MEMBER)));
+        let Self(line) = self;
+        line.push(' ');
+        line.push_str(key.as_str());
+        line.push('=');
+        if let Some(number) = value.to_u64() {
+            let _ = write!(line, "{number}");
+        } else {
+            push_word(line, &clean(text(&value), LONGEST_MEMBER));
+        }
         Ok(())
     }
+}
+
+fn text<'v>(value: &Value<'v>) -> Cow<'v, str> {
+    value.to_borrowed_str().map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed)
 }
 
 /// Adds members to an object; a number stays a number.
@@ -100,7 +138,7 @@ impl<'kvs> VisitSource<'kvs> for Json<'_> {
     fn visit_pair(&mut self, key: Key<'kvs>, value: Value<'kvs>) -> Result<(), Error> {
         let number = value.to_u64().map(Into::into).or_else(|| value.to_i64().map(Into::into));
         let other = number.or_else(|| value.to_bool().map(Into::into));
-        let member = other.unwrap_or_else(|| clean(value.to_string(), LONGEST_MEMBER).into());
+        let member = other.unwrap_or_else(|| clean(text(&value), LONGEST_MEMBER).into());
         self.0.insert(key.as_str().to_owned(), member);
         Ok(())
     }
@@ -118,7 +156,7 @@ mod tests {
         let (mut text, mut object) = (Vec::new(), Vec::new());
         let args = format_args!("{message}");
         let record = Record::builder().level(Level::Info).target("t").key_values(&members).args(args).build();
-        write_text(&mut text, "now", "INFO ", &record).unwrap();
+        write_text(&mut text, format_args!("[now INFO  t]"), &record).unwrap();
         write_json(&mut object, "now", &record).unwrap();
         let line = |bytes: Vec<u8>| {
             let line = String::from_utf8(bytes).unwrap().strip_suffix('\n').unwrap().to_owned();
@@ -155,6 +193,8 @@ mod tests {
         let (text, object) = lines("", &long);
         assert!(text.len() < 1_100 && text.ends_with(" … (cut)\""), "{text}");
         assert_eq!(object["who"].as_str().unwrap().len(), LONGEST_MEMBER);
-        assert_eq!((word("ann@example.org"), word("web:7/Kq+w==")), ("ann@example.org".into(), "web:7/Kq+w==".into()));
+        let plain = [("who", Value::from("ann@example.org")), ("request", Value::from("web:7/Kq+w=="))];
+        assert_eq!(lines("", &plain).0, "[now INFO  t] who=ann@example.org request=web:7/Kq+w==");
+        assert_eq!(lines("red \u{1b}[31m, \tand on", &[]).0, "[now INFO  t] red \\u{1b}[31m, \\tand on");
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use env_logger::{Target, WriteStyle};
+use env_logger::Target;
 use prometheus_client::metrics::counter::Counter;
 
 /// Octets that wait to be written, at most.
@@ -33,11 +33,6 @@ pub fn attach(builder: &mut env_logger::Builder) -> io::Result<()> {
         log::error!("{dropped} lines of the log were dropped: they were not taken in time");
     })?;
     let queue = STANDARD_ERROR.get_or_init(|| queue);
-    // The choice is that of standard error itself: a pipe would have no colours.
-    builder.write_style(match anstream::AutoStream::choice(&io::stderr()) {
-        anstream::ColorChoice::Never | anstream::ColorChoice::Auto => WriteStyle::Never,
-        anstream::ColorChoice::Always | anstream::ColorChoice::AlwaysAnsi => WriteStyle::Always,
-    });
     builder.target(Target::Pipe(Box::new(queue.clone())));
     Ok(())
 }
