@@ -109,8 +109,14 @@ pub(crate) fn words(tokens: &[Token]) -> Vec<Token> {
 pub(crate) fn identifier(name: &str) -> Cow<'_, str> {
     match name.as_bytes() {
         [b'u' | b'U', b'&', b'"', ..] => Cow::Borrowed(name),
-        _ => unquoted(name).unwrap_or_else(|| Cow::Owned(name.to_lowercase())),
+        _ => unquoted(name).unwrap_or_else(|| lowercase(Cow::Borrowed(name))),
     }
+}
+
+/// `name` in small letters. Most have no others.
+pub(crate) fn lowercase(name: Cow<'_, str>) -> Cow<'_, str> {
+    let is_plain = |octet: u8| octet.is_ascii() && !octet.is_ascii_uppercase();
+    if name.bytes().all(is_plain) { name } else { Cow::Owned(name.to_lowercase()) }
 }
 
 /// What stands between a name's quotes.

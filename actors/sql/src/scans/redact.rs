@@ -10,7 +10,7 @@ use aho_corasick::AhoCorasick;
 
 use crate::dialect::Dialect;
 use crate::lexing::lexer;
-use crate::lexing::token::{Kind, Token, identifier};
+use crate::lexing::token::{Kind, Token, identifier, lowercase};
 
 /// What of a statement's literals is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,7 +186,7 @@ impl<'a> Reading<'a> {
         };
         let definition = (0..words.len()).any(defines);
         let keeps_keys = dialect.pragmas && is(0, &["PRAGMA", "ATTACH"]);
-        let is_key = |token: &Token| KEYS.contains(&&*identifier(token.text(text)).to_lowercase());
+        let is_key = |token: &Token| KEYS.contains(&&*lowercase(identifier(token.text(text))));
         let secret = || statement.iter().any(|token| is_secret_name(*token, text) || (keeps_keys && is_key(token)));
         // The list of columns says which of the values is one, far away from it.
         let writes = names(&["INSERT", "REPLACE", "MERGE", "COPY", "VALUES"]) && secret();
@@ -269,14 +269,14 @@ fn is_secret_name(token: Token, text: &str) -> bool {
         return false;
     }
     let own = token.text(text);
-    let name = identifier(own).to_lowercase();
+    let name = lowercase(identifier(own));
     let is_coded = own.get(..2).is_some_and(|begin| begin.eq_ignore_ascii_case("u&"));
-    is_coded || SECRET_NAMES.contains(&name.as_str()) || names_secret(&name)
+    is_coded || SECRET_NAMES.contains(&&*name) || names_secret(&name)
 }
 
 fn is_secret_function(token: Token, text: &str) -> bool {
-    let name = identifier(token.text(text)).to_lowercase();
-    token.is_name() && (name.starts_with("dblink") || SECRET_FUNCTIONS.contains(&name.as_str()))
+    let name = lowercase(identifier(token.text(text)));
+    token.is_name() && (name.starts_with("dblink") || SECRET_FUNCTIONS.contains(&&*name))
 }
 
 /// Whether the text of a literal may hold a secret: as it stands, or as SQL.
