@@ -68,14 +68,15 @@ pub struct AuditPermit {
 impl AuditPermit {
     /// Queues the record, and tells when it is written. What strangers bring about too fast is only
     /// counted: nothing is written of it.
-    pub fn keep(self, record: Record) -> Option<PendingWrite> {
+    pub fn keep(self, record: impl Into<Box<Record>>) -> Option<PendingWrite> {
+        let record = record.into();
         self.shared.takes(&record).then(|| self.send(record))
     }
 
-    pub(super) fn send(self, record: Record) -> PendingWrite {
+    pub(super) fn send(self, record: Box<Record>) -> PendingWrite {
         let (tell, written) = oneshot::channel();
         let failing = self.shared.failing.subscribe();
-        let queued = Queued { record: Box::new(record), room: self.room, written: tell };
+        let queued = Queued { record, room: self.room, written: tell };
         // Without a writer it is dropped, and whoever waits is told so.
         let _ = self.sender.send(Message::Record(queued));
         PendingWrite { written, failing }

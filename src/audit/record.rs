@@ -142,24 +142,24 @@ impl Record {
         Self { time: moment(SystemTime::now()), outcome: outcome.to_owned(), ..self }
     }
 
-    /// The same of one that was a call.
-    #[must_use]
-    pub fn into_call(self, call: &CallEnded) -> Self {
-        Self {
-            request_id: Some(call.id.to_string()),
-            principal: call.subject.clone(),
+    /// Makes it the record of a call that has ended; until then it has what its request said of itself.
+    pub fn end_call(&mut self, call: &CallEnded) {
+        self.time = moment(SystemTime::now());
+        call.failure.map_or("ok", Kind::word).clone_into(&mut self.outcome);
+        self.request_id = Some(call.id.to_string());
+        self.principal.clone_from(&call.subject);
+        if !call.subject.is_empty() {
             // What was claimed is of no matter once it is known who calls.
-            claimed: self.claimed.clone().filter(|_| call.subject.is_empty()),
-            connection: call.connection.as_deref().map(str::to_owned),
-            connection_id: call.connection_id,
-            workspace: call.workspace.as_deref().map(str::to_owned),
-            tool: Some(call.what.clone()).filter(|what| *what != self.path),
-            class: call.class,
-            rows: Some(call.rows),
-            bytes: self.bytes.or(Some(0)),
-            ms: Some(u64::try_from(call.took.as_millis()).unwrap_or(u64::MAX)),
-            ..self.ended(call.failure.map_or("ok", Kind::word))
+            self.claimed = None;
         }
+        self.connection = call.connection.as_deref().map(str::to_owned);
+        self.connection_id = call.connection_id;
+        self.workspace = call.workspace.as_deref().map(str::to_owned);
+        self.tool = Some(&call.what).filter(|what| **what != self.path).cloned();
+        self.class = call.class;
+        self.rows = Some(call.rows);
+        self.bytes = self.bytes.or(Some(0));
+        self.ms = Some(u64::try_from(call.took.as_millis()).unwrap_or(u64::MAX));
     }
 
     /// A change of who may do what, asked for by that door.

@@ -121,7 +121,7 @@ impl Audit {
         if !self.shared.takes(&record) {
             return Ok(None);
         }
-        Ok(self.reserve().await?.map(|place| place.send(record)))
+        Ok(self.reserve().await?.map(|place| place.send(Box::new(record))))
     }
 
     /// Queues a record that nobody took a place for, where there is one now; else it is counted with those
@@ -143,7 +143,7 @@ impl Audit {
         }
         let room = tokio::time::timeout(PATIENCE, Arc::clone(&self.changes).acquire_owned()).await;
         let is_written = match room {
-            Ok(Ok(room)) => self.permit(room).send(record.clone()).wait().await,
+            Ok(Ok(room)) => self.permit(room).send(Box::new(record.clone())).wait().await,
             _ => false,
         };
         if is_written || self.settings.on_failure == OnFailure::Continue {
@@ -162,7 +162,7 @@ impl Audit {
     /// Queues a record in the room for changes, where there is some.
     fn keep_apart(&self, record: Record) {
         match Arc::clone(&self.changes).try_acquire_owned() {
-            Ok(room) => drop(self.permit(room).send(record)),
+            Ok(room) => drop(self.permit(room).send(Box::new(record))),
             // The writer has not written for long, and refuses calls.
             Err(_) => self.shared.strangers.count(),
         }
@@ -192,7 +192,7 @@ impl Audit {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         let written = async {
             if let Ok(room) = Arc::clone(&self.changes).acquire_owned().await {
-                drop(self.permit(room).send(Record::new(AuditEvent::Stop, "ok")));
+                drop(self.permit(room).send(Box::new(Record::new(AuditEvent::Stop, "ok"))));
             }
             let _ = self.sender.send(Message::Stop);
             if let Some(thread) = thread {

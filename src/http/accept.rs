@@ -47,10 +47,13 @@ pub(super) fn preferred(request: &HttpRequest, offered: &[&str]) -> Option<usize
     best.max().map(|(.., Reverse(order))| order)
 }
 
-/// Whether the client takes `media`; one that does not say takes everything.
-pub(super) fn takes(request: &HttpRequest, media: &str) -> bool {
-    !request.headers().contains_key(header::ACCEPT)
-        || fits(&read(request), media).any(|(.., quality)| quality > Quality::ZERO)
+/// Which of `medias` the client takes; one that does not say takes everything.
+pub(super) fn takes<const N: usize>(request: &HttpRequest, medias: [&str; N]) -> [bool; N] {
+    if !request.headers().contains_key(header::ACCEPT) {
+        return [true; N];
+    }
+    let accept = read(request);
+    medias.map(|media| fits(&accept, media).any(|(.., quality)| quality > Quality::ZERO))
 }
 
 /// Whether the client names `media` or its kind: not just anything.
@@ -73,7 +76,7 @@ mod tests {
 
     #[test]
     fn an_accept_header_may_name_a_media_type_or_a_range() {
-        let json = |accept| takes(&accepting(accept), "application/json");
+        let json = |accept| takes(&accepting(accept), ["application/json"]) == [true];
         for accept in ["*/*", "application/json", "application/*", "text/html, Application/JSON;q=0.5"] {
             assert!(json(accept), "{accept}");
         }
@@ -83,7 +86,7 @@ mod tests {
         assert!(names(&accepting("application/json, text/event-stream"), STREAM));
         assert!(names(&accepting("text/*"), STREAM) && !names(&accepting("*/*"), STREAM));
         let none = TestRequest::default().to_http_request();
-        assert!(takes(&none, STREAM) && !names(&none, STREAM));
+        assert!(takes(&none, [STREAM]) == [true] && !names(&none, STREAM));
     }
 
     #[test]

@@ -113,8 +113,9 @@ pub(super) fn left(request: &HttpRequest) -> impl Future<Output = ()> + use<> {
     }
 }
 
-/// Runs `work` while the client of `request` is there. Dropping the work cancels it.
-pub(super) async fn while_present<T>(request: &HttpRequest, work: impl Future<Output = T>) -> Result<T> {
+/// Runs `work` while the client of `request` is there. Dropping the work cancels it. It is pinned where it was made: a
+/// future that is handed on is held twice.
+pub(super) async fn while_present<T>(request: &HttpRequest, work: Pin<&mut impl Future<Output = T>>) -> Result<T> {
     tokio::select! {
         biased;
         done = work => Ok(done),

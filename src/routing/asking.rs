@@ -44,18 +44,18 @@ pub(crate) async fn ask_several(
 ///
 /// # Errors
 /// The connection's own.
-pub(crate) async fn ask(
-    directory: &Directory,
-    entry: &Entry,
+pub(crate) fn ask<'a>(
+    directory: &'a Directory,
+    entry: &'a Entry,
     addressing: Option<&Addressing>,
     mut op: Op,
     asking: Asking,
-) -> Result<Reply> {
+) -> impl Future<Output = Result<Reply>> + use<'a> {
     // It belongs to the default connection; another one is not told of it.
     let default = addressing.and_then(|addressing| addressing.default.as_deref());
     if default.is_some_and(|catalog| !entry.name.eq_ignore_ascii_case(catalog)) {
         op.forget_default_schema();
     }
     let Asking { by, origin, limits, notices } = asking;
-    directory.ask_hearing(entry, origin, by, op, limits, notices).await
+    directory.ask_hearing(entry, origin, by, op, limits, notices)
 }

@@ -1,6 +1,7 @@
 //! How a statement's results and a facet's rows go out, once it is known what they are. What is
 //! asked, and of whom, is for `sql` and `metadata`.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -179,7 +180,7 @@ pub(in crate::http) async fn send(
     // What cannot be written is not run.
     let begun = match parameters::shape(request.query_string(), form) {
         Ok(shape) => {
-            let begun = socket::while_present(request, work(&mut recorder)).await.and_then(|begun| begun);
+            let begun = socket::while_present(request, pin!(work(&mut recorder))).await.and_then(|begun| begun);
             begun.map(|results| (shape, results))
         }
         Err(refusal) => Err(refusal),

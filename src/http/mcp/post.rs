@@ -1,6 +1,7 @@
 //! `POST` at the MCP endpoint: admission, media types, the body, and then the protocol. Answers that
 //! are streams are opened in `streams.rs`.
 
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -33,11 +34,12 @@ pub(in crate::http) async fn post(
     app: web::Data<App>,
 ) -> HttpResponse {
     let mut recorder = CallRecorder::begin(&request, &app);
-    let (mcp_request, parsed, body) = match take(&request, payload, &app, &address, &mut recorder).await {
+    let (mcp_request, parsed, body, takes_streams) = match take(&request, payload, &app, &address, &mut recorder).await
+    {
         Ok(taken) => taken,
         Err(response) => return response,
     };
-    let streams = matches!(body, Body::One(_)) && takes(&request, sse::MEDIA_TYPE);
+    let streams = matches!(body, Body::One(_)) && takes_streams;
     let message = single(&body).and_then(Message::id).cloned();
     let (request_context, outbound) = RequestContext::begin(parsed, streams, app.room(&mcp_request.by));
     let (mcp_request, request_context) = (Rc::new(mcp_request), Arc::new(request_context));
@@ -50,28 +52,29 @@ pub(in crate::http) async fn post(
     }
     let mut messages = ProgressStream::new(call, Arc::clone(&request_context), outbound);
     // As long as nothing is to be told before the answer, its status can still be chosen.
-    let outcome = match socket::while_present(&request, messages.outcome()).await {
+    let outcome = socket::while_present(&request, pin!(messages.outcome())).await;
+    let outcome = match outcome {
         Ok(None) => return streams::stream(&request, &mcp_request, messages, request_context.session().cloned()),
         Ok(Some(outcome)) => Ok(outcome),
         Err(left) => Err(left),
     };
-    let mut response = respond(&request, &mcp_request, &address, outcome).await;
+    let mut response = respond(&request, &mcp_request, &address, outcome, takes_streams).await;
     if let Some(room) = request_context.take_room() {
         limits::hold(&mut response.extensions_mut(), room);
     }
     response
 }
 
-/// Everything that is judged before the protocol is reached.
+/// Everything that is judged before the protocol is reached, and whether the client takes streams.
 async fn take(
     request: &HttpRequest,
     payload: web::Payload,
     app: &web::Data<App>,
     address: &Address,
     recorder: &mut CallRecorder,
-) -> Result<(McpRequest, ParsedRequest, Body), HttpResponse> {
+) -> Result<(McpRequest, ParsedRequest, Body, bool), HttpResponse> {
     let mcp_request = enter(request, app, address, recorder).await?;
-    media_types(request, recorder)?;
+    let takes_streams = media_types(request, recorder)?;
     let read = body::read(request, payload).await;
     let bytes = read.map_err(|refusal| refuse(&refusal, recorder))?;
     let request_context = RequestContext::default();
@@ -94,7 +97,7 @@ async fn take(
             mcp::receive(&context, &mcp_request.headers, message).map_err(|refusal| refuse(&refusal, recorder))?
         }
     };
-    Ok((mcp_request, parsed, read))
+    Ok((mcp_request, parsed, read, takes_streams))
 }
 
 fn single(body: &Body) -> Option<&Message> {
@@ -152,6 +155,7 @@ async fn respond(
     mcp_request: &Rc<McpRequest>,
     address: &Address,
     outcome: Result<Outcome>,
+    takes_streams: bool,
 ) -> HttpResponse {
     let json =
         |status, body| HttpResponse::build(error::rpc_status(status)).content_type("application/json").body(body);
@@ -164,7 +168,7 @@ async fn respond(
             streams::name_session(&mut response, &session);
             response
         }
-        Ok(Outcome::Listening(_)) if !takes(request, sse::MEDIA_TYPE) => {
+        Ok(Outcome::Listening(_)) if !takes_streams => {
             not_acceptable("Accept must allow text/event-stream: subscriptions/listen is answered with a stream")
         }
         Ok(Outcome::Listening(subscription)) => match mcp_request.guard(request) {
@@ -191,18 +195,19 @@ pub(in crate::http) async fn other(request: HttpRequest, address: Address, app: 
     error::method_not_allowed("GET, POST, DELETE")
 }
 
-/// Refuses what the client sends or takes, if it is neither JSON nor a stream.
-fn media_types(request: &HttpRequest, recorder: &mut CallRecorder) -> Result<(), HttpResponse> {
+/// Refuses what the client sends or takes, if it is neither JSON nor a stream; says whether it takes streams.
+fn media_types(request: &HttpRequest, recorder: &mut CallRecorder) -> Result<bool, HttpResponse> {
+    let [takes_json, takes_streams] = takes(request, ["application/json", sse::MEDIA_TYPE]);
     let refused = if !request.content_type().eq_ignore_ascii_case("application/json") {
         let failure = RpcError::envelope("Content-Type must be application/json");
         error::protocol(error::UNSUPPORTED_MEDIA_TYPE, &failure, None)
     } else if let Some(refusal) = body::coded(request) {
         let failure = RpcError::envelope(envelope::message(&refusal));
         error::coding_refused(error::protocol(error::UNSUPPORTED_MEDIA_TYPE, &failure, None))
-    } else if !takes(request, "application/json") && !takes(request, sse::MEDIA_TYPE) {
+    } else if !takes_json && !takes_streams {
         not_acceptable("Accept must allow application/json or text/event-stream")
     } else {
-        return Ok(());
+        return Ok(takes_streams);
     };
     recorder.finish(0, Some(&Error::invalid("media type")));
     Err(refused)

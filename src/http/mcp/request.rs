@@ -187,11 +187,13 @@ impl MessageRecorder {
     }
 
     /// Gives the account, and waits until it is written: the answer may go by more than one way from here.
-    pub(in crate::http) async fn close(self) {
+    pub(in crate::http) fn close(self) -> impl Future<Output = ()> {
         let reservation = self.recorder.reservation();
         drop(self);
-        if let Some(reservation) = reservation {
-            reservation.written().await;
+        async move {
+            if let Some(reservation) = reservation {
+                reservation.written().await;
+            }
         }
     }
 }

@@ -36,7 +36,7 @@ pub(in crate::http) struct AuditReservation {
     /// Somebody will give an account of the request.
     claimed: Cell<bool>,
     /// The account of a request whose place is only taken when it ends.
-    waiting: RefCell<Option<Record>>,
+    waiting: RefCell<Option<Box<Record>>>,
     late: bool,
     /// The record on its way.
     written: RefCell<Option<PendingWrite>>,
@@ -74,7 +74,7 @@ impl AuditReservation {
     }
 
     /// Uses the place. A second account of one request has none.
-    pub(in crate::http) fn keep(&self, record: impl FnOnce() -> Record) {
+    pub(in crate::http) fn keep(&self, record: impl FnOnce() -> Box<Record>) {
         if let Some(place) = self.place.take() {
             self.written.replace(place.keep(record()));
         } else if self.late {
@@ -150,20 +150,20 @@ pub(in crate::http) async fn reserve(
         reservation.keep(|| {
             let status = response.status();
             let session = response.request().extensions().get::<SignedIn>().map(|person| person.0.clone());
-            Record {
+            Box::new(Record {
                 request_id: Some(id.to_string()),
                 credential: session.as_ref().and_then(Session::credential),
                 principal: session.map(|session| session.email).unwrap_or_default(),
                 code: Some(status.as_u16().to_string()),
                 reason: reservation.reason.take(),
                 ..said.ended(if status.is_success() { "ok" } else { "refused" })
-            }
+            })
         });
     }
     let waiting = reservation.waiting.borrow().clone();
     if let Some(record) = waiting {
         // Whoever leaves meanwhile is recorded by what is still kept here.
-        let recorded = audit.record(record).await;
+        let recorded = audit.record(*record).await;
         reservation.waiting.take();
         match recorded {
             Ok(written) => drop(reservation.written.replace(written)),
@@ -198,7 +198,7 @@ struct OnDisconnect {
 impl Drop for OnDisconnect {
     fn drop(&mut self) {
         if let Some(record) = self.reservation.waiting.take() {
-            self.audit.keep_at_once(record);
+            self.audit.keep_at_once(*record);
         }
     }
 }

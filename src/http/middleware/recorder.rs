@@ -45,7 +45,7 @@ pub(in crate::http) fn refused(request: &HttpRequest, refusal: &Error) {
 
 /// Emits one [`CallEnded`], at the latest when it is dropped: then the caller went away.
 pub(in crate::http) struct CallRecorder {
-    event: Option<CallEnded>,
+    event: Option<Box<CallEnded>>,
     observer: Observer,
     timing: Timing,
     span: Rc<Span>,
@@ -56,7 +56,7 @@ pub(in crate::http) struct CallRecorder {
 /// The request's place in the audit trail, and what its record says beyond the event.
 struct Reserved {
     reservation: Rc<AuditReservation>,
-    request: Record,
+    request: Box<Record>,
 }
 
 impl CallRecorder {
@@ -64,7 +64,7 @@ impl CallRecorder {
     pub(in crate::http) fn begin(request: &HttpRequest, app: &App) -> Self {
         let mut recorder = Self::beside(request, app);
         recorder.trail = AuditReservation::claim(request)
-            .map(|reservation| Reserved { reservation, request: audit_trail::introduce(request, app) });
+            .map(|reservation| Reserved { reservation, request: Box::new(audit_trail::introduce(request, app)) });
         recorder
     }
 
@@ -93,7 +93,7 @@ impl CallRecorder {
             cause: None,
         };
         Self {
-            event: Some(event),
+            event: Some(Box::new(event)),
             observer: Arc::clone(&app.observer),
             timing: Timing::of(request),
             span,
@@ -209,11 +209,14 @@ impl CallRecorder {
     pub(in crate::http) fn emit(&mut self) {
         if let Some(mut event) = self.event.take() {
             event.took = self.started.elapsed();
-            if let Some(Reserved { reservation, request }) = self.trail.take() {
-                reservation.keep(|| request.into_call(&event));
+            if let Some(Reserved { reservation, mut request }) = self.trail.take() {
+                reservation.keep(|| {
+                    request.end_call(&event);
+                    request
+                });
             }
             self.span.ended(&event);
-            (self.observer)(&Event::CallEnded(Box::new(event)));
+            (self.observer)(&Event::CallEnded(event));
         }
     }
 }

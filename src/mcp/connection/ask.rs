@@ -19,7 +19,8 @@ use crate::routing;
 /// Whose the log messages of several connections are.
 const LOGGER: &str = "portico";
 
-/// Asks `asked` for what is to be done, and says whose the log messages of the call are.
+/// Asks `asked` for what is to be done, and says whose the log messages of the call are. What is more than one connection
+/// is in boxes of its own: a call of one has no need of their room.
 pub(super) async fn ask(
     context: &Context<'_>,
     kept: &Kept<workspace::Key>,
@@ -45,18 +46,21 @@ pub(super) async fn ask(
             summary.statement = statement.map(|statement| statement.sending(&sent));
             let asking = context.asking(summary, limits, None);
             let (federation, directory) = (context.federation, context.directory);
-            let asked = routing::ask_several(federation, directory, &entries, &addressing, op, asking, sent).await;
-            (asked, LOGGER.to_owned())
+            let asked = routing::ask_several(federation, directory, &entries, &addressing, op, asking, sent);
+            (Box::pin(asked).await, LOGGER.to_owned())
         }
-        Asked::Workspace(it) => (workspace::ask(context, kept, it, op, limits, summary).await, LOGGER.to_owned()),
+        Asked::Workspace(it) => {
+            (Box::pin(workspace::ask(context, kept, it, op, limits, summary)).await, LOGGER.to_owned())
+        }
         Asked::Listed(catalogs) => {
             if let [Catalog::Workspace(only)] = catalogs.as_slice() {
-                return (workspace::ask(context, kept, only, op, limits, summary).await, LOGGER.to_owned());
+                let asked = workspace::ask(context, kept, only, op, limits, summary);
+                return (Box::pin(asked).await, LOGGER.to_owned());
             }
             if let [Catalog::Connection(only)] = catalogs.as_slice() {
                 context.note(&only.entry, summary);
             }
-            (list(context, catalogs, op, limits, summary).await.map(Reply::Results), LOGGER.to_owned())
+            (Box::pin(list(context, catalogs, op, limits, summary)).await.map(Reply::Results), LOGGER.to_owned())
         }
     }
 }

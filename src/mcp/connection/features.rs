@@ -134,7 +134,8 @@ async fn call(
         // What names it stands to it as what has its address.
         let target = Target::Workspace(Box::new(it.clone()));
         let fields = Ok(std::mem::take(fields));
-        return carry_out(&Context { target: &target, ..context.clone() }, kept, asked, fields, summary).await;
+        let context = Context { target: &target, ..context.clone() };
+        return Box::pin(carry_out(&context, kept, asked, fields, summary)).await;
     }
     carry_out(context, kept, asked, fields, summary).await
 }
