@@ -92,6 +92,48 @@ async fn the_middle_of_a_star_comes_last() {
     assert_eq!(fetched_from(&app, "crm", query).await, 2 + 20);
 }
 
+/// What one source can join by a key it joins, also where its tables are not written next to each other.
+#[actix_web::test]
+async fn tables_of_one_source_are_joined_there() {
+    let app = two_sources(
+        "CREATE TABLE deals (id int PRIMARY KEY, buyer_id bigint, day int);
+         INSERT INTO deals SELECT i, i % 100, i % 50 FROM generate_series(0, 999) i;
+         CREATE TABLE pieces (deal_id int, buyer_id bigint, amount int);
+         INSERT INTO pieces SELECT i % 1000, i % 100, i FROM generate_series(0, 9999) i; ANALYZE deals; ANALYZE pieces",
+        "CREATE TABLE buyers (id INTEGER PRIMARY KEY, city TEXT);
+         WITH RECURSIVE i(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM i WHERE i < 99)
+         INSERT INTO buyers SELECT i, 'city ' || (i % 10) FROM i;
+         CREATE TABLE towns (name TEXT PRIMARY KEY, size INTEGER);
+         INSERT INTO towns SELECT DISTINCT city, 7 FROM buyers",
+    )
+    .await;
+    let on = "o.buyer_id = c.id AND l.deal_id = o.id AND t.name = c.city AND o.day = 3 AND l.amount > 5000";
+    let expected = json!([[(5001..10_000).filter(|i| i % 1000 % 50 == 3).count(), 7]]);
+    for from in [
+        "crm.main.buyers c, shop.public.deals o, crm.main.towns t, shop.public.pieces l",
+        "shop.public.pieces l, crm.main.buyers c, shop.public.deals o, crm.main.towns t",
+        "(SELECT * FROM shop.public.pieces WHERE amount > 0) l, crm.main.buyers c, crm.main.towns t, shop.public.deals o",
+    ] {
+        let query = format!("SELECT count(*), max(t.size) FROM {from} WHERE {on}");
+        assert_eq!(answer(&app, &query).await["rows"], expected, "{from}");
+        let mut fetched = fetched(&app, &query).await;
+        fetched.sort();
+        assert_eq!(fetched.iter().map(|(name, _)| &**name).collect::<Vec<_>>(), ["crm", "shop"], "{from}");
+        assert_eq!(fetched[1].1, 100, "{from}: {fetched:?}");
+    }
+    // Which deals these are is asked first, and narrows what is joined.
+    let query = "SELECT count(*) FROM crm.main.buyers c, shop.public.deals o, shop.public.pieces l \
+                 WHERE o.buyer_id = c.id AND l.deal_id = o.id AND o.id IN \
+                 (SELECT deal_id FROM shop.public.pieces GROUP BY deal_id HAVING sum(amount) >= 54980)";
+    assert_eq!(answer(&app, query).await["rows"], json!([[20]]));
+    assert_eq!(fetched_from(&app, "shop", query).await, 2 + 20);
+    // Both have several rows of each customer: together they would be a hundred times as many.
+    let query = "SELECT count(*) FROM shop.public.deals o, crm.main.buyers c, shop.public.pieces l \
+                 WHERE o.buyer_id = c.id AND l.buyer_id = c.id AND o.buyer_id = l.buyer_id AND c.city = 'city 3'";
+    assert_eq!(answer(&app, query).await["rows"], json!([[10 * 10 * 100]]));
+    assert_eq!(fetched_from(&app, "shop", query).await, 10 * 10 + 10 * 100);
+}
+
 /// Joins of other kinds stay where they are, and what is inside of them is ordered by itself.
 #[actix_web::test]
 async fn other_joins_keep_their_places() {

@@ -1,6 +1,7 @@
 //! From a text to the plan that runs: names, types, bounds, order.
 
 pub(crate) mod bounds;
+mod chain;
 pub(crate) mod exact;
 pub(crate) mod explained;
 pub(crate) mod labels;
@@ -9,4 +10,5 @@ pub(crate) mod origin;
 pub(crate) mod parameters;
 pub(crate) mod parse;
 pub(crate) mod planning;
+pub(crate) mod sources;
 pub(crate) mod unique;

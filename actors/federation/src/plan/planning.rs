@@ -22,6 +22,7 @@ use super::order;
 use super::origin;
 use super::parameters;
 use super::parse::{self, Explain, Query};
+use super::sources;
 use super::unique;
 use crate::connections::Connections;
 use crate::failure::told;
@@ -50,7 +51,7 @@ pub(crate) struct Planned {
 /// memory.
 pub(crate) struct Sparing {
     pushed: LogicalPlan,
-    state: SessionState,
+    state: Arc<SessionState>,
 }
 
 /// Rows that go through such a plan at once: some batches of each sort are in memory at the same time.
@@ -67,7 +68,8 @@ impl Sparing {
         options.optimizer.repartition_sorts = false;
         // With one alone the planner takes the hash join all the same.
         options.execution.target_partitions = 2;
-        let state = SessionStateBuilder::new_from_existing(self.state).with_config(config).build();
+        let state =
+            SessionStateBuilder::new_from_existing(SessionState::clone(&self.state)).with_config(config).build();
         let plan = DefaultPhysicalPlanner::default().create_physical_plan(&self.pushed, &state).await.map_err(told)?;
         Ok((sort_whole(plan).map_err(told)?, state.task_ctx()))
     }
@@ -102,12 +104,21 @@ pub(crate) async fn plan(
     };
     let optimized = state.optimize(&plan).and_then(exact::keep_digits).map_err(told)?;
     let mut pushing = Pushing::new(Arc::clone(&connections), pushdown, deadline);
-    let pushed = pushing.plan(&optimized).map_err(told)?;
-    estimate(&pushing.into_leaves(), order::has_chains(&pushed), connections.as_ref(), deadline).await;
+    let pushed = if pushdown {
+        sources::together(optimized.clone()).and_then(|together| pushing.plan(&together)).map_err(told)?
+    } else {
+        pushing.plan(&optimized).map_err(told)?
+    };
+    estimate(&pushing.into_leaves(), order::is_chosen(&pushed), connections.as_ref(), deadline).await;
     let pushed = order::by_estimates(pushed).and_then(unique::names).map_err(told)?;
-    let config = state.config().clone().with_batch_size(growing::batch_size(&pushed).map_err(told)?);
-    let state = SessionStateBuilder::new_from_existing(SessionState::clone(state)).with_config(config).build();
-    let run = DefaultPhysicalPlanner::default().create_physical_plan(&pushed, &state).await.map_err(told)?;
+    let rows = growing::batch_size(&pushed).map_err(told)?;
+    let state = if rows == state.config().batch_size() {
+        Arc::clone(state)
+    } else {
+        let config = state.config().clone().with_batch_size(rows);
+        Arc::new(SessionStateBuilder::new_from_existing(SessionState::clone(state)).with_config(config).build())
+    };
+    let run = DefaultPhysicalPlanner::default().create_physical_plan(&pushed, state.as_ref()).await.map_err(told)?;
     let schema = marked(run.schema().fields(), plan.schema().fields(), &optimized);
     Ok(Planned { plan: run, schema, explain, context: state.task_ctx(), sparing: Sparing { pushed, state } })
 }
@@ -173,7 +184,7 @@ fn with_values(plan: LogicalPlan, values: Vec<ScalarValue>) -> Result<LogicalPla
 
 /// Asks the sources how many rows they expect to send, where there is more than one side to choose from; and how many
 /// there are without conditions where that tells in which order to join.
-async fn estimate(leaves: &[Arc<LeafTable>], has_chains: bool, connections: &dyn Connections, deadline: Deadline) {
+async fn estimate(leaves: &[Arc<LeafTable>], is_chosen: bool, connections: &dyn Connections, deadline: Deadline) {
     if leaves.len() < 2 {
         return;
     }
@@ -188,7 +199,7 @@ async fn estimate(leaves: &[Arc<LeafTable>], has_chains: bool, connections: &dyn
     let ask = &ask;
     join_all(leaves.iter().map(|leaf| async move {
         let whole = async {
-            let statement = leaf.unconditional().filter(|_| has_chains)?;
+            let statement = leaf.unconditional().filter(|_| is_chosen)?;
             leaf.expect_whole(ask(leaf, &statement).await?);
             Some(())
         };

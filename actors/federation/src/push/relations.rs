@@ -296,9 +296,17 @@ fn join(join: &Join, left: &Select, right: &Select) -> Option<Select> {
         one.type_.compares_with(other.type_).then_some(())?;
         conditions.push(format!("{} {equality} {}", one.sql, other.sql));
     }
-    // A row may find several partners.
-    let often = |output: &Output| Output { unique: false, ..output.clone() };
-    let both: Vec<Output> = left_outputs.iter().chain(&right_outputs).map(often).collect();
+    // A row that may find several partners is there several times.
+    let is_key = |scope: &Scope<'_>, expr| scope.column(expr).is_some_and(|output| output.unique);
+    let is_inner = join.join_type == JoinType::Inner;
+    let left_once = is_inner && join.on.iter().any(|(_, other)| is_key(&at_right, other));
+    let right_once = is_inner && join.on.iter().any(|(one, _)| is_key(&at_left, one));
+    let often = |output: &Output, once: bool| Output { unique: output.unique && once, ..output.clone() };
+    let both: Vec<Output> = left_outputs
+        .iter()
+        .map(|output| often(output, left_once))
+        .chain(right_outputs.iter().map(|output| often(output, right_once)))
+        .collect();
     if let Some(filter) = &join.filter {
         let schema = join.left.schema().join(join.right.schema()).ok()?;
         let scope = Scope { dialect, outputs: &both, schema: &schema };

@@ -1,0 +1,196 @@
+//! Chains of inner joins: taken apart into what is joined and by what, and put together in another order.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{Column, JoinType, NullEquality, Result};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction};
+use datafusion::logical_expr::{Expr, Join, JoinConstraint, LogicalPlan, Projection};
+
+/// Inner joins one above the other, taken apart.
+pub(super) struct Chain {
+    /// What is joined: tables, or any other relations.
+    pub(super) items: Vec<LogicalPlan>,
+    pub(super) pairs: Vec<Pair>,
+    conditions: Vec<(Expr, BTreeSet<usize>)>,
+    /// What the columns are in the end.
+    columns: Vec<Column>,
+}
+
+/// Two values that are equal, and the items that each is of.
+pub(super) struct Pair {
+    pub(super) values: [Expr; 2],
+    of: [BTreeSet<usize>; 2],
+}
+
+/// Some of the items, joined.
+pub(super) type Joined = (LogicalPlan, BTreeSet<usize>);
+
+impl Chain {
+    /// The chain that ends in `plan`, where that is a join.
+    pub(super) fn of(plan: &LogicalPlan) -> Option<Self> {
+        let (mut plans, mut pairs, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
+        take_apart(plan, &mut plans, &mut pairs, &mut conditions);
+        if plans.len() < 2 {
+            return None;
+        }
+        let of = |expr: &Expr| -> Option<BTreeSet<usize>> {
+            let place = |column: &&Column| plans.iter().position(|plan| plan.schema().has_column(column));
+            expr.column_refs().iter().map(place).collect()
+        };
+        let pairs = pairs.into_iter().map(|(left, right)| {
+            let of = [of(&left)?, of(&right)?];
+            Some(Pair { values: [left, right], of })
+        });
+        let pairs = pairs.collect::<Option<Vec<_>>>()?;
+        let conditions = conditions.into_iter().map(|condition| {
+            let of = of(&condition)?;
+            Some((condition, of))
+        });
+        let conditions = conditions.collect::<Option<Vec<_>>>()?;
+        let items = plans.into_iter().cloned().collect();
+        Some(Self { items, pairs, conditions, columns: plan.schema().columns() })
+    }
+
+    /// The item and the place there of a value that is a column of one.
+    pub(super) fn column(&self, expr: &Expr) -> Option<(usize, usize)> {
+        let Expr::Column(column) = expr else { return None };
+        let item = self.items.iter().position(|item| item.schema().has_column(column))?;
+        Some((item, self.items[item].schema().maybe_index_of_column(column)?))
+    }
+
+    /// The pairs with one value in each of two sets, turned so that the first value is of `one`.
+    pub(super) fn between<'a>(
+        &'a self,
+        one: &'a BTreeSet<usize>,
+        other: &'a BTreeSet<usize>,
+    ) -> impl Iterator<Item = (&'a Expr, &'a Expr)> {
+        self.pairs.iter().filter_map(move |Pair { values: [left, right], of: [of_left, of_right] }| {
+            let is_of = |inner: &BTreeSet<usize>, outer: &BTreeSet<usize>| !inner.is_empty() && inner.is_subset(outer);
+            if is_of(of_left, one) && is_of(of_right, other) {
+                Some((left, right))
+            } else {
+                (is_of(of_right, one) && is_of(of_left, other)).then_some((right, left))
+            }
+        })
+    }
+
+    /// Both joined by what they have in common, with the columns that are still needed.
+    pub(super) fn join(&mut self, (left, of_left): Joined, (right, of_right): Joined) -> Result<Joined> {
+        let of_both: BTreeSet<usize> = of_left.union(&of_right).copied().collect();
+        let on: Vec<(Expr, Expr)> =
+            self.between(&of_left, &of_right).map(|(left, right)| (left.clone(), right.clone())).collect();
+        // What is looked at here is not looked at again.
+        let (mut here, mut later) = (Vec::new(), Vec::new());
+        for (condition, of) in std::mem::take(&mut self.conditions) {
+            if of.is_subset(&of_both) { here.push(condition) } else { later.push((condition, of)) }
+        }
+        self.conditions = later;
+        let mut later = Vec::new();
+        for pair in std::mem::take(&mut self.pairs) {
+            let is_whole = pair.of.iter().all(|of| of.is_subset(&of_both));
+            let is_key = on.iter().any(|(left, right)| {
+                let [one, other] = &pair.values;
+                (one == left && other == right) || (one == right && other == left)
+            });
+            match (is_whole, is_key) {
+                (true, true) => {}
+                (true, false) => {
+                    let [one, other] = pair.values;
+                    here.push(one.eq(other));
+                }
+                (false, _) => later.push(pair),
+            }
+        }
+        self.pairs = later;
+        let join = Join::try_new(
+            Arc::new(left),
+            Arc::new(right),
+            on,
+            conjunction(here),
+            JoinType::Inner,
+            JoinConstraint::On,
+            NullEquality::NullEqualsNothing,
+            false,
+        )?;
+        self.narrowed(LogicalPlan::Join(join)).map(|plan| (plan, of_both))
+    }
+
+    /// The join without the columns that nothing above looks at.
+    fn narrowed(&self, join: LogicalPlan) -> Result<LogicalPlan> {
+        let mut needed: BTreeSet<&Column> = self.columns.iter().collect();
+        needed.extend(self.conditions.iter().flat_map(|(condition, _)| condition.column_refs()));
+        needed.extend(self.pairs.iter().flat_map(|pair| pair.values.iter().flat_map(Expr::column_refs)));
+        let all = join.schema().columns();
+        let kept: Vec<Expr> = all.iter().filter(|column| needed.contains(column)).cloned().map(Expr::Column).collect();
+        if kept.len() == all.len() {
+            return Ok(join);
+        }
+        Ok(LogicalPlan::Projection(Projection::try_new(kept, Arc::new(join))?))
+    }
+
+    /// `plan`, which joins all of the items, with the columns of the chain.
+    pub(super) fn finish(self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        let columns = self.columns.into_iter().map(Expr::Column).collect();
+        Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?))
+    }
+}
+
+/// The plan with each chain as `reordered` has it. Where that has no order for one, it stays, and what it joins is looked
+/// through.
+///
+/// # Errors
+/// What the engine says of a plan that it made itself.
+pub(super) fn each(plan: LogicalPlan, reordered: fn(Chain) -> Result<Option<LogicalPlan>>) -> Result<LogicalPlan> {
+    // The names of a chain are those of its tables: some have one twice where columns in between are left out.
+    if let Some(Ok(Some(plan))) = Chain::of(&plan).map(reordered) {
+        return Ok(plan);
+    }
+    let plan = plan.map_children(|child| each(child, reordered).map(Transformed::yes)).data()?;
+    plan.map_subqueries(|subquery| each(subquery, reordered).map(Transformed::yes)).data()
+}
+
+/// An inner join on equality, whose place in a chain means nothing.
+fn link(plan: &LogicalPlan) -> Option<&Join> {
+    let LogicalPlan::Join(join) = plan else { return None };
+    let is_plain = join.join_type == JoinType::Inner
+        && join.null_equality == NullEquality::NullEqualsNothing
+        && !join.null_aware
+        && !join.on.is_empty();
+    let has_subqueries = |expr: &Expr| {
+        expr.exists(|expr| Ok(matches!(expr, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_))))
+            .unwrap_or(true)
+    };
+    (is_plain && !join.filter.as_ref().is_some_and(has_subqueries)).then_some(join)
+}
+
+/// Whether it may belong to a chain.
+pub(super) fn is_link(plan: &LogicalPlan) -> bool {
+    link(plan).is_some()
+}
+
+/// What only leaves columns out between two joins.
+fn narrowing(plan: &LogicalPlan) -> Option<&Projection> {
+    let LogicalPlan::Projection(projection) = plan else { return None };
+    let is_plain = projection.expr.iter().all(|expr| matches!(expr, Expr::Column(_)));
+    (is_plain && (is_link(&projection.input) || narrowing(&projection.input).is_some())).then_some(projection)
+}
+
+fn take_apart<'a>(
+    plan: &'a LogicalPlan,
+    plans: &mut Vec<&'a LogicalPlan>,
+    pairs: &mut Vec<(Expr, Expr)>,
+    conditions: &mut Vec<Expr>,
+) {
+    if let Some(join) = link(plan) {
+        take_apart(&join.left, plans, pairs, conditions);
+        take_apart(&join.right, plans, pairs, conditions);
+        pairs.extend(join.on.iter().cloned());
+        conditions.extend(join.filter.iter().flat_map(split_conjunction).cloned());
+    } else if let Some(projection) = narrowing(plan) {
+        take_apart(&projection.input, plans, pairs, conditions);
+    } else {
+        plans.push(plan);
+    }
+}

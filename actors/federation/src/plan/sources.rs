@@ -1,0 +1,118 @@
+//! Tables of one source, put beside each other in a chain of inner joins. The engine joins them as they are written, and a
+//! source does itself only what stands together: `customer JOIN orders JOIN lineitem` has two tables of one source that
+//! are no neighbours.
+
+use std::collections::BTreeSet;
+
+use datafusion::common::Result;
+use datafusion::datasource::source_as_provider;
+use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
+
+use super::chain::{self, Chain};
+use crate::tables::table::Table;
+
+/// The same plan with what one source can join put together.
+///
+/// # Errors
+/// What the engine says of a plan that it made itself.
+pub(crate) fn together(plan: LogicalPlan) -> Result<LogicalPlan> {
+    chain::each(plan, joined)
+}
+
+/// Some items of a chain, all of one source where that is known.
+struct Group {
+    plan: LogicalPlan,
+    of: BTreeSet<usize>,
+    source: Option<usize>,
+    /// The item each of whose rows the group has once at most.
+    root: usize,
+}
+
+/// The chain with its groups joined first, and these in the order in which they are written.
+fn joined(mut chain: Chain) -> Result<Option<LogicalPlan>> {
+    let group = |(root, plan): (usize, &LogicalPlan)| {
+        let (plan, of, source) = (plan.clone(), BTreeSet::from([root]), source(plan));
+        Group { plan, of, source, root }
+    };
+    let mut groups: Vec<Group> = chain.items.iter().enumerate().map(group).collect();
+    let all = groups.len();
+    while let Some((one, other, root)) = mergeable(&chain, &groups) {
+        let (right, left) = (groups.remove(other), groups.remove(one));
+        let source = left.source;
+        let (plan, of) = chain.join((left.plan, left.of), (right.plan, right.of))?;
+        groups.insert(one, Group { plan, of, source, root });
+    }
+    if groups.len() == all {
+        return Ok(None);
+    }
+    for group in groups.iter_mut().filter(|group| group.source.is_none()) {
+        group.plan = together(group.plan.clone())?;
+    }
+    let first = groups.remove(0);
+    let (mut plan, mut of) = (first.plan, first.of);
+    while !groups.is_empty() {
+        let Some(next) = groups.iter().position(|group| chain.between(&of, &group.of).next().is_some()) else {
+            return Ok(None);
+        };
+        let next = groups.remove(next);
+        (plan, of) = chain.join((plan, of), (next.plan, next.of))?;
+    }
+    chain.finish(plan).map(Some)
+}
+
+/// Two groups of one source, the first one first, that have no more rows together than one of them: that one's root.
+fn mergeable(chain: &Chain, groups: &[Group]) -> Option<(usize, usize, usize)> {
+    let is_key = |expr: &Expr, group: &Group| {
+        let column = chain.column(expr).filter(|(item, _)| *item == group.root);
+        column.is_some_and(|(item, place)| is_unique(&chain.items[item], place))
+    };
+    let places = (0..groups.len()).flat_map(|one| (one + 1..groups.len()).map(move |other| (one, other)));
+    let mut found = places.filter_map(|(one, other)| {
+        let (left, right) = (&groups[one], &groups[other]);
+        (left.source.is_some() && left.source == right.source).then_some(())?;
+        let mut pairs = chain.between(&left.of, &right.of);
+        let root = pairs.find_map(|(of_left, of_right)| {
+            let by_right = is_key(of_right, right).then_some(left.root);
+            by_right.or_else(|| is_key(of_left, left).then_some(right.root))
+        });
+        Some((one, other, root?))
+    });
+    found.next()
+}
+
+/// The connection of a table, with conditions or without.
+fn source(plan: &LogicalPlan) -> Option<usize> {
+    match plan {
+        LogicalPlan::TableScan(scan) => table(scan, |table| table.connection),
+        LogicalPlan::Filter(_) | LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_) => {
+            source(plan.inputs().first()?)
+        }
+        _ => None,
+    }
+}
+
+/// Whether the column at `place` has each value once.
+fn is_unique(plan: &LogicalPlan, place: usize) -> bool {
+    match plan {
+        LogicalPlan::TableScan(scan) => {
+            let place = scan.projection.as_ref().map_or(Some(place), |places| places.get(place).copied());
+            let unique = |table: &Table| place.and_then(|place| table.columns.get(place)).is_some_and(|it| it.unique);
+            table(scan, unique).unwrap_or(false)
+        }
+        LogicalPlan::Filter(filter) => is_unique(&filter.input, place),
+        LogicalPlan::SubqueryAlias(alias) => is_unique(&alias.input, place),
+        LogicalPlan::Projection(projection) => match projection.expr.get(place) {
+            Some(Expr::Column(column)) => {
+                let place = projection.input.schema().maybe_index_of_column(column);
+                place.is_some_and(|place| is_unique(&projection.input, place))
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+fn table<T>(scan: &TableScan, read: impl FnOnce(&Table) -> T) -> Option<T> {
+    let provider = source_as_provider(&scan.source).ok()?;
+    (provider.as_ref() as &dyn std::any::Any).downcast_ref::<Table>().map(read)
+}
