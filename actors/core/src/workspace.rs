@@ -6,8 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::error::{Error, Kind};
-use crate::near;
-use crate::pattern::speaks_of;
+use crate::naming::near;
+use crate::naming::pattern::speaks_of;
 
 /// The folder of what lies in none.
 pub const MAIN: &str = "main";

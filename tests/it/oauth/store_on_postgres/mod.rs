@@ -1,14 +1,14 @@
 //! What people and clients do, with a store in PostgreSQL.
 
-#[path = "../authorize.rs"]
+#[path = "../signing_in/authorize.rs"]
 mod authorize;
-#[path = "../doors.rs"]
+#[path = "../credentials/doors.rs"]
 mod doors;
-#[path = "../endpoints.rs"]
+#[path = "../credentials/endpoints.rs"]
 mod endpoints;
-#[path = "../people.rs"]
+#[path = "../signing_in/people.rs"]
 mod people;
-#[path = "../resources.rs"]
+#[path = "../credentials/resources.rs"]
 mod resources;
 
 /// The services of the other tests, each with a database for its store.

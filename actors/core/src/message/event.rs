@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
-use crate::call::RequestId;
+use super::call::RequestId;
+use super::trace::TraceParent;
 use crate::error::Kind;
 use crate::finding::Finding;
-use crate::trace::TraceParent;
 
 /// Something happened.
 #[derive(Clone, Debug)]

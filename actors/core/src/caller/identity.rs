@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
-use crate::call::RequestId;
+use super::principal::Principal;
 use crate::error::{Error, Result};
-use crate::name;
-use crate::principal::Principal;
+use crate::message::call::RequestId;
+use crate::naming::name;
 
 /// Octets of a role's name at most. PostgreSQL cuts longer ones off, and two callers could then
 /// meet in one role.

@@ -6,11 +6,11 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
+use super::reply::Reply;
+pub use super::request::RequestId;
+use super::trace::TraceParent;
+use crate::caller::principal::Principal;
 use crate::error::{Result, bounded};
-use crate::principal::Principal;
-use crate::reply::Reply;
-pub use crate::request::RequestId;
-use crate::trace::TraceParent;
 pub use crate::workspace::Within;
 
 /// One request to one connection, on its way through the mailbox.

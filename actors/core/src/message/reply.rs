@@ -13,7 +13,7 @@ use futures_util::{FutureExt, Stream, StreamExt, TryStreamExt, stream};
 
 use crate::error::Error;
 
-/// The answer to a [`Call`](crate::call::Call).
+/// The answer to a [`Call`](super::call::Call).
 #[derive(Debug)]
 pub enum Reply {
     /// Result sets and counts.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::json;
 
-use crate::oauth::doors::{Clients, DOORS, connections, show_wrong, throttled};
+use super::doors::{Clients, DOORS, connections, show_wrong, throttled};
 use crate::support::app::{Caller, TestApp, read, within};
 use crate::support::configuration::Configuration;
 use crate::support::fixture;

@@ -6,7 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use uuid::Uuid;
 
-use crate::principal::{Hold, Rights, Scope};
+use super::principal::{Hold, Rights, Scope};
 
 /// `scope`, the widest of them, `reach`, and `workspaces` where any was given.
 impl Serialize for Rights {

@@ -1,0 +1,11 @@
+//! Where statements begin and end, what stands in them, and what running them changes.
+
+mod batch;
+mod dry_run;
+mod literals;
+mod near_names;
+mod parameters;
+mod placeholders;
+mod script;
+mod texts;
+mod texts_brackets;
