@@ -9,7 +9,7 @@ use futures_util::{Stream, StreamExt};
 use portico_actors::error::{Error, Result};
 use portico_actors::reply::{Part, Results};
 
-use super::failure::ErrorBody;
+use crate::encode::failure::ErrorBody;
 
 /// Bytes that go out although more may come at once.
 const WORTH_SENDING: usize = 16 * 1024;

@@ -25,7 +25,7 @@ use crate::http::error::Challenge;
 use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::http::middleware::timing::Timing;
 use crate::http::policy::{Authentication, Policy};
-use crate::http::{error, peer};
+use crate::http::{connections::peer, error};
 
 /// The caller of a handler of the SQL API.
 pub(super) struct Caller(pub(super) Arc<Principal>);

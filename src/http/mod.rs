@@ -5,21 +5,16 @@ mod accept;
 mod api;
 mod authenticated;
 mod caller;
-mod connection;
+mod connections;
 mod error;
 mod form;
-mod input;
-mod listening;
 mod mcp;
 mod middleware;
 mod oauth;
 mod pages;
-mod peer;
 mod policy;
 mod public;
 mod quota;
-mod reception;
-mod socket;
 mod table;
 
 use std::sync::Arc;
@@ -105,7 +100,7 @@ pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Serv
     let data = web::Data::from(Arc::clone(&app));
     let memory = web::Data::new(api::idempotency::IdempotencyStore::default());
     let streams = web::Data::new(mcp::open_streams::OpenStreams::default());
-    listening::serve(&app, listeners, move || {
+    connections::listening::serve(&app, listeners, move || {
         // On the thread of each worker, for each listener.
         data.attend("http");
         WebApp::new()
@@ -117,7 +112,7 @@ pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Serv
             .wrap(from_fn(head::fit))
             .wrap(from_fn(path::check))
             .wrap(from_fn(request_id::identify))
-            .wrap(from_fn(reception::attend))
+            .wrap(from_fn(connections::reception::attend))
             .configure(|config| drop(routes(config)))
             .default_service(web::to(fallback::no_such_path))
     })

@@ -17,7 +17,7 @@ use crate::encode::{self, Arrow, Document, Encoded, Lines};
 use crate::http::api::media::{self, Form};
 use crate::http::api::parameters;
 use crate::http::middleware::recorder::{self, CallRecorder};
-use crate::http::{caller, error, socket};
+use crate::http::{caller, connections::socket, error};
 use portico_actors::shares::Room;
 
 /// How long a result's end is waited for before its first rows are sent.

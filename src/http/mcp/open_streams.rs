@@ -15,7 +15,7 @@ use portico_actors::principal::{Credential, Endpoint, Principal};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::http::{caller, peer};
+use crate::http::{caller, connections::peer};
 use crate::mcp::target::TargetId;
 use portico_actors::shares::{Most, Share, Shares};
 

@@ -18,7 +18,7 @@ use crate::http::mcp::request::{McpRequest, MessageRecorder, enter, refuse};
 use crate::http::mcp::{sse, streams};
 use crate::http::middleware::recorder::CallRecorder;
 use crate::http::middleware::{body, limits};
-use crate::http::{error, socket};
+use crate::http::{connections::socket, error};
 use crate::mcp::envelope::{self, Body, RpcError};
 use crate::mcp::extensions::tasks;
 use crate::mcp::model::Message;

@@ -15,8 +15,8 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, Stream, StreamExt};
 
 use crate::app::App;
+use crate::http::connections::socket::Socket;
 use crate::http::mcp::open_streams::StreamGuard;
-use crate::http::socket::Socket;
 use crate::mcp::ServerEvent;
 use crate::observe::Traffic;
 

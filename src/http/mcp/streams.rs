@@ -17,7 +17,7 @@ use crate::http::mcp::admission::Address;
 use crate::http::mcp::request::{McpRequest, enter, refuse};
 use crate::http::mcp::sse;
 use crate::http::middleware::recorder::CallRecorder;
-use crate::http::{error, socket};
+use crate::http::{connections::socket, error};
 use crate::mcp::envelope::RpcError;
 use crate::mcp::era::{SESSION_VERSIONS, STATELESS_VERSION};
 use crate::mcp::request_context::{OutboundMessage, RequestContext};

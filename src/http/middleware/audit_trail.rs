@@ -24,7 +24,7 @@ use crate::audit::{self, Audit, AuditEvent, AuditPermit, PendingWrite, Record};
 use crate::http::authenticated::{self, SignedIn};
 use crate::http::middleware::request_id;
 use crate::http::policy::{AuditPolicy, Authentication, Policy};
-use crate::http::{error, peer};
+use crate::http::{connections::peer, error};
 
 /// Characters of a `User-Agent` at most.
 const LONGEST_AGENT: usize = 200;

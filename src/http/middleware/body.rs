@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::http::middleware::limits::busy;
 use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::http::policy::{Authentication, Form, Policy};
-use crate::http::{caller, error, peer};
+use crate::http::{caller, connections::peer, error};
 use portico_actors::shares::{Most, Room, Short};
 
 /// Bytes that are made room for before they came.

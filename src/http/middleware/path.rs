@@ -14,7 +14,7 @@ use actix_web::{HttpRequest, web};
 use portico_actors::error::Error;
 
 use crate::app::App;
-use crate::http::connection::Connection;
+use crate::http::connections::connection::Connection;
 use crate::http::error;
 use crate::http::middleware::{audit_trail, recorder};
 use crate::loopback;

@@ -15,12 +15,12 @@ use portico_actors::principal::Principal;
 
 use crate::app::App;
 use crate::audit::{self, Record};
+use crate::http::connections::peer;
 use crate::http::middleware::audit_trail::{self, AuditReservation};
 use crate::http::middleware::request_id::path;
 pub(in crate::http) use crate::http::middleware::request_id::request_id;
 use crate::http::middleware::span::Span;
 use crate::http::middleware::timing::Timing;
-use crate::http::peer;
 
 /// Where a call of `request` comes from.
 pub(in crate::http) fn origin(request: &HttpRequest) -> Origin {

@@ -10,7 +10,7 @@ use secrecy::SecretString;
 use crate::app::App;
 use crate::http::form::Form;
 use crate::http::middleware::body;
-use crate::http::{caller, peer};
+use crate::http::{caller, connections::peer};
 
 /// How large a form may be.
 pub(in crate::http) const LIMIT: body::Limit = body::Limit::Form(16 * 1024);

@@ -13,7 +13,7 @@ use crate::client_document::plain_name;
 use crate::http::middleware::body;
 use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::http::public::fallback;
-use crate::http::{error, peer};
+use crate::http::{connections::peer, error};
 
 /// How large a registration may be.
 pub(in crate::http) const LIMIT: body::Limit = body::Limit::Json(16 * 1024);

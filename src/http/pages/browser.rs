@@ -11,9 +11,9 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::app::App;
 use crate::http::authenticated::SignedIn;
+use crate::http::connections::peer;
 use crate::http::form::Form;
 use crate::http::middleware::recorder;
-use crate::http::peer;
 
 /// Says to `/` that there is a session, where the session's own cookie is not sent there. It opens nothing.
 const MARK: &str = "portico-signed-in";

@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::http::form::Form;
 use crate::http::pages::browser::{Cookie, Visitor, check_origin, check_token};
 use crate::http::pages::page::{self, State};
-use crate::http::{error, peer};
+use crate::http::{connections::peer, error};
 
 /// Where one arrives unless on the way somewhere.
 const HOME: &str = "/account";

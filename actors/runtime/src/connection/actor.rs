@@ -13,9 +13,9 @@ use actix::prelude::*;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::monitor::{ConnectionMonitor, Look, Why};
-use super::runner::Runner;
-use super::state::{State, unavailable};
+use crate::connection::calls::runner::Runner;
+use crate::connection::monitor::{ConnectionMonitor, Look, Why};
+use crate::connection::state::{State, unavailable};
 use portico_core::call::Call;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::reply::{Reply, Results};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
-use super::settings::Connection;
+use crate::connection::settings::Connection;
 use crate::queue::Queue;
 
 /// The names of all connections, as they are now.

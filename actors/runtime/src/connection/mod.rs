@@ -3,28 +3,20 @@
 //! reach the actor.
 
 mod actor;
-mod attended;
 mod briefed;
-mod columns;
+mod calls;
 mod description;
-mod guards;
 mod instructions;
-mod listing;
-mod misspelt;
 mod monitor;
-mod nearby;
-mod run;
-mod runner;
-mod script;
+mod names;
 mod settings;
 mod state;
-mod within;
 
 pub(crate) use actor::LiveConnection;
-pub use attended::attended;
+pub use calls::attended::attended;
+pub(crate) use calls::runner::Runner;
 pub(crate) use description::{Description, Names};
 pub(crate) use monitor::{Close, ConnectionMonitor, Look, Obituary, Retire, Why};
-pub(crate) use runner::Runner;
 pub use settings::{Connection, Intensity, Start};
 pub use state::State;
 pub(crate) use state::unavailable;

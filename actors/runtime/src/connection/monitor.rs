@@ -9,8 +9,8 @@ use actix::prelude::*;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::runner::Runner;
-use super::state::State;
+use crate::connection::calls::runner::Runner;
+use crate::connection::state::State;
 use portico_core::backoff::Backoff;
 use portico_core::error::{Error, Kind};
 use portico_core::event::{Event, Observer};

@@ -19,7 +19,7 @@ use tokio_postgres::{Column, Row};
 
 use crate::postgres::address::Address;
 use crate::postgres::connect::connector::Connector;
-use crate::postgres::connect::wire::Wire;
+use crate::postgres::connect::protocol::wire::Wire;
 use crate::postgres::failure;
 use portico_core::error::Error;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio_postgres::error::{DbError, ErrorPosition, Severity, SqlState};
 
-use crate::postgres::connect::messages::TOO_LARGE;
+use crate::postgres::connect::protocol::messages::TOO_LARGE;
 use portico_core::error::{Error, Kind};
 use portico_core::trace::TraceParent;
 use portico_sql::Statement;

@@ -31,7 +31,7 @@ use crate::http::api::idempotency::store::{Claim, Key, LARGEST, Lookup, State, S
 use crate::http::api::sql::{self, Admitted};
 use crate::http::middleware::limits;
 use crate::http::middleware::recorder::{self, CallRecorder};
-use crate::http::{caller, error, socket};
+use crate::http::{caller, connections::socket, error};
 use portico_actors::shares::Room;
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");

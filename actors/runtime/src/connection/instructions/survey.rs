@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::connection::runner::Runner;
+use crate::connection::calls::runner::Runner;
 use portico_core::call::{Briefing, Call, Facet, Limits, Narrow};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::pattern;

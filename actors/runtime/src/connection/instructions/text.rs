@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::survey::{self, Survey};
-use crate::connection::runner::Runner;
+use crate::connection::calls::runner::Runner;
 use portico_core::call::{Briefing, Call};
 use portico_core::error::Result;
 use portico_sources::digest::{Facts, Style, one_line, quoted};

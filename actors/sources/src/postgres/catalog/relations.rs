@@ -12,7 +12,7 @@ use tokio_postgres::types::{Oid, Type};
 use tokio_postgres::{Client, Row};
 
 use crate::postgres::catalog::fragments::visible_table;
-use crate::postgres::connect::wire::Wire;
+use crate::postgres::connect::protocol::wire::Wire;
 use crate::postgres::decode::columns::ColumnDescription;
 use crate::postgres::session::housekeeping::Housekeeping;
 use crate::postgres::session::own::{ask, get};

@@ -2,7 +2,7 @@
 
 use tokio_postgres::types::Type;
 
-use crate::postgres::connect::wire::Wire;
+use crate::postgres::connect::protocol::wire::Wire;
 use crate::postgres::failure;
 use portico_core::error::{Error, Kind, Result};
 

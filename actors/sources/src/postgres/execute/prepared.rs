@@ -1,7 +1,7 @@
 //! A statement that is prepared before it runs: its parameters' types are asked for, its values
 //! bound, and columns that only the source can print are asked for as text.
 
-use crate::postgres::execute::transaction::begun;
+use crate::postgres::execute::envelope::transaction::begun;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -18,13 +18,13 @@ use crate::postgres::catalog::relations;
 use crate::postgres::catalog::relations::TableLookup;
 use crate::postgres::decode::columns::{ColumnDescription, descriptions};
 use crate::postgres::decode::form::{Form, printed};
-use crate::postgres::execute::autocommit::keep_if_it_comes_again;
+use crate::postgres::execute::answer::response::{Progress, Response, finish};
+use crate::postgres::execute::answer::running;
+use crate::postgres::execute::answer::running::RunningStatement;
+use crate::postgres::execute::answer::text_fallback::TextFallback;
+use crate::postgres::execute::envelope::autocommit::keep_if_it_comes_again;
+use crate::postgres::execute::envelope::transaction::{PREPARED, ending, give_up, held};
 use crate::postgres::execute::execution::{APART, ELSEWHERE, Execution};
-use crate::postgres::execute::response::{Progress, Response, finish};
-use crate::postgres::execute::running;
-use crate::postgres::execute::running::RunningStatement;
-use crate::postgres::execute::text_fallback::TextFallback;
-use crate::postgres::execute::transaction::{PREPARED, ending, give_up, held};
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
 use portico_core::error::{Error, Kind, Result};

@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 
 use crate::postgres::catalog::routines::KnownRoutines;
 use crate::postgres::catalog::routines::{Routine, Slot};
+use crate::postgres::execute::envelope::options::{ExecOptions, TransactionPosition};
 use crate::postgres::execute::execution::{Execution, Values};
-use crate::postgres::execute::options::{ExecOptions, TransactionPosition};
 use crate::postgres::quote::quoted;
 use crate::postgres::walls::refusal::refused;
 use crate::{Direction, Invocation, Parameter};

@@ -6,8 +6,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::postgres::bind::argument;
 use crate::postgres::catalog::cache::CatalogCache;
+use crate::postgres::execute::envelope::options::{ExecOptions, TransactionPosition};
 use crate::postgres::execute::execution::{Execution, Values};
-use crate::postgres::execute::options::{ExecOptions, TransactionPosition};
 use crate::postgres::session::pool::SessionPool;
 use crate::postgres::walls::check::Walls;
 use crate::postgres::walls::policy::StatementUse;

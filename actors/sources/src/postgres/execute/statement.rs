@@ -2,12 +2,12 @@
 //! beforehand, else prepared first. How its rows are read on is in `rows.rs`.
 
 use crate::postgres::decode::columns::descriptions;
-use crate::postgres::execute::autocommit;
-use crate::postgres::execute::autocommit::Autocommit;
+use crate::postgres::execute::answer::response::Progress;
+use crate::postgres::execute::answer::response::Response;
+use crate::postgres::execute::envelope::autocommit;
+use crate::postgres::execute::envelope::autocommit::Autocommit;
 use crate::postgres::execute::execution::Execution;
 use crate::postgres::execute::execution::Values;
-use crate::postgres::execute::response::Progress;
-use crate::postgres::execute::response::Response;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,13 +20,13 @@ use tokio_postgres::types::Type;
 use crate::Access;
 use crate::postgres::catalog::cache::CatalogCache;
 use crate::postgres::decode::form::Form;
-use crate::postgres::execute::identity;
-use crate::postgres::execute::options::TransactionPosition;
+use crate::postgres::execute::answer::running;
+use crate::postgres::execute::answer::running::RunningStatement;
+use crate::postgres::execute::envelope::identity;
+use crate::postgres::execute::envelope::options::TransactionPosition;
+use crate::postgres::execute::envelope::transaction::{beginning, ending, give_up, search_path};
 use crate::postgres::execute::prepared::{described, prepared};
-use crate::postgres::execute::running;
-use crate::postgres::execute::running::RunningStatement;
 use crate::postgres::execute::shared::Shared;
-use crate::postgres::execute::transaction::{beginning, ending, give_up, search_path};
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
 use crate::postgres::session::setup::without_jit;

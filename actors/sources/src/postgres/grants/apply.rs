@@ -14,7 +14,7 @@ use tokio_postgres::Client;
 use crate::Pooler;
 use crate::postgres::address::Address;
 use crate::postgres::connect::connector::Connector;
-use crate::postgres::connect::wire::Wire;
+use crate::postgres::connect::protocol::wire::Wire;
 use crate::postgres::failure;
 use crate::postgres::grants::inventory::{Inventory, Whose};
 use crate::postgres::grants::script::{PATH, Subject};

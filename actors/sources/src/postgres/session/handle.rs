@@ -14,9 +14,9 @@ use tokio::time::timeout;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::postgres::bind::parameter_types::ParameterTypeCache;
-use crate::postgres::connect::lending::Lent;
-use crate::postgres::connect::notices::MessageListener;
-use crate::postgres::connect::wire::Wire;
+use crate::postgres::connect::protocol::lending::Lent;
+use crate::postgres::connect::protocol::notices::MessageListener;
+use crate::postgres::connect::protocol::wire::Wire;
 use crate::postgres::session::kept::{KeptStatements, RecentTexts};
 use crate::postgres::session::pool_state::{PoolState, PooledSession};
 use crate::postgres::session::pooled;

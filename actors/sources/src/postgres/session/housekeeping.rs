@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::Pooler;
 use crate::postgres::connect::connector::Connector;
-use crate::postgres::connect::wire::Wire;
+use crate::postgres::connect::protocol::wire::Wire;
 use crate::postgres::failure;
 use crate::postgres::session::setup;
 use portico_core::error::{Error, Result};

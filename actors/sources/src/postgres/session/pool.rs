@@ -10,8 +10,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::postgres::bind::parameter_types::ParameterTypeCache;
-use crate::postgres::connect::cancel::Canceller;
 use crate::postgres::connect::connector::Connector;
+use crate::postgres::connect::protocol::cancel::Canceller;
 use crate::postgres::failure;
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::custom_types::CustomTypes;

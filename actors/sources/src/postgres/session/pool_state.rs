@@ -11,10 +11,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::postgres::bind::parameter_types::ParameterTypeCache;
-use crate::postgres::connect::cancel::Canceller;
 use crate::postgres::connect::connector::Connector;
 use crate::postgres::connect::login;
-use crate::postgres::connect::wire::Wire;
+use crate::postgres::connect::protocol::cancel::Canceller;
+use crate::postgres::connect::protocol::wire::Wire;
 use crate::postgres::failure;
 use crate::postgres::session::custom_types::CustomTypes;
 use crate::postgres::session::kept::{KeptStatements, RecentTexts};

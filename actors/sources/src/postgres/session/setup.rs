@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join3;
 
-use crate::postgres::connect::wire::Wire;
+use crate::postgres::connect::protocol::wire::Wire;
 
 /// The settings that change how values are written and texts are read, which the database or the role
 /// may have set otherwise: for a session (`SET`), or for a transaction behind a pooler (`SET LOCAL`).

@@ -10,10 +10,10 @@ use tokio_postgres::types::Type;
 
 use crate::postgres::bind::inference::inferred;
 use crate::postgres::bind::split_parameters::SplitParameters;
+use crate::postgres::execute::envelope::identity;
+use crate::postgres::execute::envelope::options::TransactionMode;
+use crate::postgres::execute::envelope::transaction::{beginning, search_path, step_back};
 use crate::postgres::execute::execution::Execution;
-use crate::postgres::execute::identity;
-use crate::postgres::execute::options::TransactionMode;
-use crate::postgres::execute::transaction::{beginning, search_path, step_back};
 use crate::postgres::quote::quoted;
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;

@@ -15,8 +15,8 @@ use futures_util::future::join;
 
 use crate::postgres::bind::argument_types;
 use crate::postgres::bind::fingerprint::QueryFingerprint;
+use crate::postgres::execute::envelope::options::ExecOptions;
 use crate::postgres::execute::execution::Execution;
-use crate::postgres::execute::options::ExecOptions;
 use crate::postgres::recent::Recent;
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;

@@ -1,0 +1,120 @@
+//! Statements that hurt: one that changes every row of a table without saying so, and one whose plan costs too much. Both
+//! are refused before they run, with what they would do; and what ran out of time tells what of its plan costs most.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+
+use super::runner::Runner;
+use portico_core::call::{Call, Limits, Op, Sql};
+use portico_core::error::{Error, Kind, Result};
+use portico_core::identity::Assumed;
+use portico_core::reply::Part;
+use portico_sources::texts;
+use portico_sources::{Access, Estimate, Plan, Prepared, Task};
+use portico_sql::Naming;
+
+/// How long a statement may run to be counted.
+const COUNTING: Duration = Duration::from_secs(5);
+/// How long the source may take to plan.
+const PLANNING: Duration = Duration::from_secs(2);
+/// Lines of a plan that are read.
+const MOST_LINES: usize = 1_000;
+
+impl Runner {
+    /// Refuses what hurts, where the call asks for that. What is seldom gone is boxed: it makes no call larger.
+    pub(in crate::connection) async fn guard(&self, identity: &Assumed, task: &Task, call: &Call) -> Result<()> {
+        let (Op::Execute(_, sql), Task::Statement(prepared)) = (&call.op, task) else { return Ok(()) };
+        if let Some(verb) = prepared.statement.every_row.filter(|_| sql.guards_every_row && !sql.dry_run) {
+            return Err(Box::pin(self.every_row(verb, identity, prepared, call)).await);
+        }
+        let Some(limit) = sql.cost_limit.filter(|_| prepared.statement.class.reads_only()) else { return Ok(()) };
+        let estimate = Box::pin(self.estimate(identity, sql, call)).await;
+        match estimate.and_then(|estimate| Some((estimate.cost?, estimate))) {
+            Some((cost, estimate)) if cost > f64::from(limit) => Err(Error::new(
+                Kind::Rejected,
+                format!("query: its planned cost of {cost:.0} is beyond this connection's limit of {limit}"),
+            )
+            .hint(format!("{}; filter by an indexed column, or read fewer rows", estimate.costliest))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The refusal of a statement that changes every row, with their number; or what is wrong with it besides.
+    async fn every_row(&self, verb: &str, identity: &Assumed, prepared: &Prepared, call: &Call) -> Error {
+        let copy = Prepared {
+            statement: prepared.statement.clone(),
+            values: prepared.values.clone(),
+            default_schema: prepared.default_schema.clone(),
+            by_administrator: prepared.by_administrator,
+        };
+        let plan = Plan {
+            limits: Limits { timeout: call.limits.timeout.min(COUNTING), rows: None },
+            abandoned: call.abandoned.clone(),
+            dry_run: true,
+            identity: identity.clone(),
+            describes: false,
+            ..Plan::alone(Task::Statement(copy), Access::ReadWrite)
+        };
+        let count = async {
+            let mut results = self.source.run(plan).await?;
+            let mut affected = -1;
+            while let Some(part) = results.next().await {
+                if let Part::Done { affected: count } = part? {
+                    affected = count;
+                }
+            }
+            Ok::<_, Error>(affected)
+        };
+        let rows = match count.await {
+            Ok(count) if count >= 0 => format!("all {count} rows"),
+            Ok(_) => "every row".to_owned(),
+            Err(error) if error.kind == Kind::TimedOut => "very many rows".to_owned(),
+            // It would not run in earnest either.
+            Err(error) => return error,
+        };
+        Error::invalid(format!("query: this {verb} has no WHERE and would change {rows}; nothing was changed"))
+            .hint("add a WHERE, or give the argument all: true if every row is meant")
+    }
+
+    /// What the source estimates of a query; `None` where it cannot tell.
+    async fn estimate(&self, identity: &Assumed, sql: &Sql, call: &Call) -> Option<Estimate> {
+        let connection = &self.description.connection;
+        let explain = connection.driver.explain?;
+        let text = format!("{}{}", explain.prefix, sql.text);
+        let given = sql.parameters.iter().map(|value| value.name.trim_start_matches('@').to_owned()).collect();
+        let names = self.description.names.load();
+        let others: Vec<&str> = names.iter().map(AsRef::as_ref).filter(|name| **name != *connection.name).collect();
+        let naming = Naming { connection: &connection.name, others: &others };
+        let statement = portico_sql::statements_with(&text, connection.driver.dialect, naming, &given).ok()?.pop()?;
+        if !statement.class.reads_only() {
+            return None;
+        }
+        let prepared = Prepared {
+            statement,
+            values: sql.parameters.clone(),
+            default_schema: sql.default_schema.clone(),
+            by_administrator: sql.by_administrator,
+        };
+        let plan = Plan {
+            limits: Limits { timeout: PLANNING, rows: None },
+            abandoned: call.abandoned.clone(),
+            identity: identity.clone(),
+            describes: false,
+            ..Plan::alone(Task::Statement(prepared), Access::ReadOnly)
+        };
+        let rows = texts(self.source.run(plan).await.ok()?, MOST_LINES).await.ok()?;
+        (explain.read)(&rows)
+    }
+
+    /// A failure with what of the plan costs most, where the time was up.
+    pub(in crate::connection) async fn blame_plan(&self, error: Error, identity: &Assumed, call: &Call) -> Error {
+        let Op::Execute(_, sql) = &call.op else { return error };
+        if error.kind != Kind::TimedOut {
+            return error;
+        }
+        let Some(estimate) = self.estimate(identity, sql, call).await else { return error };
+        let hint = error.get_hint().unwrap_or("narrow the statement").to_owned();
+        error.hint(format!("{hint}; {}", estimate.costliest))
+    }
+}

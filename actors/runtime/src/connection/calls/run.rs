@@ -1,0 +1,373 @@
+//! Carries out one call: permit, class, access, names, and then the source. What it returns is
+//! lazy; whoever polls it does the work of decoding.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::ready;
+
+use super::attended::attended;
+use super::runner::Runner;
+use crate::connection::briefed::Key;
+use crate::connection::description::Description;
+use crate::connection::names::misspelt::{is_misspelt, names_nothing};
+use crate::connection::names::nearby::Nearby;
+use crate::connection::names::within::{self, Names};
+use crate::connection::{instructions, names::listing};
+use crate::queue::{Permit, Why};
+use portico_core::call::{Argument, Call, Mode, Op, ProcedureCall, Sql, Verb};
+use portico_core::error::{Error, Kind, Result};
+use portico_core::identity::Assumed;
+use portico_core::principal::{Principal, Scope};
+use portico_core::reply::Reply;
+use portico_sources::{Access, Invocation, Prepared, Procedure, Profile, Task};
+use portico_sql::{Class, Given, Naming, Renamed, Statement};
+
+/// What to do where a connection does not take what writes.
+const WHO_CHANGES_IT: &str = "an administrator can change that: access = \"read-write\" of the connection";
+
+/// A statement over this many bytes is parsed on a thread for blocking work.
+const LARGE_STATEMENT: usize = 8 * 1024;
+
+impl Runner {
+    /// Carries out `call`.
+    pub(crate) async fn run(&self, call: Call, profile: &Arc<Profile>) -> Result<Reply> {
+        let (abandoned, validity) = (call.abandoned.clone(), call.by.validity.clone());
+        let reply = tokio::select! {
+            biased;
+            () = abandoned.cancelled() => Err(Error::new(Kind::Abandoned, "the caller went away")),
+            reply = self.admit(call, profile) => reply,
+        };
+        reply.map_err(|failure| validity.explain(failure))
+    }
+
+    async fn admit(&self, call: Call, known: &Arc<Profile>) -> Result<Reply> {
+        let identity = self.identity(&call)?;
+        let role = identity.as_ref().map(|identity| identity.role.as_str());
+        let key = match &call.op {
+            Op::Instructions(briefing) => {
+                let key =
+                    Key::new(self.refreshes.load(Ordering::Acquire), known, role, self.may_write(&call), briefing);
+                if let Some(kept) = self.instructions.get(|it| *it == key) {
+                    return Ok(Reply::Text(kept.to_string()));
+                }
+                Some(key)
+            }
+            _ => None,
+        };
+        let seen = role.map(|role| known.seen_by(role));
+        let profile = seen.as_ref().unwrap_or(known);
+        let arrived = Instant::now();
+        let permit = self.permit(&call.by.subject, call.limits.timeout).await?;
+        let queued = arrived.elapsed();
+        if let Some(key) = key {
+            let (text, is_whole) = instructions::write(self, profile, key.briefing(), &call).await?;
+            if is_whole {
+                let text = Arc::from(text.as_str());
+                self.instructions.put(key.clone(), text, |it| it.is_replaced_by(&key));
+            }
+            return Ok(Reply::Text(text));
+        }
+        if let Op::Describe(facet, narrow) = &call.op
+            && narrow.explains
+        {
+            let mut results = listing::explained(self, *facet, narrow, &call).await?;
+            results.queued = queued;
+            let validity = call.by.validity.clone();
+            return Ok(Reply::Results(attended(
+                results.keep(permit),
+                self.description.connection.reader_timeout,
+                validity,
+            )));
+        }
+        let (task, access, renamed) = self.prepare(&call, profile).await?;
+        let names = call.op.within().map(|within| Names::new(within, renamed));
+        let class = match &task {
+            Task::Statement(prepared) => Some(prepared.statement.class.as_str()),
+            Task::Statements(_) => Some("script"),
+            Task::Batch(repeated) => Some(repeated.statement.class.as_str()),
+            Task::Procedure(_) => Some(Class::Call.as_str()),
+            Task::Describe(..) | Task::Columns(_) => None,
+        };
+        let outcome = match self.guard(&identity, &task, &call).await {
+            Ok(()) => self.plan_as(identity.clone(), task, access, call.limits, &call).await,
+            Err(refusal) => Err(refusal),
+        };
+        let mut results = match outcome {
+            Err(error) if names.is_none() && is_misspelt(&error, &call.op) => {
+                return Err(Box::pin(self.nearby(identity, &call, profile).offer(error)).await);
+            }
+            Err(error) if names.is_none() && error.kind == Kind::TimedOut => {
+                return Err(Box::pin(self.blame_plan(error, &identity, &call)).await);
+            }
+            Err(error) => return Err(if let Some(names) = &names { names.failure(error) } else { error }),
+            Ok(results) => results,
+        };
+        if let Some(names) = names {
+            results = names.of(results);
+        } else if class == Some("script") {
+            // Each statement is only looked at when those before it are done.
+            let nearby = self.nearby(identity, &call, profile);
+            results = results.mend(move |error| {
+                if names_nothing(&error) { nearby.clone().offer(error).boxed() } else { ready(error).boxed() }
+            });
+        }
+        results.class = class;
+        results.dry_run = call.op.is_dry_run();
+        results.queued = queued;
+        let validity = call.by.validity.clone();
+        Ok(Reply::Results(attended(results.keep(permit), self.description.connection.reader_timeout, validity)))
+    }
+
+    /// Where names like one that `call` has misspelt are looked for.
+    fn nearby(&self, identity: Assumed, call: &Call, profile: &Profile) -> Nearby {
+        let (given, text) = match &call.op {
+            Op::Execute(_, sql) | Op::Script(_, sql) => (sql.default_schema.clone(), sql.text.clone()),
+            _ => (None, String::new()),
+        };
+        Nearby {
+            source: Arc::clone(&self.source),
+            identity,
+            trace: self.trace(call),
+            default_schema: given.or_else(|| profile.default_schema.clone()),
+            text,
+            dialect: self.description.connection.driver.dialect,
+        }
+    }
+
+    async fn permit(&self, caller: &str, timeout: Duration) -> Result<Permit> {
+        self.description.queue.enter(caller, timeout.min(self.description.connection.queue_timeout)).await.map_err(
+            |refused| {
+                let why = match refused.why {
+                    Why::Full => "its queue is full",
+                    Why::TooLate => "its queue is too long for this call to be served in time",
+                    Why::Displaced => "its queue is full, and callers with fewer calls go first",
+                    Why::TimedOut => "no place became free in time",
+                };
+                Error::new(Kind::Busy, format!("connection {} is busy: {why}", self.description.connection.name))
+                    .retry_after(refused.retry_after)
+                    .hint("try again after the given delay")
+            },
+        )
+    }
+
+    /// What to do, and the tables that stand for names of a workspace.
+    async fn prepare(&self, call: &Call, profile: &Profile) -> Result<(Task, Access, Vec<Renamed>)> {
+        let (task, access) = match &call.op {
+            Op::Describe(facet, narrow) => (Task::Describe(*facet, narrow.clone()), Access::ReadOnly),
+            Op::Execute(verb, text) => {
+                let (statements, renamed) = self.understood(text, &text.parameters, profile).await?;
+                let (task, access) = self.prepare_statement(*verb, text, statements, &call.by)?;
+                return Ok((task, access, renamed));
+            }
+            Op::Script(mode, text) => {
+                let values = match mode {
+                    // All sets have the same names.
+                    Mode::Sets(sets) => sets.first().map_or([].as_slice(), Vec::as_slice),
+                    Mode::Run | Mode::Describe => &text.parameters,
+                };
+                let (statements, renamed) = self.understood(text, values, profile).await?;
+                let (task, access) = self.prepare_script(mode, text, statements, &call.by)?;
+                return Ok((task, access, renamed));
+            }
+            Op::Procedure(procedure) => self.prepare_procedure(procedure, profile, &call.by)?,
+            Op::Instructions(_) => return Err(Error::internal("instructions are no plan")),
+        };
+        Ok((task, access, Vec::new()))
+    }
+
+    fn prepare_statement(
+        &self,
+        verb: Verb,
+        text: &Sql,
+        mut statements: Vec<Statement>,
+        by: &Principal,
+    ) -> Result<(Task, Access)> {
+        let count = statements.len();
+        let statement = statements.pop().filter(|_| count == 1).ok_or_else(|| {
+            Error::invalid(format!("query: one statement at a time, please; this text holds {count}"))
+                .hint("send each statement in a call of its own")
+        })?;
+        let access = self.access(verb, &statement, by, &text.tools)?;
+        let prepared = Prepared {
+            statement,
+            values: text.parameters.clone(),
+            // That of a workspace's statement is a folder, which its names know.
+            default_schema: text.default_schema.clone().filter(|_| text.within.is_none()),
+            by_administrator: text.by_administrator,
+        };
+        Ok((Task::Statement(prepared), access))
+    }
+
+    /// The statements of a text, once it is clear that it addresses this connection, as the names
+    /// of its `values` make them out; and the tables that stand for names of a workspace.
+    async fn understood(
+        &self,
+        text: &Sql,
+        values: &[Argument],
+        profile: &Profile,
+    ) -> Result<(Vec<Statement>, Vec<Renamed>)> {
+        let given = values.iter().map(|value| value.name.trim_start_matches('@').to_owned()).collect();
+        let read = |text: &Sql, description: &Description, given: &Given, profile: &Profile| match &text.within {
+            Some(within) => {
+                let connection = &description.connection;
+                let (dialect, place) = (connection.driver.dialect, (within, text.default_schema.as_deref()));
+                within::understand(&text.text, dialect, place, (&connection.name, profile), given)
+            }
+            None => Ok((understand(&text.text, description, given)?, Vec::new())),
+        };
+        if text.text.len() <= LARGE_STATEMENT {
+            return read(text, &self.description, &given, profile);
+        }
+        let (text, description, profile) = (text.clone(), Arc::clone(&self.description), profile.clone());
+        let reading = tokio::task::spawn_blocking(move || read(&text, &description, &given, &profile));
+        reading.await.map_err(Error::internal)?
+    }
+
+    /// Decides whether `statement` may run, and whether its plan may write.
+    pub(in crate::connection) fn access(
+        &self,
+        verb: Verb,
+        statement: &Statement,
+        by: &Principal,
+        tools: &[&'static str],
+    ) -> Result<Access> {
+        let class = statement.class;
+        match class {
+            Class::Transaction => {
+                return Err(Error::invalid("query: transaction control is not for callers")
+                    .hint("each call is a transaction of its own: it is committed when the statement succeeds"));
+            }
+            Class::Session => {
+                return Err(Error::invalid("query: statements that change the session are not for callers")
+                    .hint("sessions are shared and carry nothing over from one call to the next"));
+            }
+            _ => {}
+        }
+        // What was not understood is for the source to judge, and until then nothing is written.
+        if class == Class::Other && (verb != Verb::Any || self.check_writing(by, "").is_err()) {
+            return Ok(Access::ReadOnly);
+        }
+        let is_read_only = self.description.connection.access == Access::ReadOnly;
+        check_verb(verb, class, tools).map_err(|error| {
+            // The tool that takes it would refuse it too.
+            if is_read_only && !class.reads_only() {
+                error.hint(format!("this connection is read-only; {WHO_CHANGES_IT}"))
+            } else {
+                error
+            }
+        })?;
+        if class.reads_only() {
+            let may_write = verb == Verb::Any
+                && statement.calls_functions
+                && by.may(Scope::Write)
+                && self.description.connection.access == Access::ReadWrite;
+            return Ok(if may_write { Access::ReadWrite } else { Access::ReadOnly });
+        }
+        self.check_writing(by, "this statement")?;
+        Ok(Access::ReadWrite)
+    }
+
+    fn check_writing(&self, by: &Principal, what: &str) -> Result<()> {
+        if self.description.connection.access == Access::ReadOnly {
+            return Err(Error::forbidden(format!(
+                "connection {} is read-only, and {what} may change data",
+                self.description.connection.name
+            ))
+            .sqlstate("25006")
+            .hint(WHO_CHANGES_IT));
+        }
+        if !by.may(Scope::Write) {
+            return Err(Error::forbidden(format!("{what} may change data, which needs the scope write")).needs("write"));
+        }
+        Ok(())
+    }
+
+    fn prepare_procedure(&self, call: &ProcedureCall, profile: &Profile, by: &Principal) -> Result<(Task, Access)> {
+        let mut parts = portico_sql::procedure_name(&call.procedure)?;
+        let name = parts.pop().unwrap_or_default();
+        let schema = parts.pop();
+        if let Some(catalog) = parts.pop() {
+            self.check_catalog(&catalog)?;
+        }
+        let wanted = schema.as_ref().or(call.default_schema.as_ref());
+        let in_reach: Vec<&Procedure> = (profile.procedures.iter())
+            .filter(|known| wanted.is_none_or(|wanted| known.schema.eq_ignore_ascii_case(wanted)))
+            .collect();
+        // As written, else as the source folds a name without quotes.
+        let folded = name.to_lowercase();
+        let sought = if in_reach.iter().any(|known| known.name == name) { &name } else { &folded };
+        let is_meant = |known: &&&Procedure| known.name == *sought && known.is_overload(call.overload.as_deref());
+        let known = in_reach.iter().filter(is_meant);
+        // What the source does not call read-only may write; an unknown name is for the source to refuse.
+        let reads_only = known.fold(None, |all, known| Some(all.unwrap_or(true) && known.reads_only));
+        let access = match reads_only {
+            Some(true) => Access::ReadOnly,
+            Some(false) => {
+                self.check_writing(by, &format!("procedure {name}"))?;
+                Access::ReadWrite
+            }
+            None if by.may(Scope::Write) => self.description.connection.access,
+            None => Access::ReadOnly,
+        };
+        let invocation = Invocation {
+            schema,
+            name,
+            arguments: call.arguments.clone(),
+            default_schema: call.default_schema.clone(),
+            overload: call.overload.clone(),
+        };
+        Ok((Task::Procedure(invocation), access))
+    }
+
+    fn check_catalog(&self, catalog: &str) -> Result<()> {
+        if catalog.eq_ignore_ascii_case(&self.description.connection.name) {
+            return Ok(());
+        }
+        let name = &self.description.connection.name;
+        Err(Error::not_found(
+            if self.description.names.load().iter().any(|other| other.eq_ignore_ascii_case(catalog)) {
+                format!("procedure: {catalog} is another connection; this call addresses {name}")
+            } else {
+                format!("procedure: there is no connection {catalog}; this call addresses {name}")
+            },
+        )
+        .hint(format!("use {name}, or leave that part out")))
+    }
+}
+
+fn understand(text: &str, description: &Description, given: &Given) -> Result<Vec<Statement>> {
+    let names = description.names.load();
+    // There may be thousands, and this is done for each statement.
+    let others: Vec<&str> =
+        names.iter().map(AsRef::as_ref).filter(|name| **name != *description.connection.name).collect();
+    let naming = Naming { connection: &description.connection.name, others: &others };
+    portico_sql::statements_with(text, description.connection.driver.dialect, naming, given)
+}
+
+/// Whether a tool takes statements of this class; the error names the one among `tools` that does.
+fn check_verb(verb: Verb, class: Class, tools: &[&'static str]) -> Result<()> {
+    let (takes, tool) = match verb {
+        Verb::Any => (true, "execute_sql"),
+        Verb::Select => (class == Class::Select, "execute_select"),
+        Verb::Insert => (class == Class::Insert, "execute_insert"),
+        Verb::Update => (class == Class::Update, "execute_update"),
+    };
+    if takes {
+        return Ok(());
+    }
+    let right = match class {
+        Class::Select => "execute_select",
+        Class::Insert => "execute_insert",
+        Class::Update => "execute_update",
+        Class::Call => "execute_procedure",
+        _ => "execute_sql",
+    };
+    let error = Error::invalid(format!("query: {tool} does not take a statement of class {}", class.as_str()));
+    Err(match [right, "execute_sql"].into_iter().find(|right| tools.contains(right)) {
+        Some(right) => error.hint(format!("use {right}")),
+        None => error.hint("no tool of this connection takes such a statement"),
+    })
+}

@@ -1,0 +1,114 @@
+//! What the calls of one connection share, and how a plan is handed to its source.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::connection::briefed::Key;
+use crate::connection::description::Description;
+use portico_core::call::{Call, Limits, Op, Sql};
+use portico_core::error::Result;
+use portico_core::identity::Assumed;
+use portico_core::principal::Scope;
+use portico_core::reply::Results;
+use portico_core::trace::TraceParent;
+use portico_sources::digest::Kept;
+use portico_sources::{Access, Exposure, Plan, Source, Task};
+
+/// Everything a call needs of its connection; shared by all calls that run at once.
+pub(crate) struct Runner {
+    pub(crate) description: Arc<Description>,
+    pub(in crate::connection) source: Arc<dyn Source>,
+    /// How often the source was read.
+    pub(crate) refreshes: AtomicU64,
+    /// Instructions that were written since.
+    pub(in crate::connection) instructions: Kept<Key>,
+    /// Whether the source has answered a call since [`Runner::listen`].
+    answered: AtomicBool,
+}
+
+impl Runner {
+    pub(crate) fn new(description: Arc<Description>, source: Arc<dyn Source>) -> Self {
+        Self {
+            description,
+            source,
+            refreshes: AtomicU64::default(),
+            instructions: Kept::default(),
+            answered: AtomicBool::default(),
+        }
+    }
+
+    /// Completes when every call that was let in, and every one that waits, has ended.
+    pub(crate) fn idle(&self) -> impl Future<Output = ()> + Send + use<> {
+        Arc::clone(&self.description.queue).idle()
+    }
+
+    /// From here on an answer of the source counts for [`Runner::has_answered`].
+    pub(in crate::connection) fn listen(&self) {
+        self.answered.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the source has answered a call since [`Runner::listen`].
+    pub(in crate::connection) fn has_answered(&self) -> bool {
+        self.answered.load(Ordering::Relaxed)
+    }
+
+    /// Hands a plan to the source under the call's own limits.
+    pub(in crate::connection) async fn plan(&self, task: Task, access: Access, call: &Call) -> Result<Results> {
+        self.plan_within(task, access, call.limits, call).await
+    }
+
+    /// Hands a plan to the source under limits of its own.
+    pub(in crate::connection) async fn plan_within(
+        &self,
+        task: Task,
+        access: Access,
+        limits: Limits,
+        call: &Call,
+    ) -> Result<Results> {
+        self.plan_as(self.identity(call)?, task, access, limits, call).await
+    }
+
+    /// The same for a caller whose identity is known.
+    pub(in crate::connection) async fn plan_as(
+        &self,
+        identity: Assumed,
+        task: Task,
+        access: Access,
+        limits: Limits,
+        call: &Call,
+    ) -> Result<Results> {
+        let exposure =
+            call.op.within().map(|within| Exposure::of_workspace(&within.workspace, &self.description.connection.name));
+        // What a source says beside its results is in its own names.
+        let notices = call.notices.clone().filter(|_| exposure.is_none());
+        let abandoned = call.abandoned.clone();
+        let (dry_run, trace) = (call.op.is_dry_run(), self.trace(call));
+        // A tool's result has labels and types alone.
+        let describes = !matches!(&call.op, Op::Execute(..) | Op::Script(_, Sql { rows_alone: true, .. }));
+        let plan = Plan { task, access, limits, abandoned, dry_run, notices, identity, trace, describes, exposure };
+        let results = self.source.run(plan).await;
+        // All threads share it, so it is written only where that says something new.
+        if results.is_ok() && !self.has_answered() {
+            self.answered.store(true, Ordering::Relaxed);
+        }
+        results
+    }
+
+    /// Who the caller is to the source, where callers have identities there.
+    pub(in crate::connection) fn identity(&self, call: &Call) -> Result<Assumed> {
+        let Some(mapping) = &self.description.connection.identity else { return Ok(None) };
+        mapping
+            .identity(&self.description.connection.name, &call.by, call.origin.id)
+            .map(|identity| Some(Arc::new(identity)))
+    }
+
+    /// Whether the caller may write here.
+    pub(in crate::connection) fn may_write(&self, call: &Call) -> bool {
+        self.description.connection.access == Access::ReadWrite && call.by.may(Scope::Write)
+    }
+
+    /// The caller's trace, where the source is to be told of it.
+    pub(in crate::connection) fn trace(&self, call: &Call) -> Option<TraceParent> {
+        call.origin.trace.filter(|_| self.description.connection.trace_comments)
+    }
+}

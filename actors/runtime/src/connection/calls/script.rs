@@ -1,0 +1,127 @@
+//! Prepares a script: which statement gets which of the values that all of them share, and whether
+//! the whole may write. How one statement is judged is in `run`.
+
+use std::collections::HashMap;
+
+use serde_json::value::RawValue;
+
+use super::runner::Runner;
+use portico_core::call::{Argument, Mode, Sql, Verb};
+use portico_core::error::{Error, Result};
+use portico_core::principal::Principal;
+use portico_sources::{Access, Prepared, Repeated, Task, given};
+use portico_sql::Statement;
+
+impl Runner {
+    pub(in crate::connection) fn prepare_script(
+        &self,
+        mode: &Mode,
+        text: &Sql,
+        mut statements: Vec<Statement>,
+        by: &Principal,
+    ) -> Result<(Task, Access)> {
+        let results = match mode {
+            Mode::Sets(sets) => sets.len(),
+            Mode::Run | Mode::Describe => statements.len(),
+        };
+        if text.one_result && results > 1 {
+            return Err(Error::invalid(format!(
+                "Accept: this form has room for one result, and there would be {results}"
+            ))
+            .hint("Accept: application/json answers several results"));
+        }
+        let mut access = Access::ReadOnly;
+        for statement in &statements {
+            // One transaction: it may write as soon as one of its statements may.
+            if self.access(Verb::Any, statement, by, &[])? == Access::ReadWrite {
+                access = Access::ReadWrite;
+            }
+        }
+        // That of a workspace's statement is a folder, which its names know.
+        let default_schema = text.default_schema.clone().filter(|_| text.within.is_none());
+        let task = match mode {
+            Mode::Sets(sets) => {
+                let count = statements.len();
+                let statement = statements.pop().filter(|_| count == 1).ok_or_else(|| {
+                    Error::invalid(format!("query: a batch runs one statement, and this text holds {count}"))
+                        .hint("send each statement in a batch of its own, or all of them to /api/query")
+                })?;
+                Task::Batch(Repeated { statement, sets: sets.clone(), default_schema })
+            }
+            // Alone it is a transaction without our doing.
+            Mode::Run if statements.len() == 1 => {
+                let statement = statements.remove(0);
+                Task::Statement(Prepared {
+                    statement,
+                    values: text.parameters.clone(),
+                    default_schema,
+                    by_administrator: false,
+                })
+            }
+            Mode::Run => Task::Statements(distributed(statements, &text.parameters, default_schema.as_ref(), None)?),
+            // Columns can be told without values; those that there are help to infer types.
+            Mode::Describe => {
+                Task::Columns(distributed(statements, &text.parameters, default_schema.as_ref(), Some(RawValue::NULL))?)
+            }
+        };
+        Ok((task, access))
+    }
+}
+
+/// Gives each statement the values that it uses. A value that none of them uses is an error, and so
+/// is a placeholder without a value, unless there is a `substitute` for it.
+fn distributed(
+    statements: Vec<Statement>,
+    values: &[Argument],
+    default_schema: Option<&String>,
+    substitute: Option<&RawValue>,
+) -> Result<Vec<Prepared>> {
+    let mut names: Vec<&str> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut folded: HashMap<String, usize> = HashMap::new();
+    for name in statements.iter().flat_map(|statement| &statement.placeholders) {
+        let next = names.len();
+        if *places.entry(name).or_insert(next) == next {
+            names.push(name);
+            folded.entry(name.to_ascii_lowercase()).or_insert(next);
+        }
+    }
+    let mut found: Vec<Option<&Argument>> = vec![None; names.len()];
+    for value in values {
+        let bare = value.name.trim_start_matches('@');
+        let place = (places.get(bare).copied())
+            .or_else(|| folded.get(&bare.to_ascii_lowercase()).copied())
+            // Numbers count the distinct placeholders in the order in which they first occur.
+            .or_else(|| bare.parse::<usize>().ok()?.checked_sub(1))
+            .and_then(|place| found.get_mut(place));
+        match place {
+            None => return Err(Error::invalid(format!("parameters: no statement has @{bare}"))),
+            Some(Some(_)) => return Err(Error::invalid(format!("parameters: @{bare} is given twice"))),
+            Some(free) => *free = Some(value),
+        }
+    }
+    let mut missing = names.iter().zip(&found).filter(|(_, value)| value.is_none()).map(|(name, _)| *name).peekable();
+    if substitute.is_none() && missing.peek().is_some() {
+        return Err(Error::invalid(format!("parameters: no value for {}", given::listed(missing))));
+    }
+    let value_of = |name: &String| {
+        let value = found.get(*places.get(name.as_str())?).copied().flatten();
+        Some(Argument {
+            name: name.clone(),
+            value: value.map(|value| value.value.clone()).or_else(|| substitute.map(ToOwned::to_owned))?,
+            data_type: value.and_then(|value| value.data_type),
+        })
+    };
+    let values: Vec<Vec<Argument>> =
+        statements.iter().map(|statement| statement.placeholders.iter().filter_map(value_of).collect()).collect();
+    Ok(statements
+        .into_iter()
+        .zip(values)
+        .map(|(statement, values)| Prepared {
+            statement,
+            values,
+            default_schema: default_schema.cloned(),
+            by_administrator: false,
+        })
+        .collect())
+}

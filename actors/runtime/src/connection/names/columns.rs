@@ -1,0 +1,186 @@
+//! What a statement should have called a column or a label: looked for in the tables that it names, and then in all that
+//! its caller sees.
+
+use super::nearby::{Nearby, offered, written};
+use portico_core::call::{Facet, Narrow};
+use portico_core::error::{Error, Missing, Result};
+use portico_core::near;
+use portico_sources::catalog;
+use portico_sql::{ListedRelation, listed_relations};
+
+/// Tables of a statement whose columns are looked at.
+const MOST_RELATIONS: usize = 8;
+/// Names that are told where none is near.
+const MOST_TOLD: usize = 30;
+
+/// A column as its caller sees it.
+struct Column {
+    schema: String,
+    table: String,
+    name: String,
+    type_name: String,
+    /// The labels of an enumeration, as a JSON array.
+    values: Option<String>,
+}
+
+/// A column of a relation that the statement names.
+struct Candidate<'r> {
+    relation: &'r ListedRelation,
+    column: String,
+}
+
+impl Nearby {
+    /// Adds to `error` how what is missing is called.
+    pub(in crate::connection) async fn name_missing(&self, error: Error) -> Error {
+        let hint = match error.get_missing().cloned() {
+            Some(Missing::Column { of, name }) => self.near_columns(of.as_deref(), &name).await,
+            Some(Missing::Ambiguous(name)) => self.which(&name).await,
+            Some(Missing::Label { of, given }) => self.labels(&of, &given).await,
+            Some(Missing::Routine(name)) => self.near_routines(&name).await,
+            None => return error,
+        };
+        match hint {
+            Ok(Some(hint)) => error.hint(hint),
+            _ => error,
+        }
+    }
+
+    async fn near_columns(&self, of: Option<&str>, name: &str) -> Result<Option<String>> {
+        let relations = listed_relations(&self.text, self.dialect);
+        let candidates = self.candidates(&relations).await?;
+        let is_alone = relations.len() < 2;
+        let write = |candidate: &Candidate<'_>| {
+            let column = written(&candidate.column);
+            if is_alone { column } else { format!("{}.{column}", candidate.relation.written) }
+        };
+        let is_sought = |candidate: &&Candidate<'_>| of.is_none_or(|of| is_called(candidate.relation, of));
+        let exact: Vec<String> = candidates.iter().filter(|known| known.column == name).map(write).collect();
+        let in_any_case = || candidates.iter().filter(|known| known.column.eq_ignore_ascii_case(name)).map(write);
+        let near = || {
+            let here: Vec<&Candidate<'_>> = candidates.iter().filter(is_sought).collect();
+            let names = near::nearest(name, here.iter().map(|known| known.column.as_str()));
+            let places = names.iter().filter_map(|near| here.iter().find(|known| known.column == **near));
+            places.map(|known| write(known)).collect::<Vec<_>>()
+        };
+        for names in [exact, in_any_case().collect(), near()] {
+            if let Some(hint) = offered(&names) {
+                return Ok(Some(hint));
+            }
+        }
+        if self.text.contains(&format!("\"{name}\"")) {
+            return Ok(Some(format!(
+                "double quotes are for names; a text stands in single quotes: '{}'",
+                name.replace('\'', "''")
+            )));
+        }
+        if is_alias(&self.text, name) {
+            return Ok(Some(format!(
+                "{name} is a name of the SELECT list, which is not known here: repeat its expression, or select from the \
+                 query as a whole: SELECT * FROM (…) AS q WHERE {name} …"
+            )));
+        }
+        let elsewhere = self.columns(Narrow { column: Some(name.to_owned()), ..Narrow::default() }).await?;
+        let elsewhere = elsewhere.iter().filter(|known| known.name.eq_ignore_ascii_case(name)).take(3);
+        let elsewhere: Vec<String> =
+            elsewhere.map(|known| format!("{}.{}", self.table(known), written(&known.name))).collect();
+        if !elsewhere.is_empty() {
+            return Ok(Some(format!(
+                "no table of the statement has it; join the one that does: {}",
+                elsewhere.join(", ")
+            )));
+        }
+        let told: Vec<String> = candidates.iter().filter(is_sought).take(MOST_TOLD).map(write).collect();
+        Ok((!told.is_empty()).then(|| format!("the columns there are {}", told.join(", "))))
+    }
+
+    /// The columns that a name may mean which several tables have.
+    async fn which(&self, name: &str) -> Result<Option<String>> {
+        let relations = listed_relations(&self.text, self.dialect);
+        let candidates = self.candidates(&relations).await?;
+        let meant = candidates.iter().filter(|known| known.column.eq_ignore_ascii_case(name));
+        let meant: Vec<String> =
+            meant.map(|known| format!("{}.{}", known.relation.written, written(&known.column))).collect();
+        Ok((!meant.is_empty()).then(|| format!("say which one is meant: {}", meant.join(" or "))))
+    }
+
+    /// The labels of the enumeration `of`, where a column that the caller sees is of it.
+    async fn labels(&self, of: &str, given: &str) -> Result<Option<String>> {
+        let bare = |name: &str| name.rsplit('.').next().unwrap_or(name).trim_matches('"').to_owned();
+        let all = self.columns(Narrow::default()).await?;
+        let found = all.iter().find(|known| bare(&known.type_name) == bare(of)).and_then(|known| known.values.as_ref());
+        let labels: Vec<String> = found.and_then(|values| serde_json::from_str(values).ok()).unwrap_or_default();
+        if labels.is_empty() {
+            return Ok(None);
+        }
+        let quoted = |label: &str| format!("'{}'", label.replace('\'', "''"));
+        let near: Vec<String> =
+            near::nearest(given, labels.iter().map(String::as_str)).into_iter().map(quoted).collect();
+        let near = offered(&near).map(|hint| hint + " ").unwrap_or_default();
+        let all: Vec<String> = labels.iter().take(MOST_TOLD).map(|label| quoted(label)).collect();
+        Ok(Some(format!("{near}The labels are {}", all.join(", "))))
+    }
+
+    /// The columns of the relations that the statement names.
+    async fn candidates<'r>(&self, relations: &'r [ListedRelation]) -> Result<Vec<Candidate<'r>>> {
+        let mut found = Vec::new();
+        for relation in relations.iter().take(MOST_RELATIONS) {
+            let narrow =
+                Narrow { schema: relation.schema.clone(), table: Some(relation.name.clone()), ..Narrow::default() };
+            let mut known = self.columns(narrow).await?;
+            known.retain(|known| known.table.eq_ignore_ascii_case(&relation.name));
+            // Of tables of one name in several schemas the first that an unqualified name means.
+            let schema = relation.schema.as_ref().or(self.default_schema.as_ref());
+            let schema = schema.filter(|schema| known.iter().any(|known| known.schema == **schema)).cloned();
+            if let Some(schema) = schema.or_else(|| known.first().map(|known| known.schema.clone())) {
+                known.retain(|known| known.schema == schema);
+            }
+            found.extend(known.into_iter().map(|known| Candidate { relation, column: known.name }));
+        }
+        Ok(found)
+    }
+
+    /// A table as it is to be written.
+    fn table(&self, column: &Column) -> String {
+        if self.default_schema.as_deref() == Some(&column.schema) {
+            written(&column.table)
+        } else {
+            format!("{}.{}", written(&column.schema), written(&column.table))
+        }
+    }
+
+    async fn columns(&self, narrow: Narrow) -> Result<Vec<Column>> {
+        let rows = self.list(Facet::Columns, narrow).await?;
+        let places = ["TABLE_SCHEMA", "TABLE_NAME", "COLUMN_NAME", "TYPE_NAME", "VALUES"]
+            .map(|label| catalog::place(Facet::Columns, label));
+        let column = |row: Vec<Option<String>>| {
+            let [schema, table, name, type_name, values] = places.map(|at| row.get(at).cloned().flatten());
+            let text = Option::unwrap_or_default;
+            Column { schema: text(schema), table: text(table), name: text(name), type_name: text(type_name), values }
+        };
+        Ok(rows.into_iter().map(column).collect())
+    }
+}
+
+/// Whether columns of `relation` stand behind `name`.
+fn is_called(relation: &ListedRelation, name: &str) -> bool {
+    relation.written.trim_matches('"').eq_ignore_ascii_case(name) || relation.name.eq_ignore_ascii_case(name)
+}
+
+/// Whether the SELECT list of `text` gives something this name.
+fn is_alias(text: &str, name: &str) -> bool {
+    let mut words =
+        text.split(|c: char| c.is_whitespace() || matches!(c, ',' | '(' | ')')).filter(|word| !word.is_empty());
+    std::iter::from_fn(|| words.find(|word| word.eq_ignore_ascii_case("AS")).and_then(|_| words.next()))
+        .any(|word| word.trim_matches('"').eq_ignore_ascii_case(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alias_is_one_of_the_select_list() {
+        assert!(is_alias("SELECT sum(total) AS Turnover, 1 FROM orders", "turnover"));
+        assert!(!is_alias("SELECT turnover FROM orders AS o", "turnover"));
+    }
+}

@@ -1,0 +1,89 @@
+//! "Did you mean …?" for a table, a routine or a schema that a statement names and the source does not have:
+//! the caller's next attempt should succeed. Columns are in `columns`.
+
+use super::nearby::{Nearby, offered, written};
+use portico_core::call::{Facet, Narrow, Op};
+use portico_core::error::{Error, Kind, Result};
+use portico_core::near;
+
+/// `invalid_schema_name`.
+const NO_SCHEMA: &str = "3F000";
+
+/// Whether `error` is about a name that `op` may have misspelt. Of procedures the driver itself
+/// offers near ones.
+pub(in crate::connection) fn is_misspelt(error: &Error, op: &Op) -> bool {
+    let of_names = match op {
+        Op::Execute(..) | Op::Script(..) => true,
+        Op::Procedure(_) => error.get_sqlstate() == Some(NO_SCHEMA),
+        Op::Describe(..) | Op::Instructions(_) => false,
+    };
+    of_names && names_nothing(error)
+}
+
+/// Whether `error` says of a name that there is nothing of that name, and no more.
+pub(in crate::connection) fn names_nothing(error: &Error) -> bool {
+    error.get_missing().is_some() || (error.kind == Kind::NotFound && error.get_hint().is_none())
+}
+
+impl Nearby {
+    /// Adds near names to an error that says that a name is not there. Dropped when nobody waits for it any more.
+    pub(in crate::connection) async fn offer(self, error: Error) -> Error {
+        if error.get_missing().is_some() {
+            return self.name_missing(error).await;
+        }
+        let Some(sought) = quoted_name(&error.message).map(str::to_owned) else { return error };
+        if error.get_sqlstate() == Some(NO_SCHEMA) {
+            let Ok(schemas) = self.names(Facet::Schemas).await else { return error };
+            let offered = near::nearest(&sought, schemas.iter().map(|(schema, _)| schema.as_str()));
+            return error.hint(near::did_you_mean(&offered).unwrap_or_else(|| {
+                "no schema has a name like it: look for the right one in the list of schemas".to_owned()
+            }));
+        }
+        let Ok(tables) = self.names(Facet::Tables).await else { return error };
+        error.hint(self.near_names(&sought, &tables).unwrap_or_else(|| {
+            "no table or view has a name like it: look for the right one in the list of tables".to_owned()
+        }))
+    }
+
+    /// A name as it is to be written: with its schema, unless it was sought without one and is found so.
+    fn near_names(&self, sought: &str, known: &[(String, String)]) -> Option<String> {
+        let (schema, name) = match sought.rsplit_once('.') {
+            Some((schema, name)) => (Some(schema), name),
+            None => (None, sought),
+        };
+        let first = self.default_schema.as_deref();
+        let known: Vec<(&str, &str)> = known.iter().map(|(schema, name)| (schema.as_str(), name.as_str())).collect();
+        let near = near::nearest_qualified(schema.or(first), name, &known);
+        let named = near.iter().map(|(in_schema, name)| {
+            if schema.is_none() && first == Some(*in_schema) {
+                written(name)
+            } else {
+                format!("{}.{}", written(in_schema), written(name))
+            }
+        });
+        offered(&named.collect::<Vec<_>>())
+    }
+
+    /// The same of the routines that the caller sees.
+    pub(in crate::connection) async fn near_routines(&self, sought: &str) -> Result<Option<String>> {
+        Ok(self.near_names(sought, &self.names(Facet::Procedures).await?))
+    }
+
+    /// Schemas, or tables and routines with theirs, as the caller sees them.
+    async fn names(&self, facet: Facet) -> Result<Vec<(String, String)>> {
+        let rows = self.list(facet, Narrow::default()).await?;
+        // The schema and, of what lies in one, its name.
+        let text = |row: &[Option<String>], at: usize| row.get(at).cloned().flatten().unwrap_or_default();
+        Ok(rows.iter().map(|row| (text(row, 1), text(row, 2))).collect())
+    }
+}
+
+/// The name that a source's message is about: the first in double quotes, or behind "no such table: ".
+fn quoted_name(message: &str) -> Option<&str> {
+    if let Some((_, rest)) = message.split_once("no such table: ") {
+        return Some(rest.trim());
+    }
+    let mut pieces = message.split('"');
+    pieces.next()?;
+    pieces.next().filter(|name| !name.is_empty())
+}

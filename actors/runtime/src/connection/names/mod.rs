@@ -1,0 +1,7 @@
+//! Names as callers write them: found, misspelt, or near.
+
+pub(in crate::connection) mod columns;
+pub(in crate::connection) mod listing;
+pub(in crate::connection) mod misspelt;
+pub(in crate::connection) mod nearby;
+pub(in crate::connection) mod within;

@@ -1,0 +1,75 @@
+//! Where names like one that a statement misspelt are looked for, and how they are offered.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use portico_core::call::{Facet, Limits, Narrow};
+use portico_core::error::Result;
+use portico_core::identity::Assumed;
+use portico_core::near;
+use portico_core::trace::TraceParent;
+use portico_sources::texts;
+use portico_sources::{Access, Plan, Source, Task};
+use portico_sql::{Dialect, is_plain_name};
+
+/// How long the source may take to list its names.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Names looked through for a near one.
+const NEAR_CANDIDATES: usize = 5_000;
+/// Said where a name is offered that means something else without its quotes.
+const QUOTES: &str = " A name with capitals or spaces needs its double quotes.";
+
+/// Where near names are looked for, and on whose behalf.
+#[derive(Clone)]
+pub(in crate::connection) struct Nearby {
+    pub(in crate::connection) source: Arc<dyn Source>,
+    /// Who asks: only what this caller sees is offered.
+    pub(in crate::connection) identity: Assumed,
+    pub(in crate::connection) trace: Option<TraceParent>,
+    /// The schema in which an unqualified name is looked for first.
+    pub(in crate::connection) default_schema: Option<String>,
+    /// What the caller wrote.
+    pub(in crate::connection) text: String,
+    /// The SQL that it is written in.
+    pub(in crate::connection) dialect: Dialect,
+}
+
+impl Nearby {
+    /// Rows of a listing, as the caller sees them.
+    pub(in crate::connection) async fn list(&self, facet: Facet, narrow: Narrow) -> Result<Vec<Vec<Option<String>>>> {
+        let plan = Plan {
+            limits: Limits { timeout: PATIENCE, rows: None },
+            identity: self.identity.clone(),
+            trace: self.trace,
+            ..Plan::alone(Task::Describe(facet, narrow), Access::ReadOnly)
+        };
+        texts(self.source.run(plan).await?, NEAR_CANDIDATES).await
+    }
+}
+
+/// `name` as it is to be written.
+pub(in crate::connection) fn written(name: &str) -> String {
+    if is_plain_name(name) { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}
+
+/// A hint that offers `names`, as they are to be written.
+pub(in crate::connection) fn offered(names: &[String]) -> Option<String> {
+    let hint = near::did_you_mean(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
+    Some(if names.iter().any(|name| name.contains('"')) { hint + QUOTES } else { hint })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_written_as_the_next_statement_needs_it() {
+        assert_eq!(written("customer_id"), "customer_id");
+        assert_eq!(written("customerId"), "\"customerId\"");
+        assert_eq!(written("a \"b\""), "\"a \"\"b\"\"\"");
+        assert_eq!(written("order"), "\"order\"");
+        let hint = offered(&["o.\"customerId\"".to_owned()]).unwrap();
+        assert!(hint.starts_with("did you mean o.\"customerId\"?") && hint.contains("double quotes"), "{hint}");
+        assert_eq!(offered(&[]), None);
+    }
+}

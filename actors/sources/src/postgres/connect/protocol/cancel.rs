@@ -1,0 +1,30 @@
+//! Asks the source to cancel what runs on a session, and waits until it has taken notice. The wire
+//! library hangs up as soon as the request is sent; a pooler that has not passed it on by then drops
+//! it, or worse. `libpq` waits for the other end to hang up first, and so do we.
+
+use std::io;
+
+use tokio_postgres::CancelToken;
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::stream::{Below, Bounded, ServerAddress, Socket};
+
+/// Cancels what runs on one session, also after it has gone.
+pub(crate) struct Canceller {
+    pub(crate) token: CancelToken,
+    pub(crate) place: ServerAddress,
+    /// The name in the server's certificate.
+    pub(crate) name: String,
+    pub(crate) tls: MakeRustlsConnect,
+}
+
+impl Canceller {
+    /// Asks the source to cancel; whether it does, it does not say.
+    pub(crate) async fn cancel(&self) -> io::Result<()> {
+        let stream = Bounded::patient(self.place.connect().await?);
+        let tls =
+            MakeTlsConnect::<Socket>::make_tls_connect(&mut self.tls.clone(), &self.name).map_err(io::Error::other)?;
+        self.token.clone().cancel_query_raw(stream, Below(tls)).await.map_err(io::Error::other)
+    }
+}

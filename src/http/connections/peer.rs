@@ -1,0 +1,22 @@
+//! Where a request comes from, told by its connection and the headers of trusted proxies.
+
+use std::net::IpAddr;
+
+use actix_web::HttpRequest;
+use actix_web::http::header::{self, HeaderValue};
+
+use crate::app::App;
+use crate::config::ForwardedHeader;
+use crate::edge::proxies::{self, Peer};
+
+/// The client's address, where it is known: what is logged, and whom failures are counted against.
+pub(in crate::http) fn client(request: &HttpRequest, app: &App) -> Option<IpAddr> {
+    let peer = request.peer_addr().map_or(Peer::Unix, |address| Peer::Address(address.ip()));
+    let proxies = &app.config().server.trusted_proxies;
+    let header = match proxies.header {
+        ForwardedHeader::XForwardedFor => header::X_FORWARDED_FOR,
+        ForwardedHeader::Forwarded => header::FORWARDED,
+    };
+    let values = request.headers().get_all(header);
+    proxies::client(peer, proxies, values.map(HeaderValue::as_bytes))
+}

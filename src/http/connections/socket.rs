@@ -1,0 +1,159 @@
+//! Notices that a client has left while its request is still being worked on: actix-web does not
+//! as long as nothing is written.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use actix_web::dev::{Payload, ServiceRequest};
+use actix_web::error::PayloadError;
+use actix_web::rt::time::{Instant, Interval, interval_at};
+use actix_web::{HttpMessage, HttpRequest};
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+use portico_actors::error::{Error, Kind, Result};
+
+use super::connection::Connection;
+
+/// How often a waiting request's socket is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Of a request that goes on when its client has left.
+pub(in crate::http) struct Unattended;
+
+/// What shows whether the client of one request is there.
+pub(in crate::http) struct Socket {
+    connection: Connection,
+    /// In HTTP/2 one request can be given up while its connection stays.
+    stream: Option<Half>,
+}
+
+impl Socket {
+    /// The socket that `request` came by.
+    pub(in crate::http) fn new(request: &HttpRequest) -> Option<Self> {
+        if request.extensions().contains::<Unattended>() {
+            return None;
+        }
+        let connection = request.conn_data::<Connection>()?.clone();
+        Some(Self { connection, stream: request.extensions().get::<Half>().cloned() })
+    }
+
+    /// Whether the client has closed its end.
+    pub(in crate::http) fn closed(&self) -> bool {
+        self.connection.closed() || self.stream.as_ref().is_some_and(Half::reset)
+    }
+}
+
+/// The client's half of one HTTP/2 stream. Read to its end it still tells when the stream is reset
+/// (RFC 9113 §8.7), which the server does not look for before it writes.
+#[derive(Clone)]
+struct Half(Rc<RefCell<(Payload, bool)>>);
+
+/// Keeps the client's half of the HTTP/2 stream that `request` came by.
+pub(in crate::http) fn keep_half(request: &mut ServiceRequest) {
+    let half = Half(Rc::new(RefCell::new((request.take_payload(), false))));
+    let reader = Reader(half.clone());
+    request.extensions_mut().insert(half);
+    request.set_payload(Payload::Stream { payload: Box::pin(reader) });
+}
+
+impl Half {
+    fn reset(&self) -> bool {
+        // While the handler reads, it is the one to be told.
+        let Ok(mut half) = self.0.try_borrow_mut() else { return false };
+        let mut cx = Context::from_waker(Waker::noop());
+        half.1 && matches!(half.0.poll_next_unpin(&mut cx), Poll::Ready(Some(Err(_))))
+    }
+}
+
+/// Reads the body for the handler.
+struct Reader(Half);
+
+impl Stream for Reader {
+    type Item = std::result::Result<Bytes, PayloadError>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let (payload, over) = &mut *self.0.0.borrow_mut();
+        let next = payload.poll_next_unpin(cx);
+        *over = *over || matches!(next, Poll::Ready(None));
+        next
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        if let Ok(mut half) = self.0.0.try_borrow_mut() {
+            half.1 = true;
+        }
+    }
+}
+
+fn ticks() -> Interval {
+    // Most requests are over before the first look.
+    interval_at(Instant::now() + LOOK_EVERY, LOOK_EVERY)
+}
+
+/// Completes when the client of `request` has left.
+pub(in crate::http) fn left(request: &HttpRequest) -> impl Future<Output = ()> + use<> {
+    let socket = Socket::new(request);
+    async move {
+        let Some(socket) = socket else { return std::future::pending().await };
+        let mut ticks = ticks();
+        // It was there a moment ago, when its request came.
+        loop {
+            ticks.tick().await;
+            if socket.closed() {
+                return;
+            }
+        }
+    }
+}
+
+/// Runs `work` while the client of `request` is there. Dropping the work cancels it. It is pinned where it was made: a
+/// future that is handed on is held twice.
+pub(in crate::http) async fn while_present<T>(
+    request: &HttpRequest,
+    work: Pin<&mut impl Future<Output = T>>,
+) -> Result<T> {
+    tokio::select! {
+        biased;
+        done = work => Ok(done),
+        () = left(request) => Err(Error::new(Kind::Abandoned, "the client has left")),
+    }
+}
+
+/// A body that ends with an error, and so is dropped, when the client has left while nothing flows.
+pub(in crate::http) struct Watched<S> {
+    body: S,
+    socket: Option<Socket>,
+    ticks: Interval,
+}
+
+impl<S> Watched<S> {
+    pub(in crate::http) fn new(request: &HttpRequest, body: S) -> Self {
+        Self { body, socket: Socket::new(request), ticks: ticks() }
+    }
+}
+
+impl<S, E> Stream for Watched<S>
+where
+    S: Stream<Item = std::result::Result<Bytes, E>> + Unpin,
+{
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Poll::Ready(next) = self.body.poll_next_unpin(cx) {
+            return Poll::Ready(next.map(|bytes| bytes.map_err(|_| io::Error::other("the body failed"))));
+        }
+        while self.ticks.poll_tick(cx).is_ready() {
+            if self.socket.as_ref().is_some_and(Socket::closed) {
+                return Poll::Ready(Some(Err(io::ErrorKind::BrokenPipe.into())));
+            }
+        }
+        Poll::Pending
+    }
+}
