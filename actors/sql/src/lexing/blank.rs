@@ -4,17 +4,18 @@ use crate::dialect::Dialect;
 
 const VERTICAL_TAB: u8 = 0x0b;
 
-pub(crate) const fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c)
+/// White space wherever it stands. A vertical tab is that to PostgreSQL since 16: earlier servers refuse the text that has
+/// one outside of literals. To SQLite it is so behind other white space alone.
+pub(crate) const fn is_space(byte: u8, dialect: Dialect) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c) || (byte == VERTICAL_TAB && !dialect.wide_blanks)
 }
 
 /// Where the white space or the comment ends that begins at `at`. `None` where there is neither, or a
 /// comment that PostgreSQL would refuse because it is open at the end of the text.
 pub(crate) fn end(bytes: &[u8], at: usize, dialect: Dialect) -> Option<usize> {
     match (bytes.get(at)?, bytes.get(at + 1)) {
-        (first, _) if is_space(*first) => {
-            // A vertical tab is white space to SQLite behind other white space alone, and to PostgreSQL since 16.
-            let blank = |byte: &u8| is_space(*byte) || (dialect.wide_blanks && *byte == VERTICAL_TAB);
+        (first, _) if is_space(*first, dialect) => {
+            let blank = |byte: &u8| is_space(*byte, dialect) || *byte == VERTICAL_TAB;
             Some(bytes.iter().skip(at).position(|byte| !blank(byte)).map_or(bytes.len(), |length| at + length))
         }
         (b'-', Some(b'-')) => Some(line_end(bytes, at, dialect)),

@@ -251,7 +251,7 @@ impl Reader<'_> {
             let mut broken = false;
             while self.at < self.bytes.len() {
                 let byte = self.peek(0);
-                if is_space(byte) {
+                if is_space(byte, self.dialect) {
                     broken |= matches!(byte, b'\n' | b'\r');
                     self.at += 1;
                 } else if byte == b'-' && self.peek(1) == b'-' {

@@ -2,6 +2,26 @@
 
 use super::*;
 
+#[test]
+fn a_vertical_tab_is_white_space_to_postgresql() {
+    let text = "insert into t values (1); \u{b}commit;\u{b}";
+    let found: Vec<_> = statements(text, Dialect::POSTGRESQL, SALES).unwrap();
+    let classes: Vec<_> = found.iter().map(|statement| statement.class).collect();
+    assert_eq!(classes, [Class::Insert, Class::Transaction]);
+    for verb in ["delete from t", "with x as (select 1) \u{b}delete from t", "\u{b}delete\u{b}from t"] {
+        let found = statements(&format!("\u{b}{verb}"), Dialect::POSTGRESQL, SALES).unwrap();
+        assert_eq!(found.iter().map(|statement| statement.class).collect::<Vec<_>>(), [Class::Update], "{verb:?}");
+    }
+    // A literal goes on in the next line also where one stands in between.
+    assert_eq!(
+        split("select E'a'\u{b}\n'\\' || [x] || '", Dialect::POSTGRESQL),
+        ["select E'a'\u{b}\n'\\' || [x] || '"]
+    );
+    assert_eq!(split("delete from t \u{b}", Dialect::POSTGRESQL), ["delete from t"]);
+    // To SQLite it is none by itself.
+    assert_eq!(split("select 1;\u{b}", Dialect::SQLITE).len(), 2);
+}
+
 fn split(text: &str, dialect: Dialect) -> Vec<String> {
     statements(text, dialect, SALES).unwrap().into_iter().map(|statement| statement.text).collect()
 }
@@ -85,7 +105,6 @@ fn what_is_open_at_the_end_stays() {
     assert_eq!(split("select 1 -- a\n; select 2 /* b */;", Dialect::SQLITE), ["select 1 -- a", "select 2 /* b */"]);
     assert_eq!(split("delete from t /*", Dialect::SQLITE), ["delete from t /*"]);
     assert_eq!(split("delete from t\u{b}; select 1 \u{b}", Dialect::SQLITE), ["delete from t\u{b}", "select 1"]);
-    assert_eq!(split("delete from t \u{b}", Dialect::POSTGRESQL), ["delete from t \u{b}"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Where statements begin and end, what stands in them, and what running them changes.
 
 mod batch;
+mod blanks;
 mod dry_run;
 mod literals;
 mod near_names;
