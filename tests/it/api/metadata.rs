@@ -51,6 +51,23 @@ async fn cells(app: &TestApp, path: &str, labels: &[&str]) -> Value {
     result["rows"].as_array().unwrap().iter().map(row).collect()
 }
 
+/// A key that has an index of its own is not the row's id, and may hold NULL.
+#[actix_web::test]
+async fn only_a_row_s_id_is_handed_out_by_sqlite() {
+    let configuration = Configuration::new().sqlite("shop", "access = \"read-write\"");
+    let tables = "CREATE TABLE t (id INTEGER PRIMARY KEY); CREATE TABLE d (id INTEGER PRIMARY KEY DESC);
+        CREATE TABLE k (id INT PRIMARY KEY); CREATE TABLE w (id INTEGER PRIMARY KEY) WITHOUT ROWID";
+    Connection::open(configuration.path().join("shop.db")).unwrap().execute_batch(tables).unwrap();
+    let app = configuration.start().await;
+    for (table, may_be_null, is_row_id) in
+        [("t", false, true), ("d", true, false), ("k", true, false), ("w", false, false)]
+    {
+        let path = format!("/api/columns?tableName={table}");
+        let told = cells(&app, &path, &["IS_NULLABLE", "IS_AUTOINCREMENT"]).await;
+        assert_eq!(told, json!([[may_be_null, is_row_id]]), "{table}");
+    }
+}
+
 /// What an index holds beside the key is no part of it.
 #[actix_web::test]
 async fn a_key_is_its_own_columns() {

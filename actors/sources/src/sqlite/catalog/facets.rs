@@ -4,6 +4,7 @@ use rusqlite::Connection;
 
 use crate::sqlite::catalog::comments::Remarks;
 use crate::sqlite::catalog::{checks, comments};
+use crate::sqlite::decode::columns::is_row_id;
 use crate::sqlite::decode::types::Declared;
 use crate::sqlite::schema::{SCHEMA, lossy};
 use crate::sqlite::walls::hidden_objects;
@@ -94,20 +95,18 @@ pub(crate) fn column_rows(
         optional(known.iter().find(|(column, _)| column.eq_ignore_ascii_case(name)).map(|(_, it)| it.as_str()))
     };
     let row = |column: &Described| {
-        let mut row = column_row(catalog, table, column, &columns, &remarks);
+        let mut row = column_row(connection, catalog, table, column, &remarks);
         row.extend([of(references, &column.name), of(&checks, &column.name)]);
         row
     };
     wanted.map(row).collect()
 }
 
-fn column_row(catalog: &str, table: &Table, column: &Described, columns: &[Described], remarks: &Remarks) -> Row {
+fn column_row(connection: &Connection, catalog: &str, table: &Table, column: &Described, remarks: &Remarks) -> Row {
     let declared = Declared::read(&column.declared);
     // CREATE TABLE, §5 of its page: such a column stands for the row's id, which SQLite hands out.
-    let row_id = column.key > 0
-        && !table.without_row_id
-        && column.declared.eq_ignore_ascii_case("INTEGER")
-        && columns.iter().filter(|other| other.key > 0).count() == 1;
+    let row_id =
+        column.key > 0 && column.declared.eq_ignore_ascii_case("INTEGER") && is_row_id(connection, &table.name);
     let mut row = vec![text(catalog), text(SCHEMA), text(&table.name), text(&column.name)];
     row.extend(type_cells(&declared));
     row.extend([

@@ -86,7 +86,7 @@ fn named(declared: &Declared) -> bool {
 /// Whether a table's key is one column and the row's own id: an INTEGER one then is never NULL, while
 /// other keys may hold NULL for the sake of old databases (CREATE TABLE, §3.5 of its page). A key that
 /// has an index of its own, as `INTEGER PRIMARY KEY DESC` has, is another one.
-fn is_row_id(connection: &Connection, table: &str) -> bool {
+pub(crate) fn is_row_id(connection: &Connection, table: &str) -> bool {
     let count = connection
         .prepare_cached(
             "SELECT (SELECT count(*) FROM pragma_table_info(?1, 'main') WHERE pk > 0)
