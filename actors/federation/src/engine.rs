@@ -191,11 +191,14 @@ impl Engine {
             .with_disk_manager_builder(disk)
             .build_arc()
             .map_err(told)?;
-        Ok(SessionStateBuilder::new_from_existing(self.base.clone())
+        let mut state = SessionStateBuilder::new_from_existing(self.base.clone())
             .with_config(config)
             .with_runtime_env(runtime)
             .with_catalog_list(Arc::new(Catalogs(tables)))
-            .build())
+            .build();
+        // What `now()` and its like answer.
+        state.mark_start_execution();
+        Ok(state)
     }
 }
 

@@ -71,6 +71,8 @@ pub(crate) fn told(error: DataFusionError) -> Error {
         DataFusionError::ArrowError(cause, _) => match &**cause {
             ArrowError::DivideByZero => rejected("22012", "division by zero".to_owned()),
             ArrowError::ArithmeticOverflow(what) => rejected("22003", what.clone()),
+            // Its words for a number that has no place in another type.
+            ArrowError::CastError(what) if what.starts_with("Can't cast value") => rejected("22003", what.clone()),
             ArrowError::CastError(what) | ArrowError::ParseError(what) => rejected("22P02", what.clone()),
             ArrowError::ComputeError(what) | ArrowError::InvalidArgumentError(what) => rejected("22000", what.clone()),
             ArrowError::IoError(_, cause) => of_folder(cause),

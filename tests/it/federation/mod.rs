@@ -9,6 +9,7 @@ mod labels;
 mod memory;
 mod order;
 mod precedence;
+mod refused;
 mod tpch;
 mod traps;
 mod values;

@@ -9,7 +9,7 @@ use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef, StringArray, Time64MicrosecondArray};
 use arrow_schema::{ArrowError, DECIMAL128_MAX_PRECISION, DataType as ArrowType, Field, FieldRef, TimeUnit};
 use datafusion::arrow::compute::cast;
-use datafusion::common::{DFSchema, DataFusionError, Result as EngineResult, exec_err};
+use datafusion::common::{DFSchema, DataFusionError, Result as EngineResult, ScalarValue, exec_err};
 use datafusion::logical_expr::expr::Cast;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -44,8 +44,10 @@ pub(crate) fn exact(expr: Expr, field: FieldRef, schema: &DFSchema) -> EngineRes
         ) => to_type(TEXT.call(vec![expr]), to),
         // The engine cuts what is behind the point.
         (Class::Decimal, Class::SmallInt | Class::Integer | Class::BigInt) => {
-            to_type(to_type(expr, ArrowType::Decimal128(DECIMAL128_MAX_PRECISION, 0)), to)
+            let whole = ArrowType::Decimal128(DECIMAL128_MAX_PRECISION, 0);
+            to_type(kept(to_type(expr, whole.clone()), whole), to)
         }
+        _ if narrows(&from, &to) => kept(to_type(expr, to.clone()), to),
         (Class::Real | Class::Double, Class::SmallInt | Class::Integer | Class::BigInt) => {
             to_type(NEAREST.call(vec![to_type(expr, ArrowType::Float64)]), to)
         }
@@ -55,6 +57,42 @@ pub(crate) fn exact(expr: Expr, field: FieldRef, schema: &DFSchema) -> EngineRes
         (Class::Double | Class::Text, Class::Real) => NARROWED.call(vec![to_type(expr, ArrowType::Float64)]),
         _ => to_type(expr, to),
     })
+}
+
+/// Whether values are rounded, or may have no place in the other type.
+fn narrows(from: &ArrowType, to: &ArrowType) -> bool {
+    match (from, to) {
+        (ArrowType::Decimal128(digits, scale), ArrowType::Decimal128(most, places)) => {
+            places < scale || i16::from(*most) - i16::from(*places) < i16::from(*digits) - i16::from(*scale)
+        }
+        (from, to) if from.is_signed_integer() && to.is_signed_integer() => {
+            to.primitive_width() < from.primitive_width()
+        }
+        _ => false,
+    }
+}
+
+/// The value of a cast that the engine must not take for none: it compares what is cast with a literal of the other type.
+fn kept(cast: Expr, type_: ArrowType) -> Expr {
+    Conversion::function("kept", type_, |array| Ok(Arc::clone(array))).call(vec![cast])
+}
+
+/// Both sides of a sum or difference of a date and an interval, where it is an instant: a date holds no hours. What is whole
+/// days stays a date.
+pub(crate) fn instant(left: &Expr, of_left: &ArrowType, right: &Expr, of_right: &ArrowType) -> Option<[Expr; 2]> {
+    let is_date = |type_: &ArrowType| matches!(type_, ArrowType::Date32 | ArrowType::Date64);
+    let has_hours = |expr: &Expr| match expr {
+        Expr::Literal(ScalarValue::IntervalMonthDayNano(value), _) => value.is_some_and(|value| value.nanoseconds != 0),
+        Expr::Literal(ScalarValue::IntervalDayTime(value), _) => value.is_some_and(|value| value.milliseconds != 0),
+        Expr::Literal(ScalarValue::IntervalYearMonth(_), _) => false,
+        _ => true,
+    };
+    let begun = |date: &Expr| to_type(date.clone(), ArrowType::Timestamp(TimeUnit::Microsecond, None));
+    match (of_left, of_right) {
+        (date, ArrowType::Interval(_)) if is_date(date) && has_hours(right) => Some([begun(left), right.clone()]),
+        (ArrowType::Interval(_), date) if is_date(date) && has_hours(left) => Some([left.clone(), begun(right)]),
+        _ => None,
+    }
 }
 
 /// Microseconds are what PostgreSQL counts in; nanoseconds of 64 bits end in the year 2262.

@@ -10,5 +10,6 @@ pub(crate) mod origin;
 pub(crate) mod parameters;
 pub(crate) mod parse;
 pub(crate) mod planning;
+mod refused;
 pub(crate) mod sources;
 pub(crate) mod unique;

@@ -7,6 +7,7 @@ use datafusion::sql::parser::{DFParserBuilder, ExplainStatement, Statement as Pa
 use datafusion::sql::sqlparser::ast;
 
 use super::labels;
+use super::refused;
 use crate::dialect::Bounded;
 use crate::failure::told;
 use portico_core::error::{Error, Result};
@@ -62,6 +63,7 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
         parsed => (parsed, None),
     };
     if let Parsed::Statement(inner) = &mut parsed {
+        refused::check(inner)?;
         labels::name(inner);
         leave_out_collations(inner)?;
         cut_to_length(inner);

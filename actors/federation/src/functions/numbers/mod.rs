@@ -72,6 +72,13 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
             let types = [left.get_type(schema).ok(), right.get_type(schema).ok()];
             let both = |is: fn(&ArrowType) -> bool| types.iter().all(|of| of.as_ref().is_some_and(is));
             let one = |is: fn(&ArrowType) -> bool| types.iter().any(|of| of.as_ref().is_some_and(is));
+            if matches!(op, Operator::Plus | Operator::Minus)
+                && let [Some(of_left), Some(of_right)] = &types
+                && let Some(instant) = casts::instant(&left, of_left, &right, of_right)
+            {
+                let [left, right] = instant;
+                return Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)))));
+            }
             let function = match op {
                 Operator::Plus | Operator::Minus | Operator::Multiply if both(ArrowType::is_integer) => {
                     functions::checked(op)

@@ -1,0 +1,59 @@
+//! What the engine would answer otherwise than PostgreSQL does: refused, or answered as PostgreSQL does.
+
+use serde_json::json;
+
+use super::two_sources;
+
+const POSTGRES: &str = "
+CREATE TABLE t (id int PRIMARY KEY, n numeric(12, 3), k int, l bigint, d date);
+INSERT INTO t VALUES (1, 2.500, 1, 5, '2024-02-11'), (2, 3.000, NULL, 3000000000, '2024-02-12'), (3, 3.400, 3, 7, NULL)";
+const SQLITE: &str = "
+CREATE TABLE one (id INTEGER PRIMARY KEY, k INTEGER);
+INSERT INTO one VALUES (1, 1), (2, NULL), (4, 4)";
+
+#[actix_web::test]
+async fn what_the_engine_answers_otherwise_is_refused() {
+    let app = two_sources(POSTGRES, SQLITE).await;
+    let (t, one) = ("shop.public.t", "crm.main.one");
+    for (query, what) in [
+        (format!("SELECT id FROM {one} o LEFT JOIN {t} t USING (id)"), "USING"),
+        (format!("SELECT max(id) FROM {one} o FULL JOIN {t} t USING (id)"), "USING"),
+        (format!("SELECT count(*) FROM {one} o NATURAL RIGHT JOIN {t} t"), "NATURAL"),
+        (format!("SELECT * FROM {one} o JOIN {t} t USING (id)"), "USING"),
+        (format!("SELECT k FROM {t} EXCEPT ALL SELECT k FROM {one}"), "EXCEPT ALL"),
+        (format!("SELECT 1 FROM {one} UNION (SELECT k FROM {t} INTERSECT ALL SELECT k FROM {one})"), "INTERSECT ALL"),
+        (format!("SELECT t.id FROM {t} t, {one} o WHERE t.d::text SIMILAR TO '2%'"), "SIMILAR TO"),
+        (format!("SELECT t.id FROM {t} t TABLESAMPLE BERNOULLI (0), {one} o"), "TABLESAMPLE"),
+        (format!("SELECT id FROM {t} WHERE k NOT IN (SELECT k FROM {one}) OR id = 1"), "IN with a query"),
+        (format!("SELECT id FROM {t} WHERE (k IN (SELECT k FROM {one})) IS NULL"), "IN with a query"),
+        (format!("SELECT id FROM {t} WHERE NOT (k IN (SELECT k FROM {one}) AND id = 1)"), "IN with a query"),
+        (format!("SELECT id FROM {t} WHERE CASE WHEN k IN (SELECT k FROM {one}) THEN true END"), "IN with a query"),
+    ] {
+        let (status, body) = app.query(json!({"query": query})).await;
+        assert_eq!(status, 400, "{query}: {body}");
+        assert!(body["error"]["message"].as_str().is_some_and(|said| said.contains(what)), "{query}: {body}");
+    }
+}
+
+#[actix_web::test]
+async fn what_was_answered_otherwise_is_answered_as_postgresql_does() {
+    let app = two_sources(POSTGRES, SQLITE).await;
+    let both = "shop.public.t t JOIN crm.main.one o ON o.id = t.id";
+    let apart = "shop.public.t t LEFT JOIN crm.main.one o ON o.id = t.id";
+    for (query, expected) in [
+        (format!("SELECT t.id FROM {apart} WHERE t.n::int = 3 ORDER BY 1"), json!([[1], [2], [3]])),
+        (format!("SELECT t.id FROM {apart} WHERE t.n::numeric(10, 0) = 3 ORDER BY 1"), json!([[1], [2], [3]])),
+        (format!("SELECT t.d + interval '25 hours' FROM {both} WHERE t.id = 1"), json!([["2024-02-12T01:00:00"]])),
+        (format!("SELECT count(*) FROM {both} WHERE t.d + interval '12 hours' > t.d"), json!([[2]])),
+        (format!("SELECT count(*) FROM {both} WHERE now() > t.d AND current_date > t.d"), json!([[2]])),
+        (
+            "SELECT id FROM shop.public.t WHERE k IN (SELECT k FROM crm.main.one) OR id = 3 ORDER BY id".to_owned(),
+            json!([[1], [3]]),
+        ),
+        ("SELECT id FROM shop.public.t WHERE NOT (k IN (SELECT k FROM crm.main.one))".to_owned(), json!([])),
+    ] {
+        assert_eq!(app.rows(&query).await, expected, "{query}");
+    }
+    let (status, body) = app.query(json!({"query": format!("SELECT t.id FROM {both} WHERE t.l::int > 5")})).await;
+    assert_eq!((status, &body["error"]["sqlState"]), (400, &json!("22003")), "{body}");
+}
