@@ -1,5 +1,5 @@
 //! Results as a stream of bytes while they are read, in whatever form. How each form is written is in
-//! `document.rs`, `lines.rs` and `arrow/`.
+//! `forms/`.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

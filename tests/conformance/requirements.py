@@ -6,7 +6,7 @@ import glob
 import json
 import sys
 
-# The suite has no check of its own for these; tests/it/mcp_tasks.rs has.
+# The suite has no check of its own for these; tests/it/mcp/tasks.rs has.
 UNCHECKED = {"tasks-status-notifications"}
 
 version, folder, status = sys.argv[1:4]

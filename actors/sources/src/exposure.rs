@@ -1,5 +1,5 @@
 //! Which schemas, tables and procedures of a source exist for callers: the administrator's lists,
-//! and what they say of a name. How they are kept is in `exposed`.
+//! and what they say of a name. How they are kept is in `exposed_source`.
 
 use std::sync::Arc;
 

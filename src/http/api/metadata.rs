@@ -1,5 +1,5 @@
 //! What there is: the caller's connections, and the facets of their catalogues. The facets' columns
-//! are `source/catalog.rs`'s, their filters those of the tools.
+//! are `sources/catalog.rs`'s, their filters those of the tools.
 
 use std::sync::Arc;
 use std::time::Instant;

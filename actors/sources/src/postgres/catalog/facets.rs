@@ -1,5 +1,5 @@
 //! The facets of the catalogue: one query each, with the caller's patterns as bound parameters.
-//! Their columns are those of `source/catalog.rs`.
+//! Their columns are those of `sources/catalog.rs`.
 
 use crate::Access;
 use crate::postgres::catalog::fragments::{CALLABLE, base_modifier, base_type, may_execute, visible_table};

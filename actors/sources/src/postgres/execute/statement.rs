@@ -87,7 +87,7 @@ async fn attempt(
     let (sessions, cache) = (&shared.sessions, &*shared.cache);
     admit(cache, &session, execution, context).await?;
     let autocommit = Autocommit::of(&session, execution, context).await?;
-    // Of a role's own session nobody else is told whether it is stuck (`cache.rs`).
+    // Of a role's own session nobody else is told whether it is stuck (`catalog/cache.rs`).
     let is_direct = execution.goes_direct() && !(session.is_login() && matches!(execution.values, Values::Inferred(_)));
     if autocommit.is_none() && !is_direct {
         return prepared(session, cache, execution, context).await;

@@ -1,5 +1,5 @@
 //! TLS towards the source: whom we trust, and who we say we are. Which `sslmode` asks for what was
-//! read in `options.rs`.
+//! read in `conninfo/options.rs`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

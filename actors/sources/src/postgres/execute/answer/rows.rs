@@ -1,5 +1,5 @@
 //! The stream of a result: its columns, its rows as they come in, its end. What it needs to know
-//! of the statement was settled in `statement.rs`.
+//! of the statement was settled in `execute/statement.rs`.
 
 use std::sync::Arc;
 
