@@ -156,10 +156,16 @@ async fn postgresql_and_the_reader_agree_on_where_statements_end() {
     let (mut random, cases) = (Random::seeded("texts"), cases(3_000));
     let client = connect(&TestPostgres::shared().database("texts").await).await;
     client.batch_execute("CREATE TABLE it (a int)").await.unwrap();
+    // To servers before 16 it is no white space: they refuse what the reader cuts off as such.
+    let version = client.query_one("SELECT current_setting('server_version_num')::int4", &[]).await.unwrap();
+    let has_vertical_tabs = version.get::<_, i32>(0) >= 160_000;
     let (whole, parts) = ([WHOLE, WHOLE_POSTGRES].concat(), [PIECES, PIECES_POSTGRES].concat());
     let (mut accepted, mut refused) = (0, 0);
     for _ in 0..cases {
         let text = random.text(&whole, &parts);
+        if text.contains('\u{b}') && !has_vertical_tabs {
+            continue;
+        }
         // What stands there is a parameter, or ends the transaction that undoes the rest.
         let Some(all) = read(&text, Dialect::POSTGRESQL) else { continue };
         if all.iter().any(|one| !one.placeholders.is_empty() || one.class == Class::Transaction) {
