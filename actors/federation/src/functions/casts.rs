@@ -44,10 +44,9 @@ pub(crate) fn exact(expr: Expr, field: FieldRef, schema: &DFSchema) -> EngineRes
         ) => to_type(TEXT.call(vec![expr]), to),
         // The engine cuts what is behind the point.
         (Class::Decimal, Class::SmallInt | Class::Integer | Class::BigInt) => {
-            let whole = ArrowType::Decimal128(DECIMAL128_MAX_PRECISION, 0);
-            to_type(kept(to_type(expr, whole.clone()), whole), to)
+            to_type(kept(expr, ArrowType::Decimal128(DECIMAL128_MAX_PRECISION, 0)), to)
         }
-        _ if narrows(&from, &to) => kept(to_type(expr, to.clone()), to),
+        _ if narrows(&from, &to) => kept(expr, to),
         (Class::Real | Class::Double, Class::SmallInt | Class::Integer | Class::BigInt) => {
             to_type(NEAREST.call(vec![to_type(expr, ArrowType::Float64)]), to)
         }
@@ -72,15 +71,16 @@ fn narrows(from: &ArrowType, to: &ArrowType) -> bool {
     }
 }
 
-/// The value of a cast that the engine must not take for none: it compares what is cast with a literal of the other type.
-fn kept(cast: Expr, type_: ArrowType) -> Expr {
-    Conversion::function("kept", type_, |array| Ok(Arc::clone(array))).call(vec![cast])
+/// A cast that the engine must not take for none: it compares what is cast with a literal of the other type.
+fn kept(expr: Expr, to: ArrowType) -> Expr {
+    let cast = to_type(expr, to.clone());
+    Conversion::function("kept", to, |array| Ok(Arc::clone(array))).call(vec![cast])
 }
 
 /// Both sides of a sum or difference of a date and an interval, where it is an instant: a date holds no hours. What is whole
 /// days stays a date.
 pub(crate) fn instant(left: &Expr, of_left: &ArrowType, right: &Expr, of_right: &ArrowType) -> Option<[Expr; 2]> {
-    let is_date = |type_: &ArrowType| matches!(type_, ArrowType::Date32 | ArrowType::Date64);
+    let is_date = |type_: &ArrowType| Class::of(type_) == Some(Class::Date);
     let has_hours = |expr: &Expr| match expr {
         Expr::Literal(ScalarValue::IntervalMonthDayNano(value), _) => value.is_some_and(|value| value.nanoseconds != 0),
         Expr::Literal(ScalarValue::IntervalDayTime(value), _) => value.is_some_and(|value| value.milliseconds != 0),
