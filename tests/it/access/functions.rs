@@ -114,9 +114,7 @@ async fn every_function_of_the_server_is_listed() {
 /// Where a newer server is at hand.
 #[actix_web::test]
 async fn every_function_of_a_newer_server_is_listed() {
-    let Some(programs) = newer_programs() else { return };
-    let server = Cluster::of(&programs);
-    server.obey("start");
+    let Some(server) = Cluster::newer() else { return };
     let client = connect(&server.url("postgres", "postgres")).await;
     compare(&client).await;
     extend(&client).await;

@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::postgres::{Said, account, programs};
+use super::postgres::{Said, account, newer_programs, programs};
 
 /// Obeys one word a line, and stops and clears up when there are no more: the end of the tests,
 /// whatever brings it about, closes the pipe.
@@ -57,6 +57,13 @@ impl Cluster {
         cluster.obey("init");
         cluster.configure("");
         cluster
+    }
+
+    /// A newer server, started; `None` where none is at hand.
+    pub(crate) fn newer() -> Option<Self> {
+        let server = Self::of(&newer_programs()?);
+        server.obey("start");
+        Some(server)
     }
 
     /// A standby of `primary`, which runs. It was not started yet.

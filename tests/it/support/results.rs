@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
+use portico_actors::budget::Budget;
 use portico_actors::call::{Argument, Facet, Narrow};
 use portico_actors::error::Error;
 use portico_actors::reply::{Cell, Column, Part, Results};
@@ -23,6 +24,20 @@ pub(crate) struct Read {
     pub(crate) affected: i64,
 }
 
+/// Those of a connection named `test` that may write, with `pool` sessions.
+pub(crate) fn settings(pool: usize) -> Settings {
+    Settings {
+        name: "test".into(),
+        access: Access::ReadWrite,
+        pool,
+        connect_timeout: CONNECT_TIMEOUT,
+        declared: Arc::new([]),
+        has_roles: false,
+        exposure: Arc::default(),
+        budget: Budget::default(),
+    }
+}
+
 /// A source under test.
 pub(crate) struct Subject {
     pub(crate) source: Arc<dyn Source>,
@@ -41,16 +56,7 @@ impl Subject {
 
     /// The same, of which callers see what `exposure` shows.
     pub(crate) fn showing(address: Address, pool: usize, exposure: Exposure) -> Result<Self, Error> {
-        let settings = Settings {
-            name: "test".into(),
-            access: Access::ReadWrite,
-            pool,
-            connect_timeout: CONNECT_TIMEOUT,
-            declared: Arc::new([]),
-            has_roles: false,
-            exposure: Arc::new(exposure),
-            budget: portico_actors::budget::Budget::default(),
-        };
+        let settings = Settings { exposure: Arc::new(exposure), ..settings(pool) };
         address.open(settings).map(|source| Self { source })
     }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::server::say;
 use crate::support::cluster::Cluster;
 use crate::support::configuration::Configuration;
-use crate::support::postgres::{TestPostgres, connect, newer_programs};
+use crate::support::postgres::{TestPostgres, connect};
 
 const SETUP: &str = "
 CREATE SCHEMA vault; CREATE TABLE vault.gold (v text); INSERT INTO vault.gold VALUES ('CANARY-GOLD');
@@ -235,9 +235,7 @@ async fn a_statement_is_not_admitted_by_another_one_s_literals() {
 /// Where a newer server is at hand.
 #[actix_web::test]
 async fn a_type_that_json_is_returned_as_is_judged() {
-    let Some(programs) = newer_programs() else { return };
-    let server = Cluster::of(&programs);
-    server.obey("start");
+    let Some(server) = Cluster::newer() else { return };
     let url = server.url("postgres", "postgres");
     let admin = connect(&url).await;
     admin.batch_execute("CREATE TABLE secret (v text); INSERT INTO secret VALUES ('CANARY')").await.unwrap();

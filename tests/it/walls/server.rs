@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tokio_postgres::Client;
 
 use crate::support::cluster::Cluster;
-use crate::support::postgres::connect;
+use crate::support::postgres::{connect, newer_programs};
 
 /// Further settings. Nothing is written but by the statements of the test, so that states compare.
 const SETTINGS: &str = "autovacuum = off\ncheckpoint_timeout = 1h\nmax_wal_size = 4GB\nwal_level = logical\n\
@@ -37,7 +37,7 @@ impl Server {
 
 /// The folder of the newer server's programs.
 pub(super) fn newer() -> Option<PathBuf> {
-    let folder = std::env::var_os("PORTICO_TEST_POSTGRES_NEWER").map(PathBuf::from);
+    let folder = newer_programs();
     if folder.is_none() {
         say("passed over: PORTICO_TEST_POSTGRES_NEWER names no folder of a newer PostgreSQL's programs");
     }

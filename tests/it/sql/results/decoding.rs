@@ -15,10 +15,9 @@ use portico_actors::source::{Access, Location, Plan, Settings, Source};
 use tempfile::TempDir;
 
 use crate::support::app::{eventually, within};
-use crate::support::configuration::CONNECT_TIMEOUT;
 use crate::support::fixture::sqlite;
 use crate::support::postgres::TestPostgres;
-use crate::support::results::plan;
+use crate::support::results::{plan, settings};
 
 const MIB: usize = 1024 * 1024;
 /// What there is for all of them.
@@ -36,17 +35,7 @@ const TOO_LARGE: [&str; 2] = ["SELECT repeat('x', 9000000)", "SELECT zeroblob(90
 
 /// A source whose rows share `budget`, with so many sessions.
 fn source(location: Arc<dyn Location>, pool: usize, budget: &Budget) -> Arc<dyn Source> {
-    let settings = Settings {
-        name: "test".into(),
-        access: Access::ReadWrite,
-        pool,
-        connect_timeout: CONNECT_TIMEOUT,
-        declared: Arc::new([]),
-        has_roles: false,
-        exposure: Arc::default(),
-        budget: budget.clone(),
-    };
-    location.open(settings).unwrap()
+    location.open(Settings { budget: budget.clone(), ..settings(pool) }).unwrap()
 }
 
 /// PostgreSQL and SQLite.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::app::{TestApp, eventually, read};
 use crate::support::cluster::Cluster;
 use crate::support::fixture;
-use crate::support::postgres::{connect, newer_programs};
+use crate::support::postgres::connect;
 
 /// For each column whether it may be NULL, and which column of which table it is.
 async fn told(app: &TestApp, query: &str) -> Vec<(bool, Value)> {
@@ -231,9 +231,7 @@ async fn what_changes_while_a_statement_waits_for_its_table_is_told() {
 /// Where a newer server is at hand: one side of a change may not be there.
 #[actix_web::test]
 async fn the_sides_of_a_change_are_told_as_they_may_be() {
-    let Some(programs) = newer_programs() else { return };
-    let server = Cluster::of(&programs);
-    server.obey("start");
+    let Some(server) = Cluster::newer() else { return };
     let url = server.url("postgres", "postgres");
     connect(&url).await.batch_execute("CREATE TABLE t (id int4 PRIMARY KEY, n int4 NOT NULL)").await.unwrap();
     let app = fixture::with_postgres(&url, "access = \"read-write\"").await;

@@ -4,14 +4,12 @@ use serde_json::json;
 
 use crate::support::cluster::Cluster;
 use crate::support::fixture;
-use crate::support::postgres::{connect, newer_programs};
+use crate::support::postgres::connect;
 
 /// Where a newer server is at hand.
 #[actix_web::test]
 async fn a_vertical_tab_hides_no_verb() {
-    let Some(programs) = newer_programs() else { return };
-    let server = Cluster::of(&programs);
-    server.obey("start");
+    let Some(server) = Cluster::newer() else { return };
     let url = server.url("postgres", "postgres");
     let admin = connect(&url).await;
     admin.batch_execute("CREATE TABLE t (n int); INSERT INTO t VALUES (1), (2)").await.unwrap();
