@@ -14,6 +14,9 @@ use crate::support::app::eventually;
 use crate::walls::attack::{Answer, Channel, Random, call, cases, request, send};
 use crate::walls::server::{say, text};
 
+/// What tells only by its words whether a name is taken.
+const MORE_POSITIONS: [&str; 2] = ["hiding/positions_names.sql", "hiding/positions_values.sql"];
+
 /// What differs, and why that is so, is told in `SECURITY.md`.
 #[derive(Debug)]
 struct Difference {
@@ -97,7 +100,7 @@ pub(super) async fn what_is_hidden_is_told_like_what_does_not_exist(programs: &P
     let mut attack = Attack::start(programs, User::Superuser).await;
     let mut random = Random::seeded("existence");
     let positions: Vec<Position> =
-        POSITIONS.iter().chain(&["hiding/positions_names.sql"]).flat_map(|list| positions(&text(list))).collect();
+        POSITIONS.iter().chain(&MORE_POSITIONS).flat_map(|list| positions(&text(list))).collect();
     // What is named by a number alone, or from another database, has no name that could be another one.
     let named = |position: &&Position| !["{o}", "{d}"].iter().any(|key| position.text.contains(key));
     let mut all: Vec<Case> = Vec::new();

@@ -3,7 +3,10 @@
 //! asked. Nothing is resolved here: a text that holds such a name, anywhere and in any quotes, is
 //! refused, and a name is admitted only where all that bear it are.
 
+use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -227,19 +230,26 @@ impl HiddenNames {
     }
 
     /// The text without the names of what is hidden.
-    pub(crate) fn without<'a>(&self, text: &'a str) -> std::borrow::Cow<'a, str> {
-        let mut out: Option<String> = None;
-        for word in words(text) {
-            if self.is_hidden(word) {
-                out = Some(out.unwrap_or_else(|| text.to_owned()).replace(word, TAKEN_OUT));
-            }
+    pub(crate) fn without<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut places: Vec<Range<usize>> =
+            words_at(text).filter(|(_, word)| self.is_hidden(word)).map(|(at, word)| at..at + word.len()).collect();
+        for name in self.hidden.iter().filter(|name| !name.is_empty() && !is_word(name)) {
+            places.extend(text.match_indices(name.as_str()).map(|(at, name)| at..at + name.len()));
         }
-        for name in self.hidden.iter().filter(|name| !is_word(name)) {
-            if out.as_deref().unwrap_or(text).contains(name.as_str()) {
-                out = Some(out.unwrap_or_else(|| text.to_owned()).replace(name.as_str(), TAKEN_OUT));
-            }
+        if places.is_empty() {
+            return Cow::Borrowed(text);
         }
-        out.map_or(std::borrow::Cow::Borrowed(text), std::borrow::Cow::Owned)
+        places.sort_by_key(|place| (place.start, Reverse(place.end)));
+        let (mut out, mut told) = (String::with_capacity(text.len()), 0);
+        for place in places {
+            if place.start >= told {
+                out.push_str(text.get(told..place.start).unwrap_or_default());
+                out.push_str(TAKEN_OUT);
+            }
+            told = told.max(place.end);
+        }
+        out.push_str(text.get(told..).unwrap_or_default());
+        Cow::Owned(out)
     }
 
     /// A word that is a hidden thing's name, or was made of one, as those of indexes and constraints are.

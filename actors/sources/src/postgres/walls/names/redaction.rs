@@ -9,6 +9,11 @@ use crate::postgres::walls::names::hidden::HiddenNames;
 use portico_core::error::{Error, Result};
 use portico_core::reply::{Batch, Cell, Part, Results};
 
+/// `not_null_violation`.
+const NOT_NULL: &str = "23502";
+/// `check_violation`.
+const CHECK: &str = "23514";
+
 /// `results` without the names of what is hidden in their texts; of a plan with `brief` only its nodes.
 pub(crate) fn redacted(results: Results, names: Arc<HiddenNames>, brief: bool) -> Results {
     let (writes, dry_run) = (results.writes, results.dry_run);
@@ -67,8 +72,46 @@ impl Batch for Redacted {
 }
 
 /// The failure without the server's hints, which name what is near, and without hidden names.
+///
+/// Values that it repeats are left as they are: they are the caller's, or of a table that it may read. To take a name
+/// out of one would tell that something hidden is called so.
 pub(crate) fn bare(error: Error, names: &HiddenNames) -> Error {
-    stripped(error, |words| names.without(words).into_owned())
+    let whole = |words: &str| names.without(words).into_owned();
+    let sqlstate = error.get_sqlstate().unwrap_or_default().to_owned();
+    match sqlstate.as_str() {
+        // It names the sequence that has come to its end.
+        "2200H" => stripped(error, whole, whole),
+        // Of a data exception the server's own words name types alone. What a routine raises is told like its result.
+        sqlstate if sqlstate.starts_with("22") || sqlstate.starts_with("P0") => {
+            stripped(error, str::to_owned, str::to_owned)
+        }
+        sqlstate if sqlstate.starts_with("23") => {
+            let has_key = !matches!(sqlstate, NOT_NULL | CHECK);
+            stripped(error, |words| without_quoted(words, names), |detail| without_keys(detail, has_key, names))
+        }
+        _ => stripped(error, whole, whole),
+    }
+}
+
+/// The words without hidden names in quotes; without any, where the server's language has other quotes or a name has
+/// quotes of its own.
+fn without_quoted(words: &str, names: &HiddenNames) -> String {
+    if !words.contains('"') || names.odd(true).any(|name| name.contains('"') && words.contains(name)) {
+        return names.without(words).into_owned();
+    }
+    let parts = words.split('"').enumerate();
+    let parts: Vec<_> = parts.map(|(at, part)| if at % 2 == 1 { names.without(part) } else { part.into() }).collect();
+    parts.join("\"")
+}
+
+/// The detail of a violated constraint without hidden names: `Failing row contains (1, 2).`, and with a key
+/// `Key (a, b)=(1, 2) is not present in table "t".`
+fn without_keys(detail: &str, has_key: bool, names: &HiddenNames) -> String {
+    let Some((head, rest)) = detail.split_once('(') else { return without_quoted(detail, names) };
+    let columns = if has_key { rest.find(")=(").unwrap_or_default() } else { 0 };
+    let (columns, rest) = rest.split_at(columns);
+    let (values, tail) = rest.split_at(rest.rfind(')').unwrap_or(rest.len()));
+    format!("{head}({}{values}{}", names.without(columns), without_quoted(tail, names))
 }
 
 /// The failure without hints, where it repeats the caller's own words and nothing else. What these are
@@ -76,13 +119,15 @@ pub(crate) fn bare(error: Error, names: &HiddenNames) -> Error {
 pub(crate) fn uttered(error: Error) -> Error {
     match error.get_sqlstate() {
         Some("3F000" | "42601" | "42702" | "42703" | "42704" | "42883" | "42P01" | "42P02") => {
-            stripped(error, str::to_owned)
+            stripped(error, str::to_owned, str::to_owned)
         }
         _ => error,
     }
 }
 
-fn stripped(error: Error, without: impl Fn(&str) -> String) -> Error {
+/// The failure without hints that are near, its words as `without` leaves them. A detail that `of_detail` would change is
+/// left out.
+fn stripped(error: Error, without: impl Fn(&str) -> String, of_detail: impl Fn(&str) -> String) -> Error {
     let mut plain = Error::new(error.kind, without(&error.message)).judged();
     if let Some(sqlstate) = error.get_sqlstate() {
         plain = plain.sqlstate(sqlstate);
@@ -100,7 +145,7 @@ fn stripped(error: Error, without: impl Fn(&str) -> String) -> Error {
     if let Some(delay) = error.get_retry_after() {
         plain = plain.retry_after(delay);
     }
-    if let Some(detail) = error.get_detail().filter(|detail| without(detail) == **detail) {
+    if let Some(detail) = error.get_detail().filter(|detail| of_detail(detail) == **detail) {
         plain = plain.detail(detail);
     }
     let near = matches!(error.get_sqlstate(), Some("42P01" | "42703" | "42883"));
