@@ -89,12 +89,14 @@ pub(crate) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
     }
     if let Some(hint) = source.hint() {
         failure = failure.hint(hint);
+    } else if sqlstate.starts_with("53") && sqlstate != TOO_MANY {
+        failure = failure.hint("the source ran out of a resource for this statement; narrow it, or try again later");
+    } else if is_raised(source) {
+        // Its SQLSTATE is the author's choice, and says nothing of the call.
     } else if sqlstate == ENDS_TRANSACTION {
         failure = failure.hint(
             "a procedure that commits by itself has to be called alone, and not behind a pooler in transaction mode",
         );
-    } else if sqlstate.starts_with("53") && sqlstate != TOO_MANY {
-        failure = failure.hint("the source ran out of a resource for this statement; narrow it, or try again later");
     } else if sqlstate == READ_ONLY {
         failure = failure.hint("this access is read-only; nothing was changed");
     }
@@ -133,6 +135,11 @@ fn is_standby(source: &DbError) -> bool {
 /// that of a table that is missing; the place in the server's code tells them apart.
 fn is_out_of_reach(source: &DbError) -> bool {
     *source.code() == SqlState::UNDEFINED_TABLE && source.routine() == Some("errorMissingRTE")
+}
+
+/// Whether a routine's author wrote the failure, by RAISE or ASSERT.
+pub(crate) fn is_raised(source: &DbError) -> bool {
+    matches!(source.routine(), Some("exec_stmt_raise" | "exec_stmt_assert"))
 }
 
 /// The number of the parameter whose value the source refused, counted from 1.

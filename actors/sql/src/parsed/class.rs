@@ -33,6 +33,12 @@ impl Class {
         matches!(self, Self::Select)
     }
 
+    /// What is told of the rows that a statement changed where the source does not count them: −1 for one that answers
+    /// rows, or changes some that nobody counted, 0 for one that changes none.
+    pub const fn uncounted(self, has_rows: bool) -> i64 {
+        if has_rows || matches!(self, Self::Select | Self::Insert | Self::Update) { -1 } else { 0 }
+    }
+
     /// One lower-case word for logs.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -152,6 +152,24 @@ async fn a_statement_too_large_for_the_source_fails_alone() {
     assert_eq!(status, 200);
 }
 
+#[actix_web::test]
+async fn what_a_routine_raises_has_no_hint_of_ours() {
+    let url = fixture::postgres().await;
+    let function = "CREATE FUNCTION raised(state text) RETURNS int LANGUAGE plpgsql AS
+        $$BEGIN RAISE EXCEPTION USING ERRCODE = state, MESSAGE = 'the author''s words'; END$$";
+    connect(&url).await.batch_execute(function).await.unwrap();
+    let app = started(&url).await;
+    for state in ["25006", "42501", "2D000", "22012", "22P02", "P0001"] {
+        let (_, _, answer) = ask(&app, &format!("SELECT raised('{state}')")).await;
+        let error = &answer["error"];
+        assert_eq!((&error["sqlState"], &error["message"]), (&json!(state), &json!("the author's words")), "{answer}");
+        assert_eq!(error["hint"], json!(null), "{answer}");
+    }
+    // What the server itself refuses within a routine keeps its hint.
+    let (_, _, answer) = ask(&app, "SELECT 1 / 0").await;
+    assert!(answer["error"]["hint"].as_str().unwrap().contains("NULLIF"), "{answer}");
+}
+
 /// One caller: counts up, and reads what there is.
 async fn work(app: &TestApp, caller: usize, over: &AtomicBool) -> (BTreeSet<usize>, BTreeSet<usize>) {
     let (mut done, mut unknown) = (BTreeSet::new(), BTreeSet::new());

@@ -18,3 +18,4 @@ SELECT last_value FROM ticket_seq
 /* /* nested */ */ SELECT 'DELETE FROM orders; NOTIFY x'
 SELECT current_setting('work_mem'), pg_backend_pid() > 0, txid_current_if_assigned()
 SELECT note AS "delete", 'lock' AS update FROM orders
+SELECT 'pg_monitor'::regrole, 'postgres'::regrole::text

@@ -167,10 +167,8 @@ impl Execution {
     pub(crate) fn affected(&self, count: u64, has_rows: bool) -> i64 {
         if self.origin.as_ref().is_some_and(|statement| statement.counts) {
             i64::try_from(count).unwrap_or(i64::MAX)
-        } else if has_rows || matches!(self.class, Class::Select | Class::Insert | Class::Update) {
-            -1
         } else {
-            0
+            self.class.uncounted(has_rows)
         }
     }
 
@@ -219,9 +217,12 @@ impl Execution {
         if own && self.guarded.as_ref().is_some_and(PendingCheck::hides) {
             failure = redaction::uttered(failure);
         }
+        let source = error.as_db_error();
         match &self.origin {
-            Some(statement) => advise(failure, statement, error.as_db_error().and_then(DbError::routine)),
-            None => failure,
+            Some(statement) if !source.is_some_and(failure::is_raised) => {
+                advise(failure, statement, source.and_then(DbError::routine))
+            }
+            _ => failure,
         }
     }
 }

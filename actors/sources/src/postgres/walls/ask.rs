@@ -40,7 +40,7 @@ pub(crate) enum Analysis {
     NoQuery,
 }
 
-/// Asks for the query that `text` is: the statement of `execution`, or the part of it from `start` on. Behind
+/// Asks for the query that `text` is: the statement of `execution`, or a part of it. Behind
 /// a failure the transaction is the caller's to end.
 ///
 /// # Errors
@@ -147,6 +147,14 @@ fn is_no_query(error: &tokio_postgres::Error) -> bool {
         *error.code() == SqlState::FEATURE_NOT_SUPPORTED
             && error.routine() == Some("interpret_AS_clause")
             && error.position().is_none()
+    })
+}
+
+/// Whether the server refuses a constant that no function's body may have, since it would depend on what it names: of
+/// `regrole`, and others of objects that belong to no database.
+pub(crate) fn names_no_dependency(error: &tokio_postgres::Error) -> bool {
+    error.as_db_error().is_some_and(|error| {
+        *error.code() == SqlState::FEATURE_NOT_SUPPORTED && error.routine() == Some("find_expr_references_walker")
     })
 }
 

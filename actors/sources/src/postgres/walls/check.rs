@@ -287,6 +287,11 @@ impl Walls {
                 return Ok(self.judge_by_names(guarded, execution).await?);
             }
         }
+        let needs_names = guarded.guard.hides || guarded.guard.identity;
+        if ask::names_no_dependency(error) && !needs_names {
+            ask::undo(session, execution).await?;
+            return Ok(self.judge_by_names(guarded, execution).await?);
+        }
         if ask::is_behind(error, end) || ask::tells_its_end(error) {
             // The server found the end of the question where the statement's own should be.
             ask::undo(session, execution).await?;

@@ -24,7 +24,6 @@ use portico_core::budget::Budget;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::near;
 use portico_core::reply::{Column, Part};
-use portico_sql::Class;
 
 /// How the statements of an order are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -284,8 +283,7 @@ impl<'a> Run<'a> {
             return Err(failure);
         }
         let affected = if !step.statement.counts {
-            // A definition that finds nothing to do reads, to SQLite.
-            if reads && step.statement.class != Class::Ddl { -1 } else { 0 }
+            step.statement.class.uncounted(prepared.column_count() > 0)
         } else if connection.total_changes() == changed {
             // `changes` would still tell of an earlier statement.
             0
