@@ -267,13 +267,10 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether a number put here would become part of the word in front, which not every mark ends.
-    fn glued(&self, at: usize) -> bool {
-        if self.dialect.mark != '$' {
-            return false;
-        }
+    /// Whether a word or a number ends right here: `@` may then be an operator between two names.
+    fn is_behind_word(&self, at: usize) -> bool {
         let before = at.checked_sub(1).and_then(|before| self.bytes.get(before)).copied();
-        at == self.at && before.is_some_and(|byte| continues_word(byte) && byte != b'$')
+        before.is_some_and(|byte| continues_word(byte) && byte != b'$')
     }
 
     /// The longest run of operator characters, as PostgreSQL's lexer takes it, unless it ends in
@@ -289,7 +286,7 @@ impl Reader<'_> {
             if byte == b'@' && (begins_word(next) || next.is_ascii_digit()) {
                 let run = self.text.get(start..=self.at).unwrap_or_default();
                 let rest = self.text.get(self.at + 1..).unwrap_or_default();
-                if !self.glued(start) && placeholder::begins(run, rest, self.dialect, self.given) {
+                if placeholder::begins(run, rest, self.is_behind_word(start), self.dialect, self.given) {
                     if self.at > start {
                         return Kind::Operator;
                     }

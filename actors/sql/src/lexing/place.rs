@@ -14,6 +14,8 @@ pub(crate) struct Context {
     previous: Previous,
     /// Whether the statement calls what it names: its parentheses hold expressions.
     calls: bool,
+    /// Whether it is an UPDATE: behind SET a column is named.
+    updates: bool,
     /// The last token, and the one before it.
     last: [Option<Token>; 2],
 }
@@ -150,7 +152,15 @@ impl Context {
     pub(crate) fn new(dialect: Dialect) -> Self {
         let (clause, kind) = (Clause::Command, Opened::Statement);
         let here = Frame { kind, clause, base: clause, lists: false };
-        Self { dialect, open: Vec::new(), here, previous: Previous::Start, calls: false, last: [None; 2] }
+        Self {
+            dialect,
+            open: Vec::new(),
+            here,
+            previous: Previous::Start,
+            calls: false,
+            updates: false,
+            last: [None; 2],
+        }
     }
 
     /// What stands in front.
@@ -201,7 +211,8 @@ impl Context {
             }
             (Kind::Semicolon, _) => {
                 if self.open.is_empty() {
-                    (self.here.clause, self.here.lists, self.calls) = (Clause::Command, false, false);
+                    (self.here.clause, self.here.lists) = (Clause::Command, false);
+                    (self.calls, self.updates) = (false, false);
                 }
                 Previous::Start
             }
@@ -240,7 +251,11 @@ impl Context {
             return Previous::Name;
         }
         self.turn(word, text);
-        if is("ARRAY") {
+        let begins = (is("BY") && self.last_is(0, text, &["GROUP", "ORDER", "PARTITION"]))
+            || (is("SET") && (self.updates || self.last_is(0, text, &["UPDATE"])));
+        if begins {
+            Previous::Start
+        } else if is("ARRAY") {
             Previous::Array
         } else if is("COLLATE") {
             Previous::TypeStart
@@ -262,6 +277,7 @@ impl Context {
     fn turn(&mut self, word: &str, text: &str) {
         let is = |other: &str| word.eq_ignore_ascii_case(other);
         self.calls |= self.here.clause == Clause::Command && among(&["CALL", "EXEC", "EXECUTE"], word);
+        self.updates |= self.here.clause == Clause::Command && is("UPDATE");
         let clause = if is("FROM") {
             // IS DISTINCT FROM, and the FROM between the arguments of a call.
             let argument = self.here.kind == Opened::Call && self.here.clause != Clause::Targets;

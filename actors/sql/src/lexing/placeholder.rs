@@ -22,13 +22,14 @@ const AMBIGUOUS: &[&str] = &["&@", "<@", "?@", "@@@", "^@", "|@", "~@", "&&@", "
 pub type Given = HashSet<String>;
 
 /// Whether the `@` at the end of this run of operator characters begins a placeholder; `rest` is
-/// the text behind it.
-pub(crate) fn begins(run: &str, rest: &str, dialect: Dialect, given: &Given) -> bool {
-    if !dialect.at_operators || !OPERATORS.contains(&run) {
+/// the text behind it. Right behind a word, as in `a@b`, a value that is given by the name says so.
+pub(crate) fn begins(run: &str, rest: &str, is_behind_word: bool, dialect: Dialect, given: &Given) -> bool {
+    let is_between_words = run == "@" && is_behind_word;
+    if !dialect.at_operators || !(is_between_words || OPERATORS.contains(&run)) {
         return true;
     }
     let end = rest.bytes().position(|byte| !continues(byte)).unwrap_or(rest.len());
-    AMBIGUOUS.contains(&run) && given.contains(rest.get(..end).unwrap_or_default())
+    (is_between_words || AMBIGUOUS.contains(&run)) && given.contains(rest.get(..end).unwrap_or_default())
 }
 
 /// Whether a placeholder's name goes on with this byte. A `$` would end it: what follows a
@@ -56,8 +57,10 @@ pub(crate) fn number(text: &str, tokens: &[Token], dialect: Dialect, edits: &mut
                     names.len()
                 });
                 let mark = dialect.mark;
-                // A mark right behind another `$` would open a dollar quote.
-                let space = if text.as_bytes().get(token.start.wrapping_sub(1)) == Some(&b'$') { " " } else { "" };
+                // Right behind a word it would be a part of it, and behind another `$` open a dollar quote.
+                let before = text.as_bytes().get(token.start.wrapping_sub(1)).copied();
+                let is_glued = mark == '$' && before.is_some_and(super::token::continues_word);
+                let space = if is_glued { " " } else { "" };
                 edits.push(Edit { range: token.range(), replacement: format!("{space}{mark}{number}") });
             }
             _ => {}

@@ -337,11 +337,26 @@ pub(crate) fn scan(text: &str, words: &[Token]) -> Vec<Mention> {
     mentions
 }
 
-const RELATION_FOLLOWS: &[&str] =
-    &["CALL", "EXISTS", "FROM", "INTO", "JOIN", "LATERAL", "ONLY", "REFERENCES", "TABLE", "TRUNCATE", "UPDATE", "VIEW"];
-/// Words behind which SQLite takes a string for a relation's name, besides those. Behind ON it may be
-/// a string after all.
-const STRING_FOLLOWS: &[&str] = &["ANALYZE", "IN", "ON", "REINDEX"];
+const RELATION_FOLLOWS: &[&str] = &[
+    "ANALYZE",
+    "CALL",
+    "EXISTS",
+    "FROM",
+    "IN",
+    "INTO",
+    "JOIN",
+    "LATERAL",
+    "ONLY",
+    "REFERENCES",
+    "REINDEX",
+    "TABLE",
+    "TRIGGER",
+    "TRUNCATE",
+    "UPDATE",
+    "VIEW",
+];
+/// The word behind which SQLite takes a string for a relation's name, besides those. It may be a string after all.
+const STRING_FOLLOWS: &[&str] = &["ON"];
 /// Words in front of a relation that a list in parentheses may follow.
 const LIST_FOLLOWS: &[&str] = &[
     "ANALYSE",

@@ -39,6 +39,8 @@ fn names_in_brackets_get_the_quotes_of_the_standard() {
         ("select [a]\"b\" from t", "select \"a\" \"b\" from t"),
         ("select [a][1]", "select \"a\"[1]"),
         ("select [it's] from t", "select \"it's\" from t"),
+        ("alter table [t] set schema [s]", "alter table \"t\" set schema \"s\""),
+        ("select a from t order by [a b], [c]", "select a from t order by \"a b\", \"c\""),
     ] {
         let statement = one(text);
         assert_eq!(statement.text, expected, "{text}");
@@ -66,6 +68,12 @@ fn subscripts_arrays_and_operators_are_left_alone() {
         "select row(a)[1]",
         "update t set a[1] = 2, b[i] = 3",
         "select * from t where a = any(array[1,2]) and b[1] = 2",
+        "select index[i], view[1] from t group by index[i] order by index[i], schema[1]",
+        "select sum(a) over (partition by index[i] order by view[i]) from t",
+        "update t set index[i] = 3, view[i] = 4",
+        "with u as (update t as x set index[i] = 3 returning 1) select * from u",
+        "insert into t (a) values (1) on conflict (a) do update set index[i] = 3",
+        "create table t (a int[], i int, b int generated always as (a[i]) stored)",
     ] {
         assert_eq!(one(text).text, text);
     }

@@ -125,6 +125,10 @@ fn names_for_sqlite() {
         ("insert or replace into sales.main.t values (1)", "insert or replace into main.t values (1)"),
         ("replace into sales.main.t values (1)", "replace into main.t values (1)"),
         ("select a glob 'x' from sales.main.t", "select a glob 'x' from main.t"),
+        ("reindex sales.main.t", "reindex main.t"),
+        ("drop trigger if exists sales.main.x", "drop trigger if exists main.x"),
+        ("drop trigger sales.main.x", "drop trigger main.x"),
+        ("select 1 in sales.main.t", "select 1 in main.t"),
     ] {
         assert_eq!(lite(text).text, expected, "{text}");
     }

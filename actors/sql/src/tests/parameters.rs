@@ -90,6 +90,12 @@ fn a_given_name_decides_what_an_operator_is() {
         ("select a<@maximum, a<@b, a <@ max", "select a<@maximum, a<@b, a <@ max", names(&[])),
         ("select a@@max, a@@@max", "select a@@max, a@@$1", names(&["max"])),
         ("select '<@max', a<@\"max\"", "select '<@max', a<@\"max\"", names(&[])),
+        (
+            "select * from t where a between@max and 3 limit@bit",
+            "select * from t where a between $1 and 3 limit $2",
+            names(&["max", "bit"]),
+        ),
+        ("select a@b, 1@max", "select a@b, 1 $1", names(&["max"])),
     ] {
         let statement = with(text);
         assert_eq!((statement.text.as_str(), statement.placeholders), (expected, placeholders), "{text}");
