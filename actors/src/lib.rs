@@ -1,8 +1,10 @@
 //! What may pass through the wall: all that the service in front of the mailbox sees of what is behind it.
 //!
-//! The floors are crates of their own, from the lowest: `core` (values and errors), `sql` (what a statement says), `sources`
-//! (the seam and the drivers), `auth` (who calls) and `runtime` (connections and their actors). Nobody in front names one of
-//! them; what is not listed here is theirs alone. None of them knows HTTP, MCP, files of configuration or people.
+//! The floors are crates of their own, from the lowest: `core` (values and errors), `sql` (what a statement says) and
+//! beside it `arrow` (rows as arrays), then `sources` (the seam and the drivers), and on top three that do not know
+//! each other: `auth` (who calls), `runtime` (connections and their actors) and `federation` (statements over several
+//! connections). Nobody in front names one of them; what is not listed here is theirs alone. None of them knows HTTP,
+//! MCP, files of configuration or people.
 //!
 //! # Decisions, with their reasons
 //!
@@ -79,6 +81,7 @@ pub mod source {
     pub use portico_sources::catalog;
     pub use portico_sources::digest;
     pub use portico_sources::drivers;
+    pub use portico_sources::given;
     pub use portico_sources::lookup;
     pub use portico_sources::pushdown;
     pub use portico_sources::{

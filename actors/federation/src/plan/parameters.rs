@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
+use portico_sources::given;
 
 /// Digits of an exact number at most.
 const MOST_DIGITS: usize = 38;
@@ -14,28 +15,8 @@ const MOST_DIGITS: usize = 38;
 /// # Errors
 /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) naming what is missing, unknown or no plain value.
 pub(crate) fn values(placeholders: &[String], arguments: &[Argument]) -> Result<Vec<ScalarValue>> {
-    let bare = |argument: &Argument| argument.name.trim_start_matches('@').to_owned();
-    let place = |argument: &Argument| {
-        let name = bare(argument);
-        (placeholders.iter().position(|placeholder| *placeholder == name))
-            .or_else(|| placeholders.iter().position(|placeholder| placeholder.eq_ignore_ascii_case(&name)))
-            .or_else(|| name.parse::<usize>().ok()?.checked_sub(1).filter(|place| *place < placeholders.len()))
-            .ok_or_else(|| Error::invalid(format!("parameters: no statement has @{name}")))
-    };
-    let mut values: Vec<Option<ScalarValue>> = vec![None; placeholders.len()];
-    for argument in arguments {
-        let value = value(argument)?;
-        if let Some(slot) = values.get_mut(place(argument)?) {
-            if slot.is_some() {
-                return Err(Error::invalid(format!("parameters: @{} is given twice", bare(argument))));
-            }
-            *slot = Some(value);
-        }
-    }
-    let named = values.into_iter().zip(placeholders);
-    named
-        .map(|(value, name)| value.ok_or_else(|| Error::invalid(format!("parameters: no value for @{name}"))))
-        .collect()
+    let places = given::all_places(placeholders, arguments)?;
+    places.into_iter().filter_map(|place| arguments.get(place)).map(value).collect()
 }
 
 fn value(argument: &Argument) -> Result<ScalarValue> {

@@ -76,36 +76,21 @@ fn distributed(
     default_schema: Option<&String>,
     substitute: Option<&RawValue>,
 ) -> Result<Vec<Prepared>> {
-    let mut names: Vec<&str> = Vec::new();
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    let mut folded: HashMap<String, usize> = HashMap::new();
+    let mut seen = HashMap::new();
+    let mut names: Vec<String> = Vec::new();
     for name in statements.iter().flat_map(|statement| &statement.placeholders) {
-        let next = names.len();
-        if *places.entry(name).or_insert(next) == next {
-            names.push(name);
-            folded.entry(name.to_ascii_lowercase()).or_insert(next);
-        }
+        seen.entry(name.clone()).or_insert_with(|| {
+            names.push(name.clone());
+            names.len() - 1
+        });
     }
-    let mut found: Vec<Option<&Argument>> = vec![None; names.len()];
-    for value in values {
-        let bare = value.name.trim_start_matches('@');
-        let place = (places.get(bare).copied())
-            .or_else(|| folded.get(&bare.to_ascii_lowercase()).copied())
-            // Numbers count the distinct placeholders in the order in which they first occur.
-            .or_else(|| bare.parse::<usize>().ok()?.checked_sub(1))
-            .and_then(|place| found.get_mut(place));
-        match place {
-            None => return Err(Error::invalid(format!("parameters: no statement has @{bare}"))),
-            Some(Some(_)) => return Err(Error::invalid(format!("parameters: @{bare} is given twice"))),
-            Some(free) => *free = Some(value),
-        }
-    }
-    let mut missing = names.iter().zip(&found).filter(|(_, value)| value.is_none()).map(|(name, _)| *name).peekable();
-    if substitute.is_none() && missing.peek().is_some() {
-        return Err(Error::invalid(format!("parameters: no value for {}", given::listed(missing))));
-    }
+    let places = match substitute {
+        Some(_) => given::places(&names, values)?,
+        None => given::all_places(&names, values)?.into_iter().map(Some).collect(),
+    };
     let value_of = |name: &String| {
-        let value = found.get(*places.get(name.as_str())?).copied().flatten();
+        let place = places.get(*seen.get(name)?).copied().flatten();
+        let value = place.and_then(|place| values.get(place));
         Some(Argument {
             name: name.clone(),
             value: value.map(|value| value.value.clone()).or_else(|| substitute.map(ToOwned::to_owned))?,

@@ -2,7 +2,6 @@
 //! digit is lost and nothing of a value ever stands in a statement.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::error::Error as StdError;
 use std::fmt;
 
@@ -68,28 +67,9 @@ impl ToSql for BoundValue {
 /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) naming what is missing or unknown.
 pub(crate) fn in_order(placeholders: &[String], arguments: Vec<Argument>) -> Result<Vec<Argument>> {
     given::admit(placeholders.len().max(arguments.len()), MOST_VALUES)?;
-    let mut places: HashMap<String, usize> = HashMap::with_capacity(arguments.len());
-    for (place, argument) in arguments.iter().enumerate() {
-        places.entry(argument.name.trim_start_matches('@').to_owned()).or_insert(place);
-    }
+    let places = given::all_places(placeholders, &arguments)?;
     let mut left: Vec<Option<Argument>> = arguments.into_iter().map(Some).collect();
-    let mut take = |name: &str| places.get(name).and_then(|place| left.get_mut(*place)?.take());
-    let mut ordered = Vec::with_capacity(placeholders.len());
-    let mut missing = Vec::new();
-    for (index, name) in placeholders.iter().enumerate() {
-        match take(name).or_else(|| take(&(index + 1).to_string())) {
-            Some(argument) => ordered.push(argument),
-            None => missing.push(name.as_str()),
-        }
-    }
-    if !missing.is_empty() {
-        return Err(Error::invalid(format!("parameters: no value for {}", given::listed(missing))));
-    }
-    let mut unknown = left.iter().flatten().map(|argument| argument.name.as_str()).peekable();
-    if unknown.peek().is_some() {
-        return Err(Error::invalid(format!("parameters: the statement has no {}", given::listed(unknown))));
-    }
-    Ok(ordered)
+    Ok(places.into_iter().filter_map(|place| left.get_mut(place)?.take()).collect())
 }
 
 /// The value as `type_` reads it.
@@ -102,7 +82,7 @@ pub(crate) fn bound(argument: &Argument, type_: &Type) -> Result<BoundValue> {
 
 /// The error for a value that its type does not take.
 pub(crate) fn wrong_value(name: &str, type_: &Type, form: &str) -> Error {
-    let name = name.trim_start_matches('@');
+    let name = given::bare(name);
     Error::invalid(format!("parameter @{name}: {} expects {form}", type_.name().trim_start_matches('_')))
 }
 
@@ -327,17 +307,6 @@ mod tests {
     fn a_wrong_form_names_the_parameter() {
         let message = bound(&argument("@size", "{}"), &Type::INT4).unwrap_err().message;
         assert_eq!(message, "parameter @size: int4 expects a whole number");
-    }
-
-    #[test]
-    fn names_decide_the_order() {
-        let placeholders = ["a".to_owned(), "b".to_owned()];
-        let ordered = in_order(&placeholders, vec![argument("@b", "2"), argument("a", "1")]).unwrap();
-        assert_eq!(ordered.iter().map(|a| a.value.get()).collect::<Vec<_>>(), ["1", "2"]);
-        let missing = in_order(&placeholders, vec![argument("a", "1")]).unwrap_err();
-        assert_eq!(missing.message, "parameters: no value for @b");
-        let unknown = in_order(&placeholders, vec![argument("a", "1"), argument("2", "2"), argument("c", "3")]);
-        assert_eq!(unknown.unwrap_err().message, "parameters: the statement has no @c");
     }
 
     #[test]

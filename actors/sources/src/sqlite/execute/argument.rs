@@ -1,13 +1,11 @@
 //! Values for placeholders: from the JSON text they came in to what is bound. Nothing here puts
 //! a value into a statement's text.
 
-use std::collections::{HashMap, HashSet};
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rusqlite::types::Value;
 
-use crate::given;
+use crate::given::{self, bare};
 use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
 use portico_core::reply::DataType;
@@ -23,85 +21,13 @@ const MOST_VALUES: usize = 32_766;
 /// values without a placeholder, or the value that cannot be read.
 pub(crate) fn bind(placeholders: &[String], given: &[Argument]) -> Result<Vec<Value>> {
     given::admit(placeholders.len().max(given.len()), MOST_VALUES)?;
-    let used: HashSet<String> = placeholders.iter().map(|name| folded(name)).collect();
-    let is_used = |argument: &&Argument| {
-        number_of(argument).is_some_and(|number| number <= placeholders.len()) || used.contains(&folded(&argument.name))
-    };
-    if let Some(unused) = given.iter().find(|argument| !is_used(argument)) {
-        let name = at(&unused.name);
-        return Err(Error::invalid(format!("`parameters` has a value for {name}, which the statement does not use"))
-            .hint(match placeholders {
-                [] => "the statement has no placeholders; they are written as @name".to_owned(),
-                names => format!("it uses {}", listed(names)),
-            }));
-    }
-    let places = Places::new(given);
-    let mut found = Vec::with_capacity(placeholders.len());
-    let mut missing = Vec::new();
-    for (name, number) in placeholders.iter().zip(1..) {
-        match places.find(name, number).and_then(|place| given.get(place)) {
-            Some(argument) => found.push(argument),
-            None => missing.push(name.as_str()),
-        }
-    }
-    if !missing.is_empty() {
-        return Err(Error::invalid(format!("`parameters` has no value for {}", given::listed(missing))));
-    }
-    if given.len() > placeholders.len() {
-        return Err(Error::invalid(format!("`parameters` has two values for one of {}", listed(placeholders))));
-    }
-    found.into_iter().map(value).collect()
-}
-
-fn listed(names: &[String]) -> String {
-    given::listed(names.iter().map(String::as_str))
-}
-
-/// Where the argument of a name or a number is. Of equal ones the first counts.
-struct Places<'a> {
-    exact: HashMap<&'a str, usize>,
-    folded: HashMap<String, usize>,
-    numbered: HashMap<usize, usize>,
-}
-
-impl<'a> Places<'a> {
-    fn new(given: &'a [Argument]) -> Self {
-        let mut places = Self { exact: HashMap::new(), folded: HashMap::new(), numbered: HashMap::new() };
-        for (place, argument) in given.iter().enumerate() {
-            places.exact.entry(bare(&argument.name)).or_insert(place);
-            places.folded.entry(folded(&argument.name)).or_insert(place);
-            if let Some(number) = number_of(argument) {
-                places.numbered.entry(number).or_insert(place);
-            }
-        }
-        places
-    }
-
-    /// The argument of that name: exactly, else whatever its case, else the one with its number.
-    fn find(&self, name: &str, number: usize) -> Option<usize> {
-        let exact = self.exact.get(bare(name));
-        exact.or_else(|| self.folded.get(&folded(name))).or_else(|| self.numbered.get(&number)).copied()
-    }
-}
-
-/// A name without its `@` and without its case.
-fn folded(name: &str) -> String {
-    bare(name).to_ascii_lowercase()
+    let places = given::all_places(placeholders, given)?;
+    places.into_iter().filter_map(|place| given.get(place)).map(value).collect()
 }
 
 /// A name with its one `@`.
 pub(crate) fn at(name: &str) -> String {
     format!("@{}", bare(name))
-}
-
-/// A name without its `@`.
-pub(crate) fn bare(name: &str) -> &str {
-    name.strip_prefix('@').unwrap_or(name)
-}
-
-/// The number that stands for a name.
-fn number_of(argument: &Argument) -> Option<usize> {
-    bare(&argument.name).parse().ok().filter(|number| *number > 0)
 }
 
 /// Whether two names mean the same placeholder.
@@ -250,17 +176,6 @@ mod tests {
             assert_eq!(value(&given("x", json, hint)).unwrap(), expected, "{json}");
         }
         assert!(value(&given("x", "\"no base64!\"", Some(1))).unwrap_err().message.contains("@x"));
-    }
-
-    #[test]
-    fn names_match_with_or_without_their_at_and_whatever_their_case() {
-        let names = ["a".to_owned(), "B".to_owned()];
-        let values = bind(&names, &[given("@b", "2", None), given("a", "1", None)]).unwrap();
-        assert_eq!(values, [Value::Integer(1), Value::Integer(2)]);
-        let missing = bind(&names, &[given("a", "1", None)]).unwrap_err();
-        assert!(missing.message.contains("@B"), "{}", missing.message);
-        let unknown = bind(&names, &[given("c", "1", None)]).unwrap_err();
-        assert!(unknown.message.contains("@c") && unknown.get_hint().unwrap().contains("@a, @B"));
     }
 
     #[test]

@@ -3,9 +3,10 @@
 
 use serde_json::value::RawValue;
 
+use crate::given::bare;
 use crate::sqlite::catalog::facets::{optional, text, type_cells};
 use crate::sqlite::decode::types::Declared as DeclaredType;
-use crate::sqlite::execute::argument::{at, bare, decimal_parts, same};
+use crate::sqlite::execute::argument::{at, decimal_parts, same};
 use crate::sqlite::schema::SCHEMA;
 use crate::{Declared, Direction, Invocation, Parameter, Procedure};
 use portico_core::call::{Argument, Facet, Narrow};
