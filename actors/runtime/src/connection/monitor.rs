@@ -43,6 +43,8 @@ pub(crate) struct ConnectionMonitor {
     retry: Option<SpawnHandle>,
     /// Another actor has taken its place; what runs here may end.
     retired: bool,
+    /// How many signs of life failed since the last one.
+    failed: u32,
     /// Whether its user's rights were looked at.
     examined: bool,
     observer: Observer,
@@ -87,6 +89,7 @@ impl ConnectionMonitor {
             again: None,
             retry: None,
             retired: false,
+            failed: 0,
             examined: false,
             observer,
             _obituary: obituary,
@@ -134,14 +137,20 @@ impl ConnectionMonitor {
         }));
     }
 
-    /// A source that answers is not away: neither a lock on a table, nor a definition that changes while it is read,
-    /// nor a sign of life that comes late while calls are answered is a reason to refuse calls.
+    /// A source that answers is not away, and one that fails is asked once more. Neither a session that ended, nor a lock on
+    /// a table, a definition that changes while it is read, or a sign of life that comes late while calls are answered is
+    /// a reason to refuse calls.
     fn failed(&mut self, error: &Error, ctx: &mut Context<Self>) {
         let delay = self.backoff.delay();
         let name = Arc::clone(self.name());
         let cause = reason(error);
         let answers = error.kind != Kind::Unavailable || self.runner.has_answered();
-        if answers && matches!(*self.state.borrow(), State::Up(_)) {
+        let was_up = matches!(*self.state.borrow(), State::Up(_));
+        self.failed = self.failed.saturating_add(1);
+        if was_up && !answers && self.failed == 1 {
+            // The session that was asked may have ended by itself, or before the source came back.
+            self.attempt(ctx);
+        } else if answers && was_up {
             (self.observer)(&Event::CatalogueUnread { name, cause, retry_in: delay });
             let next = ctx.run_later(delay, |actor, ctx| actor.look(Why::Own, ctx));
             if let Some(before) = self.retry.replace(next) {
@@ -156,6 +165,7 @@ impl ConnectionMonitor {
 
     fn up(&mut self, profile: Profile, why: Why) {
         self.backoff.reset();
+        self.failed = 0;
         let was_up = matches!(*self.state.borrow(), State::Up(_));
         let product = profile.product.clone();
         let changed = self.state.send_if_modified(|state| match state {
