@@ -126,7 +126,7 @@ pub mod auth {
 pub mod federation {
     //! Statements over several connections.
 
-    pub use portico_federation::{Bound, Connections, Engine, Fragment, Member, Settings, Statement};
+    pub use portico_federation::{Bound, Connections, Engine, Fragment, Member, Settings, Statement, functions};
 }
 
 pub mod connection {

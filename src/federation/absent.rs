@@ -7,6 +7,11 @@ use portico_actors::reply::Reply;
 use super::statement::OverConnections;
 use crate::config::Federation as Configured;
 
+/// The functions of such statements, for those who write them: there are none.
+pub(crate) fn functions() -> String {
+    String::new()
+}
+
 /// Refuses statements over several connections.
 #[derive(Debug)]
 pub struct Federation;

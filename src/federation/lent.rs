@@ -18,6 +18,11 @@ use tokio::sync::{mpsc, oneshot};
 use super::statement::{OverConnections, SentStatements};
 use crate::config::Federation as Configured;
 
+/// The functions of such statements, for those who write them.
+pub(crate) fn functions() -> String {
+    portico_actors::federation::functions().join(", ")
+}
+
 /// Runs statements over several connections. Its threads are started by the first one.
 #[derive(Debug)]
 pub struct Federation {

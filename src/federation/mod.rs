@@ -8,7 +8,11 @@ mod statement;
 
 #[cfg(not(feature = "federation"))]
 pub use self::absent::Federation;
+#[cfg(not(feature = "federation"))]
+pub(crate) use self::absent::functions;
 #[cfg(feature = "federation")]
 pub use self::lent::Federation;
+#[cfg(feature = "federation")]
+pub(crate) use self::lent::functions;
 pub(crate) use self::statement::OverConnections;
 pub use self::statement::SentStatements;

@@ -21,8 +21,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::connections::Connections;
 use crate::failure::{is_memory_exhausted, told};
-use crate::functions::growing;
-use crate::functions::numbers::ExactNumbers;
+use crate::functions::postgresql::AsPostgresql;
+use crate::functions::type_names::TypeNames;
+use crate::functions::{allowed, growing};
 use crate::plan::explained;
 use crate::plan::origin::Origins;
 use crate::plan::parse::Explain;
@@ -222,9 +223,11 @@ fn base() -> EngineResult<SessionState> {
     options.optimizer.enable_topk_dynamic_filter_pushdown = false;
     options.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
     let mut analyzer = Analyzer::new().rules;
-    analyzer.insert(0, Arc::new(ExactNumbers));
-    let mut state = SessionStateBuilder::new()
-        .with_default_features()
+    analyzer.insert(0, Arc::new(AsPostgresql));
+    let mut builder = SessionStateBuilder::new().with_default_features();
+    allowed::keep(&mut builder);
+    let mut state = builder
+        .with_type_planner(Arc::new(TypeNames))
         .with_config(config)
         .with_analyzer_rules(analyzer)
         .with_physical_optimizer_rule(Arc::new(BindKeys))

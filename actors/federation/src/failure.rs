@@ -9,6 +9,9 @@ use datafusion::error::DataFusionError;
 use crate::plan::labels;
 use portico_core::error::{Error, Kind};
 
+/// How the engine begins to say that it has no such function.
+const NO_FUNCTION: &str = "Invalid function '";
+
 /// A failure of ours, as the engine carries it.
 #[derive(Debug)]
 struct Carried(Error);
@@ -78,6 +81,11 @@ pub(crate) fn told(error: DataFusionError) -> Error {
             ArrowError::IoError(_, cause) => of_folder(cause),
             other => Error::internal(other),
         },
+        DataFusionError::Plan(what) if what.starts_with(NO_FUNCTION) => {
+            let name = what.strip_prefix(NO_FUNCTION).and_then(|rest| rest.split('\'').next()).unwrap_or_default();
+            rejected("42883", format!("function {name} is not there over several connections"))
+                .hint("call it on the table's own connection, or in a view there")
+        }
         DataFusionError::Plan(what) | DataFusionError::Configuration(what) => rejected("42000", what.clone()),
         DataFusionError::Execution(what) => rejected("22000", what.clone()),
         DataFusionError::Diagnostic(..) | DataFusionError::Context(..) => rejected("42000", error.strip_backtrace()),

@@ -18,5 +18,6 @@ mod values;
 
 pub use self::connections::{Connections, Member};
 pub use self::engine::{Engine, Settings};
+pub use self::functions::allowed::functions;
 pub use self::run::fragment::{Bound, Fragment};
 pub use self::statement::Statement;

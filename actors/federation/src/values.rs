@@ -1,4 +1,5 @@
-//! Values of the engine as text, in the forms of results (`wire.md` §6).
+//! Values of the engine as text, in the forms that results have: `T` stands between date and time, and `Z` behind what
+//! is in UTC.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -87,7 +87,7 @@ pub struct Pushdown {
     pub does: fn(Type, Use) -> bool,
     /// The type's name in a cast; absent where a cast is not the same here.
     pub type_name: fn(Type) -> Option<Cow<'static, str>>,
-    /// A value of the type as a literal, from its text as results show it (`wire.md` §6).
+    /// A value of the type as a literal, from its text as results show it.
     pub literal: fn(&str, Type) -> Option<String>,
     /// Follows text so that it is compared by its octets.
     pub by_octets: &'static str,

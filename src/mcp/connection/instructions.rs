@@ -12,6 +12,7 @@ use portico_actors::source::digest::Kept;
 use portico_actors::workspace::Workspace;
 
 use super::{relations, workspace};
+use crate::federation;
 use crate::mcp::context::{Context, Summary};
 use crate::mcp::target::{Catalog, Member, Target};
 use crate::routing::Asking;
@@ -19,6 +20,8 @@ use crate::tools::Resolved;
 
 /// Bytes of the whole text at most: an agent reads it with every conversation.
 const MOST: usize = 24_000;
+/// Bytes of what is said of statements over several connections, give or take a word.
+const MOST_DIALECT: usize = 1_000;
 /// Bytes of the list of connections.
 const MOST_LISTED: usize = 8_000;
 /// Bytes of what one says of itself, below which it is left to be asked for.
@@ -34,8 +37,7 @@ const AT_ONCE: usize = 4;
 
 const HEAD: &str = "# Connections\n\n\
     Name tables `connection.schema.table`, or say the connection in `catalogName`. A statement for one connection is \
-    written in the SQL of that one; one SELECT may join tables of several, in PostgreSQL's syntax and with standard \
-    functions. Examples below leave the connection's name out: give `catalogName` with them. \
+    written in the SQL of that one. Examples below leave the connection's name out: give `catalogName` with them. \
     `get_instructions` with `catalogName` tells all about one connection.\n\n";
 
 const WORKSPACES: &str = "\n# Workspaces\n\n\
@@ -49,10 +51,10 @@ pub(super) async fn write(
     each: Vec<(Resolved, Catalog<'_>)>,
     summary: &mut Summary,
 ) -> String {
-    let told = each.len().min((MOST - HEAD.len() - MOST_LISTED) / LEAST);
+    let told = each.len().min((MOST - HEAD.len() - MOST_DIALECT - MOST_LISTED) / LEAST);
     let members: Vec<&Member> = each.iter().filter_map(|(_, it)| it.connection()).collect();
     // Each tells what matters most within its share.
-    let share = (MOST - HEAD.len() - MOST_LISTED) / told.max(1) / TOKEN;
+    let share = (MOST - HEAD.len() - MOST_DIALECT - MOST_LISTED) / told.max(1) / TOKEN;
     let (parent, trace) = (summary.parent, summary.trace);
     let asked = each.into_iter().take(told).map(|(mut resolved, catalog)| async move {
         if let Op::Instructions(briefing) = &mut resolved.op {
@@ -85,6 +87,13 @@ pub(super) async fn write(
     // Behind the answers: what a source is, is known once it was asked.
     if !members.is_empty() {
         text.push_str(HEAD);
+        let functions = federation::functions();
+        if !functions.is_empty() {
+            let _ = write!(
+                text,
+                "One SELECT may join tables of several connections, in PostgreSQL's syntax with these functions: {functions}.\n\n",
+            );
+        }
         list(context, &members, &mut text);
     }
     if let Target::All(all) = context.target {

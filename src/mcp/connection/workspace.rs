@@ -12,6 +12,7 @@ use portico_actors::source::{Access, Profile, TextRow, texts};
 use portico_actors::workspace::{self, MAIN, Workspace};
 use uuid::Uuid;
 
+use crate::federation;
 use crate::federation::SentStatements;
 use crate::mcp::context::{Context, Summary};
 use crate::mcp::target::{Member, WorkspaceTarget};
@@ -138,11 +139,11 @@ impl Reading<'_> {
         let dialect = match self.it.underneath.as_slice() {
             [only] => format!("Write {} SQL", only.entry.driver.dialect.name),
             _ if may_write => {
-                "Write SELECT in PostgreSQL's syntax with standard functions, and what writes in the SQL of \
+                "Write SELECT in PostgreSQL's syntax with the functions below, and what writes in the SQL of \
                                the table's own database, which it names alone"
                     .to_owned()
             }
-            _ => "Write SELECT in PostgreSQL's syntax with standard functions".to_owned(),
+            _ => "Write SELECT in PostgreSQL's syntax with the functions below".to_owned(),
         };
         let _ = writeln!(
             text,
@@ -153,13 +154,18 @@ impl Reading<'_> {
         );
         let _ = write!(text, "\n## Tables\n\n{}", digest::LEGEND);
         let style = Style { default_schema: Some(MAIN), may_write, without_remarks: false };
-        let room = (briefing.tokens * TOKEN).saturating_sub(text.len()).max(LEAST_TABLES);
+        let functions = match self.it.underneath.as_slice() {
+            [_] => String::new(),
+            _ => format!("\nFunctions: {}\n", federation::functions()),
+        };
+        let room = (briefing.tokens * TOKEN).saturating_sub(text.len() + functions.len()).max(LEAST_TABLES);
         text.push_str(&digest::write(
             &facts,
             &style,
             room,
             "get_columns tells them, get_tables with search finds more",
         ));
+        text.push_str(&functions);
         // Views refer to nothing by themselves, and what a relation says of one is in no listing of keys.
         let views = || {
             workspace

@@ -9,7 +9,7 @@ use crate::support::app::TestApp;
 use crate::support::fixture;
 use crate::support::postgres::connect;
 
-const TABLES: &str = "
+pub(super) const TABLES: &str = "
 CREATE TABLE kinds (id int, s smallint, i int, l bigint, n numeric, p numeric(10, 3), f float8, r real, b boolean, t text,
     v varchar(9), c char(5), d date, ts timestamp, tz timestamptz, h time, o bytea, u uuid);
 INSERT INTO kinds VALUES
@@ -65,6 +65,9 @@ fn is_same(expression: &str, told: Option<&str>, expected: Option<&str>) -> bool
     told == expected || (expression.contains("numeric") && number(told) == number(expected))
 }
 
+/// Whether an expression's value here and there is the same.
+pub(super) type Same = fn(&str, Option<&str>, Option<&str>) -> bool;
+
 type Texts = Result<Vec<Option<String>>, String>;
 
 /// The values of the expression in PostgreSQL, of all rows or of one.
@@ -116,16 +119,21 @@ async fn values_become_others_as_in_postgresql() {
         .collect();
     // As PostgreSQL shows them, so that types do not count.
     expressions.extend(["k.f", "k.r"].map(|column| format!("CAST({column} AS text)")));
+    compare(&database, &app, expressions, is_same).await;
+}
+
+/// Compares what both answer, row by row.
+pub(super) async fn compare(database: &Client, app: &TestApp, expressions: Vec<String>, is_same: Same) {
     let (mut differ, mut refused, mut compared) = (Vec::new(), Vec::new(), 0);
     for expression in expressions {
         // All rows at once, or each by itself where one of them is refused.
-        let rows = match (there(&database, &expression, None).await, here(&app, &expression, None).await) {
+        let rows = match (there(database, &expression, None).await, here(app, &expression, None).await) {
             (Ok(there), Ok(here)) => there.into_iter().zip(here).map(|(there, here)| (Ok(here), Ok(there))).collect(),
             _ => {
                 let mut rows = Vec::new();
                 for row in 1..=10 {
-                    let there = there(&database, &expression, Some(row)).await.map(|mut rows| rows.remove(0));
-                    let here = here(&app, &expression, Some(row)).await.map(|mut rows| rows.remove(0));
+                    let there = there(database, &expression, Some(row)).await.map(|mut rows| rows.remove(0));
+                    let here = here(app, &expression, Some(row)).await.map(|mut rows| rows.remove(0));
                     rows.push((here, there));
                 }
                 rows

@@ -5,6 +5,7 @@ mod casts;
 mod crossing;
 mod differential;
 mod faults;
+mod functions;
 mod labels;
 mod memory;
 mod order;

@@ -278,7 +278,7 @@ impl Cell<'_> {
 /// Type codes of the SQL API, with their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-#[allow(missing_docs)] // the names are the documentation: wire.md §6
+#[allow(missing_docs)] // the names are the documentation
 pub enum DataType {
     Binary = 1,
     Varchar = 5,
@@ -368,6 +368,8 @@ pub enum TextType {
     Plain,
     /// Without the blanks at their end, with which they are filled up.
     Padded,
+    /// Equal where they are the same, in an order of their own: enums, network addresses.
+    Coded,
     /// As whatever they are: the column is of no type, as SQLite's may be.
     Undeclared,
 }

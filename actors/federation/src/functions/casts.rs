@@ -9,13 +9,15 @@ use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef, StringArray, Time64MicrosecondArray};
 use arrow_schema::{ArrowError, DECIMAL128_MAX_PRECISION, DataType as ArrowType, Field, FieldRef, TimeUnit};
 use datafusion::arrow::compute::cast;
-use datafusion::common::{DFSchema, DataFusionError, Result as EngineResult, ScalarValue, exec_err};
-use datafusion::logical_expr::expr::Cast;
+use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue, exec_err, not_impl_err};
+use datafusion::logical_expr::expr::{BinaryExpr, Cast};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ExprSchemable, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
     cast as to_type, lit, when,
 };
 
+use super::numbers::checked;
+use super::types::{Class, no_cast, type_name};
 use crate::failure::carried;
 use crate::values;
 use portico_core::error::{Error, Kind};
@@ -33,6 +35,9 @@ pub(crate) fn exact(expr: Expr, field: FieldRef, schema: &DFSchema) -> EngineRes
     let to = microseconds(field.data_type());
     // What has no type is the coercion's to refuse.
     let Ok(from) = expr.get_type(schema) else { return Ok(Expr::Cast(Cast { expr: Box::new(expr), field })) };
+    if matches!(from, ArrowType::Interval(_) | ArrowType::Duration(_)) {
+        return not_impl_err!("cast an interval to {}", type_name(&to));
+    }
     let (Some(source), Some(target)) = (Class::of(&from), Class::of(&to)) else { return Ok(to_type(expr, to)) };
     if !source.becomes(target) {
         return Err(no_cast(source, target));
@@ -77,21 +82,90 @@ fn kept(expr: Expr, to: ArrowType) -> Expr {
     Conversion::function("kept", to, |array| Ok(Arc::clone(array))).call(vec![cast])
 }
 
-/// Both sides of a sum or difference of a date and an interval, where it is an instant: a date holds no hours. What is whole
-/// days stays a date.
-pub(crate) fn instant(left: &Expr, of_left: &ArrowType, right: &Expr, of_right: &ArrowType) -> Option<[Expr; 2]> {
+/// The text of a value that is compared by rules of its own: the text is compared as what it is.
+pub(crate) fn plain_text(expr: Expr) -> Expr {
+    TEXT.call(vec![expr])
+}
+
+/// A sum or difference with a date or a time in it, as PostgreSQL has it: a date and days are a date, two dates are a
+/// number of days, and a date and an interval are an instant. A literal date and whole days stay a date.
+///
+/// # Errors
+/// For two times, whose difference is an interval.
+pub(crate) fn shifted(
+    (left, of_left): (&Expr, &ArrowType),
+    op: Operator,
+    (right, of_right): (&Expr, &ArrowType),
+) -> EngineResult<Option<Expr>> {
     let is_date = |type_: &ArrowType| Class::of(type_) == Some(Class::Date);
+    let is_time = |type_: &ArrowType| {
+        matches!(Class::of(type_), Some(Class::Date | Class::Timestamp | Class::Zoned | Class::Time))
+    };
     let has_hours = |expr: &Expr| match expr {
         Expr::Literal(ScalarValue::IntervalMonthDayNano(value), _) => value.is_some_and(|value| value.nanoseconds != 0),
         Expr::Literal(ScalarValue::IntervalDayTime(value), _) => value.is_some_and(|value| value.milliseconds != 0),
         Expr::Literal(ScalarValue::IntervalYearMonth(_), _) => false,
         _ => true,
     };
+    // A literal that whole days are added to is most often compared with dates.
+    let is_literal = |expr: &Expr| match expr {
+        Expr::Cast(cast) => matches!(*cast.expr, Expr::Literal(..)),
+        other => matches!(other, Expr::Literal(..)),
+    };
+    let is_instant = |date: &Expr, interval: &Expr| has_hours(interval) || !is_literal(date);
+    let days = |date: &Expr| to_type(to_type(date.clone(), ArrowType::Date32), ArrowType::Int32);
     let begun = |date: &Expr| to_type(date.clone(), ArrowType::Timestamp(TimeUnit::Microsecond, None));
-    match (of_left, of_right) {
-        (date, ArrowType::Interval(_)) if is_date(date) && has_hours(right) => Some([begun(left), right.clone()]),
-        (ArrowType::Interval(_), date) if is_date(date) && has_hours(left) => Some([left.clone(), begun(right)]),
+    let both = |left, right| Some(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right))));
+    let Some(function) = checked(op) else { return Ok(None) };
+    let is_sum = op == Operator::Plus;
+    Ok(match (of_left, of_right) {
+        (date, ArrowType::Interval(_)) if is_date(date) && is_instant(left, right) => both(begun(left), right.clone()),
+        (ArrowType::Interval(_), date) if is_date(date) && is_instant(right, left) => both(left.clone(), begun(right)),
+        (date, whole) if is_date(date) && whole.is_integer() => {
+            Some(to_type(function.call(vec![days(left), to_type(right.clone(), ArrowType::Int32)]), ArrowType::Date32))
+        }
+        (whole, date) if is_sum && is_date(date) && whole.is_integer() => {
+            Some(to_type(function.call(vec![days(right), to_type(left.clone(), ArrowType::Int32)]), ArrowType::Date32))
+        }
+        (one, other) if !is_sum && is_date(one) && is_date(other) => Some(function.call(vec![days(left), days(right)])),
+        (one, other) if is_time(one) && is_time(other) => {
+            let message =
+                format!("operator {} {op} {} is not there over several connections", type_name(one), type_name(other));
+            let hint = "extract(epoch FROM a) - extract(epoch FROM b) is the number of seconds between two times";
+            return Err(carried(Error::new(Kind::Rejected, message).sqlstate("42883").hint(hint)));
+        }
         _ => None,
+    })
+}
+
+/// The type that dates and timestamps of these types have in common; `None` where they are of one type, or others.
+pub(crate) fn common_time<'a>(types: impl Iterator<Item = &'a ArrowType>) -> Option<ArrowType> {
+    let mut classes: Vec<Class> = types.filter_map(Class::of).collect();
+    classes.sort_unstable_by_key(|class| *class as u8);
+    classes.dedup();
+    classes.retain(|class| matches!(class, Class::Date | Class::Timestamp | Class::Zoned));
+    let zone = classes.contains(&Class::Zoned).then(|| "UTC".into());
+    (classes.len() > 1).then_some(ArrowType::Timestamp(TimeUnit::Microsecond, zone))
+}
+
+/// The octets of a literal in PostgreSQL's hexadecimal form.
+///
+/// # Errors
+/// `22P02` for another form.
+pub(crate) fn octets(text: &str) -> EngineResult<Vec<u8>> {
+    let digits = text.strip_prefix("\\x").filter(|digits| digits.len() % 2 == 0 && digits.is_ascii());
+    let pairs = digits.map(|digits| (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16)));
+    pairs.and_then(|mut pairs| pairs.by_ref().collect::<Result<_, _>>().ok()).ok_or_else(|| {
+        let message = format!("invalid input syntax for type bytea: {text:?}");
+        carried(Error::new(Kind::Rejected, message).sqlstate("22P02").hint("write octets as '\\x0a1b'"))
+    })
+}
+
+/// A date as the instant at which it begins, in UTC; anything else as it is.
+pub(crate) fn begun_in_utc(expr: Expr, schema: &DFSchema) -> Expr {
+    match expr.get_type(schema).ok().as_ref().and_then(Class::of) {
+        Some(Class::Date) => to_type(expr, ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))),
+        _ => expr,
     }
 }
 
@@ -102,85 +176,6 @@ fn microseconds(type_: &ArrowType) -> ArrowType {
         ArrowType::Time64(_) => ArrowType::Time64(TimeUnit::Microsecond),
         other => other.clone(),
     }
-}
-
-/// Types between which the same casts are there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
-    Boolean,
-    SmallInt,
-    Integer,
-    BigInt,
-    Decimal,
-    Real,
-    Double,
-    Text,
-    Date,
-    Timestamp,
-    Zoned,
-    Time,
-    Bytes,
-}
-
-impl Class {
-    fn of(type_: &ArrowType) -> Option<Self> {
-        Some(match type_ {
-            ArrowType::Boolean => Self::Boolean,
-            ArrowType::Int8 | ArrowType::Int16 | ArrowType::UInt8 => Self::SmallInt,
-            ArrowType::Int32 | ArrowType::UInt16 => Self::Integer,
-            ArrowType::Int64 | ArrowType::UInt32 | ArrowType::UInt64 => Self::BigInt,
-            ArrowType::Decimal128(..) | ArrowType::Decimal256(..) => Self::Decimal,
-            ArrowType::Float16 | ArrowType::Float32 => Self::Real,
-            ArrowType::Float64 => Self::Double,
-            ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View => Self::Text,
-            ArrowType::Date32 | ArrowType::Date64 => Self::Date,
-            ArrowType::Timestamp(_, None) => Self::Timestamp,
-            ArrowType::Timestamp(_, Some(_)) => Self::Zoned,
-            ArrowType::Time32(_) | ArrowType::Time64(_) => Self::Time,
-            ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView => Self::Bytes,
-            _ => return None,
-        })
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Boolean => "boolean",
-            Self::SmallInt => "smallint",
-            Self::Integer => "integer",
-            Self::BigInt => "bigint",
-            Self::Decimal => "numeric",
-            Self::Real => "real",
-            Self::Double => "double precision",
-            Self::Text => "text",
-            Self::Date => "date",
-            Self::Timestamp => "timestamp without time zone",
-            Self::Zoned => "timestamp with time zone",
-            Self::Time => "time without time zone",
-            Self::Bytes => "bytea",
-        }
-    }
-
-    fn is_number(self) -> bool {
-        matches!(self, Self::SmallInt | Self::Integer | Self::BigInt | Self::Decimal | Self::Real | Self::Double)
-    }
-
-    /// Whether PostgreSQL has a cast (`pg_cast`).
-    fn becomes(self, to: Self) -> bool {
-        match (self, to) {
-            _ if self == to => true,
-            (Self::Text, _) | (_, Self::Text) => true,
-            (Self::Boolean, Self::Integer) | (Self::Integer, Self::Boolean) => true,
-            (Self::Date, to) => matches!(to, Self::Timestamp | Self::Zoned),
-            (Self::Timestamp, to) => matches!(to, Self::Date | Self::Zoned | Self::Time),
-            (Self::Zoned, to) => matches!(to, Self::Date | Self::Timestamp | Self::Time),
-            _ => self.is_number() && to.is_number(),
-        }
-    }
-}
-
-fn no_cast(from: Class, to: Class) -> DataFusionError {
-    let message = format!("cannot cast type {} to {}", from.name(), to.name());
-    carried(Error::new(Kind::Rejected, message).sqlstate("42846"))
 }
 
 /// The text that a value is cast to.
@@ -291,7 +286,7 @@ fn written(array: &ArrayRef, row: usize) -> EngineResult<Option<String>> {
     }))
 }
 
-/// A date or a time from its form in results (`wire.md` §6).
+/// A date or a time as PostgreSQL writes it, from its form in results (`values.rs`).
 fn moment(text: &str) -> String {
     let (text, zone) = match text.strip_suffix('Z') {
         Some(text) => (text, "+00"),

@@ -37,11 +37,6 @@ const GROWING: &[(&str, Growth)] = &[
     ("concat_ws", |values| all(values).saturating_add(values.length(0).saturating_mul(values.count() as u64))),
     ("lpad", padded),
     ("overlay", all),
-    ("regexp_replace", |values| {
-        let (text, put) = (values.length(0), values.length(2));
-        // Each reference puts in what was found.
-        (text + 1).saturating_mul(put).saturating_add(text.saturating_mul(put + 1))
-    }),
     ("repeat", |values| values.length(0).saturating_mul(values.length(1))),
     ("replace", |values| {
         let (text, found) = (values.length(0), values.length(1).max(1));

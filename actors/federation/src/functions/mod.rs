@@ -1,5 +1,10 @@
-//! Functions and casts of our own, where the engine's differ from PostgreSQL's or grow without a bound.
+//! Functions, operators and casts as PostgreSQL has them.
 
+pub(crate) mod allowed;
 pub(crate) mod casts;
 pub(crate) mod growing;
 pub(crate) mod numbers;
+pub(crate) mod parts;
+pub(crate) mod postgresql;
+pub(crate) mod type_names;
+pub(crate) mod types;

@@ -2,6 +2,7 @@
 
 pub(crate) mod bounds;
 mod chain;
+pub(crate) mod comparison;
 pub(crate) mod exact;
 pub(crate) mod explained;
 pub(crate) mod labels;

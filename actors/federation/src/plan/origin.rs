@@ -7,6 +7,7 @@ use arrow_schema::Field;
 use datafusion::common::JoinType;
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 
+use super::comparison::Comparison;
 use portico_core::reply::Column;
 
 /// The key of the mark among a field's metadata.
@@ -42,9 +43,11 @@ impl Origins {
     }
 }
 
-/// `field` with its mark.
-pub(crate) fn mark(field: Field, mark: usize) -> Field {
-    field.with_metadata([(KEY.to_owned(), mark.to_string())].into())
+/// `field` with its mark, and how its values compare.
+pub(crate) fn mark(field: Field, mark: usize, comparison: Comparison) -> Field {
+    let mut metadata = HashMap::from([(KEY.to_owned(), mark.to_string())]);
+    comparison.mark(&mut metadata);
+    field.with_metadata(metadata)
 }
 
 /// The marks of the column at `place` of what `plan` answers, where a table hands it on as it is. The engine's own

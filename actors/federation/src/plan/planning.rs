@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{Field, Fields, Schema};
+use arrow_schema::{DataType as ArrowType, Field, Fields, Schema};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{ParamValues, Result as EngineResult, ScalarValue};
 use datafusion::execution::{SessionState, SessionStateBuilder, TaskContext};
@@ -94,6 +94,7 @@ pub(crate) async fn plan(
     }
     let plan = state.statement_to_plan(parsed).await.map_err(told)?;
     let plan = with_values(plan, values)?;
+    admit(plan.schema().fields())?;
     // By one row more its reader sees that there are more.
     let most = statement.limits.rows.and_then(|rows| usize::try_from(rows.saturating_add(1)).ok());
     let plan = match most {
@@ -121,6 +122,19 @@ pub(crate) async fn plan(
     let run = DefaultPhysicalPlanner::default().create_physical_plan(&pushed, state.as_ref()).await.map_err(told)?;
     let schema = marked(run.schema().fields(), plan.schema().fields(), &optimized);
     Ok(Planned { plan: run, schema, explain, context: state.task_ctx(), sparing: Sparing { pushed, state } })
+}
+
+/// Refuses results that PostgreSQL would write otherwise.
+fn admit(columns: &Fields) -> Result<()> {
+    let odd = |column: &&Arc<Field>| matches!(column.data_type(), ArrowType::Interval(_) | ArrowType::Duration(_));
+    match columns.iter().find(odd) {
+        Some(column) => {
+            let name = labels::shown(column.name());
+            Err(Error::invalid(format!("query: column {name} is an interval, over several connections"))
+                .hint("subtract dates, which are days apart, or extract(epoch FROM …) of both times"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The plan whose sorts write down what does not fit also where only their first rows are wanted: the engine keeps

@@ -40,15 +40,30 @@ impl Visitor for Parts {
             TableFactor::Table { sample: Some(_), .. } => {
                 refuse("TABLESAMPLE", "leave it out, or run the statement on the table's own connection")
             }
-            TableFactor::NestedJoin { table_with_joins, .. } => joins(table_with_joins, false),
+            // What SELECT * has of it is not seen from here.
+            TableFactor::NestedJoin { table_with_joins, .. } => joins(table_with_joins, true),
             _ => ControlFlow::Continue(()),
         }
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> Checked {
         match expr {
-            // The engine takes the pattern for a regular expression.
-            Expr::SimilarTo { .. } => refuse("SIMILAR TO", "write LIKE, or ~ with a regular expression"),
+            // Regular expressions of the engine are others than PostgreSQL's, and it takes these patterns for one.
+            Expr::SimilarTo { .. } => refuse("SIMILAR TO", "write LIKE"),
+            Expr::BinaryOp {
+                op:
+                    BinaryOperator::PGRegexMatch
+                    | BinaryOperator::PGRegexIMatch
+                    | BinaryOperator::PGRegexNotMatch
+                    | BinaryOperator::PGRegexNotIMatch,
+                ..
+            } => refuse("a regular expression", "write LIKE, or match on the table's own connection"),
+            // Its zone would be of the type, and not of the value.
+            Expr::AtTimeZone { .. } => {
+                refuse("AT TIME ZONE", "all times are in UTC here; convert them on the table's own connection")
+            }
+            // Rows are equal to the engine where PostgreSQL does not know.
+            Expr::Tuple(_) => refuse("a row", "compare its columns one by one"),
             _ => ControlFlow::Continue(()),
         }
     }

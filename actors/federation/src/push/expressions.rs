@@ -8,6 +8,7 @@ use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Operator};
 
 use super::select::{Output, Select};
 use crate::functions::numbers::Checked;
+use crate::functions::parts::EXTRACT;
 use crate::values;
 use portico_sources::pushdown::{Pushdown, Type, Use};
 
@@ -88,7 +89,7 @@ impl<'a> Scope<'a> {
                 Some(Rendered { sql: output.sql.clone(), type_ })
             }
             Expr::Literal(value, _) => self.literal(value),
-            Expr::BinaryExpr(binary) => self.binary(binary, expr),
+            Expr::BinaryExpr(binary) => self.binary(binary),
             Expr::Not(inner) => boolean(format!("(NOT {})", self.truth(inner)?)),
             Expr::IsNull(inner) => boolean(format!("({} IS NULL)", self.any(inner)?)),
             Expr::IsNotNull(inner) => boolean(format!("({} IS NOT NULL)", self.any(inner)?)),
@@ -126,7 +127,7 @@ impl<'a> Scope<'a> {
                 value.type_.fits_in(to).then_some(())?;
                 self.cast(&value.sql, to)
             }
-            Expr::ScalarFunction(call) => self.function(call),
+            Expr::ScalarFunction(call) => self.function(call, expr),
             _ => None,
         }
     }
@@ -158,7 +159,7 @@ impl<'a> Scope<'a> {
         Some(Rendered { sql, type_ })
     }
 
-    fn binary(&self, BinaryExpr { left, op, right }: &BinaryExpr, whole: &Expr) -> Option<Rendered> {
+    fn binary(&self, BinaryExpr { left, op, right }: &BinaryExpr) -> Option<Rendered> {
         let boolean = |sql: String| Some(Rendered { sql, type_: Type::Boolean });
         let operator = match op {
             Operator::And => return boolean(format!("({} AND {})", self.truth(left)?, self.truth(right)?)),
@@ -170,30 +171,11 @@ impl<'a> Scope<'a> {
             Operator::Gt => ">",
             Operator::GtEq => ">=",
             Operator::IsNotDistinctFrom => self.dialect.null_safe_equality,
-            Operator::Plus | Operator::Minus | Operator::Multiply => return self.arithmetic(left, *op, right, whole),
             _ => return None,
         };
         let (left, right) = (self.render(left)?, self.render(right)?);
         left.type_.compares_with(right.type_).then_some(())?;
         boolean(format!("({} {operator} {})", left.sql, right.sql))
-    }
-
-    /// Exact numbers alone: whole ones are the checked functions' business.
-    fn arithmetic(&self, left: &Expr, op: Operator, right: &Expr, whole: &Expr) -> Option<Rendered> {
-        let (left, right) = (self.render(left)?, self.render(right)?);
-        let (Type::Decimal { scale: of_left, .. }, Type::Decimal { scale: of_right, .. }) = (left.type_, right.type_)
-        else {
-            return None;
-        };
-        let ArrowType::Decimal128(precision, scale) = whole.get_type(self.schema).ok()? else { return None };
-        let type_ = Type::Decimal { precision, scale };
-        // The engine cuts digits off where there are more than it has room for.
-        let exact = match op {
-            Operator::Multiply => of_left + of_right,
-            _ => of_left.max(of_right),
-        };
-        (exact == scale && (self.dialect.does)(type_, Use::Compute)).then_some(())?;
-        Some(Rendered { sql: format!("({} {op} {})", left.sql, right.sql), type_ })
     }
 
     fn case(&self, Case { expr, when_then_expr, else_expr }: &Case) -> Option<Rendered> {
@@ -222,23 +204,28 @@ impl<'a> Scope<'a> {
         Some(Rendered { sql: format!("{sql} END"), type_: type_? })
     }
 
-    fn function(&self, ScalarFunction { func, args }: &ScalarFunction) -> Option<Rendered> {
+    fn function(&self, ScalarFunction { func, args }: &ScalarFunction, whole: &Expr) -> Option<Rendered> {
         match (func.name(), args.as_slice()) {
             (name, [left, right]) if Checked::named(name).is_some() => {
                 let sign = Checked::named(name)?.sign();
                 let (left, right) = (self.render(left)?, self.render(right)?);
+                if let (Type::Decimal { .. }, Type::Decimal { .. }) = (left.type_, right.type_) {
+                    let type_ = type_of(&whole.get_type(self.schema).ok()?)?;
+                    (self.dialect.does)(type_, Use::Compute).then_some(())?;
+                    return Some(Rendered { sql: format!("({} {sign} {})", left.sql, right.sql), type_ });
+                }
                 (left.type_.is_whole() && left.type_ == right.type_ && (self.dialect.does)(left.type_, Use::Compute))
                     .then_some(())?;
                 // In their own types, the source refuses what does not fit.
                 let (one, other) = (self.cast(&left.sql, left.type_)?, self.cast(&right.sql, right.type_)?);
                 Some(Rendered { sql: format!("({} {sign} {})", one.sql, other.sql), type_: left.type_ })
             }
-            ("date_part", [Expr::Literal(part, _), date]) => {
+            (EXTRACT, [Expr::Literal(part, _), date]) => {
                 let part = values::text_of(part)?.to_lowercase();
                 matches!(part.as_str(), "year" | "month" | "day").then_some(())?;
                 let date = self.render(date).filter(|date| date.type_ == Type::Date)?;
                 let sql = (self.dialect.date_part)(&part, &date.sql)?;
-                Some(Rendered { sql, type_: Type::Integer })
+                self.cast(&sql, type_of(&whole.get_type(self.schema).ok()?)?)
             }
             ("substr", [text, rest @ ..]) => {
                 let text = self.render(text).filter(|text| text.type_ == Type::Text)?;

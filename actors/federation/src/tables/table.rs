@@ -12,6 +12,7 @@ use futures_util::StreamExt;
 
 use super::untyped;
 use crate::connections::Connections;
+use crate::plan::comparison::Comparison;
 use crate::plan::origin::{self, Origin, Origins};
 use portico_core::call::{Facet, Limits, Mode, Narrow, Op, Sql};
 use portico_core::error::{Error, Result};
@@ -116,7 +117,9 @@ impl Table {
             let unbounded = kind.unbounded;
             let (name, type_, padded) = (column.label.clone(), kind.type_, kind.padded);
             known.push(TableColumn { name, type_, padded, unique, unbounded });
-            fields.push(origin::mark(field, origins.add(Origin { column, unbounded, padded: kind.padded })));
+            let comparison = Comparison::of(&column);
+            let origin = origins.add(Origin { column, unbounded, padded: kind.padded });
+            fields.push(origin::mark(field, origin, comparison));
         }
         if known.is_empty() {
             return Err(Error::invalid(format!("table {schema}.{name} has no columns")));
@@ -272,7 +275,7 @@ impl Kind {
             DataType::Varchar => match column.text {
                 TextType::Padded => Self { padded: true, ..text(None) },
                 TextType::Plain => text(Some(Type::Text)),
-                TextType::Own | TextType::Undeclared => text(None),
+                TextType::Own | TextType::Coded | TextType::Undeclared => text(None),
             },
         }
     }

@@ -25,7 +25,7 @@ pub(super) static PUSHDOWN: Pushdown = Pushdown {
     },
     null_safe_equality: "IS NOT DISTINCT FROM",
     like: true,
-    date_part: |part, expression| Some(format!("CAST(EXTRACT({part} FROM {expression}) AS integer)")),
+    date_part: |part, expression| Some(format!("EXTRACT({part} FROM {expression})")),
     substring: |text, from, length| {
         Some(match length {
             Some(length) => format!("SUBSTRING({text} FROM {from} FOR {length})"),

@@ -1,4 +1,4 @@
-//! Sums of whole numbers that refuse to overflow, and averages of exact numbers.
+//! Sums that refuse to overflow, and averages, of exact numbers.
 
 use std::sync::{Arc, LazyLock};
 
@@ -18,13 +18,18 @@ static SUM: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Exact::function("sum"
 static AVERAGE: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Exact::function("avg"));
 
 /// What stands for the engine's aggregate of this name over values of this type.
-pub(super) fn exact(name: &str, of: &ArrowType) -> Option<Arc<AggregateUDF>> {
+pub(crate) fn exact(name: &str, of: &ArrowType) -> Option<Arc<AggregateUDF>> {
     match name {
         "sum" if of.is_integer() => Some(Arc::clone(&SUM)),
+        // The engine's wraps around. As many values of fewer digits as come there have room.
+        "sum" if matches!(of, ArrowType::Decimal128(digits, _) if *digits > SUMMED) => Some(Arc::clone(&SUM)),
         "avg" if of.is_integer() || matches!(of, ArrowType::Decimal128(..)) => Some(Arc::clone(&AVERAGE)),
         _ => None,
     }
 }
+
+/// Digits of values whose sum has room for ten more.
+const SUMMED: u8 = DIGITS - 10;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Exact {
@@ -58,6 +63,7 @@ impl AggregateUDFImpl for Exact {
 
     fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
         Ok(match (self.name, types) {
+            ("sum", [ArrowType::Decimal128(_, scale)]) => ArrowType::Decimal128(DIGITS, *scale),
             ("sum", _) => ArrowType::Int64,
             (_, [of]) => ArrowType::Decimal128(DIGITS, scale_of(of).max(SCALE)),
             _ => return exec_err!("{} takes one value", self.name),
@@ -68,7 +74,8 @@ impl AggregateUDFImpl for Exact {
         let Some(of) = args.expr_fields.first() else { return exec_err!("{} takes one value", self.name) };
         let scale = scale_of(of.data_type());
         let seen = args.is_distinct.then(std::collections::HashSet::new);
-        Ok(Box::new(Sum { total: i256::ZERO, count: 0, scale, returns: args.return_field.data_type().clone(), seen }))
+        let returns = args.return_field.data_type().clone();
+        Ok(Box::new(Sum { total: i256::ZERO, count: 0, divides: self.name == "avg", scale, returns, seen }))
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> EngineResult<Vec<FieldRef>> {
@@ -87,6 +94,8 @@ impl AggregateUDFImpl for Exact {
 struct Sum {
     total: i256,
     count: i64,
+    /// Whether the average is asked for.
+    divides: bool,
     scale: i8,
     returns: ArrowType,
     /// The values so far, where each counts once.
@@ -143,8 +152,9 @@ impl Accumulator for Sum {
             let shift = u32::from(scale.saturating_sub(self.scale).unsigned_abs());
             let power = i256::from_i128(10).checked_pow(shift).ok_or_else(out)?;
             let total = self.total.checked_mul(power).ok_or_else(out)?;
-            let average = rounded(total, i256::from_i128(self.count.into())).ok_or_else(out)?;
-            return Ok(ScalarValue::Decimal128(Some(average), DIGITS, scale));
+            let divisor = if self.divides { self.count } else { 1 };
+            let result = rounded(total, i256::from_i128(divisor.into())).ok_or_else(out)?;
+            return Ok(ScalarValue::Decimal128(Some(result), DIGITS, scale));
         }
         let total = self.total.to_i128().and_then(|total| i64::try_from(total).ok());
         Ok(ScalarValue::Int64(Some(total.ok_or_else(out)?)))

@@ -1,5 +1,4 @@
-//! Operators as functions: sums, differences and products of whole numbers that refuse to overflow, and quotients of
-//! exact numbers.
+//! Operators as functions: sums, differences and products of exact numbers that refuse what has no room, and quotients.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, LazyLock};
@@ -11,7 +10,7 @@ use arrow_buffer::i256;
 use arrow_schema::{ArrowError, DataType as ArrowType};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::compute::kernels::numeric;
-use datafusion::common::{DataFusionError, Result as EngineResult, exec_err};
+use datafusion::common::{DataFusionError, Result as EngineResult, exec_err, not_impl_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
@@ -21,7 +20,7 @@ pub(crate) const SCALE: i8 = 20;
 /// Digits of an exact number.
 pub(crate) const DIGITS: u8 = 38;
 
-/// An operator on whole numbers that refuses to overflow.
+/// An operator on exact numbers that refuses to overflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Checked {
     Plus,
@@ -53,15 +52,15 @@ impl Checked {
     }
 }
 
-static PLUS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Whole::function(Checked::Plus)));
-static MINUS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Whole::function(Checked::Minus)));
-static TIMES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Whole::function(Checked::Times)));
+static PLUS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Exact::function(Checked::Plus)));
+static MINUS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Exact::function(Checked::Minus)));
+static TIMES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Exact::function(Checked::Times)));
 static QUOTIENT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(ScalarUDF::new_from_impl(Quotient { signature: Signature::user_defined(Volatility::Immutable) }))
 });
 
-/// The function of an operator on whole numbers.
-pub(super) fn checked(operator: Operator) -> Option<Arc<ScalarUDF>> {
+/// The function of an operator on exact numbers.
+pub(crate) fn checked(operator: Operator) -> Option<Arc<ScalarUDF>> {
     Some(Arc::clone(match operator {
         Operator::Plus => &PLUS,
         Operator::Minus => &MINUS,
@@ -76,23 +75,34 @@ pub(crate) fn quotient() -> Arc<ScalarUDF> {
 }
 
 /// Whether values of this type are exact numbers.
-pub(super) fn is_exact(type_: &ArrowType) -> bool {
+pub(crate) fn is_exact(type_: &ArrowType) -> bool {
     type_.is_integer() || type_.is_decimal()
 }
 
+/// The exact number that a value of this type is.
+fn as_exact(type_: &ArrowType) -> ArrowType {
+    match type_ {
+        ArrowType::Int8 | ArrowType::Int16 => ArrowType::Decimal128(5, 0),
+        ArrowType::Int32 => ArrowType::Decimal128(10, 0),
+        ArrowType::Int64 => ArrowType::Decimal128(19, 0),
+        ArrowType::Decimal256(_, scale) => ArrowType::Decimal128(DIGITS, *scale),
+        other => other.clone(),
+    }
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Whole {
+struct Exact {
     operator: Checked,
     signature: Signature,
 }
 
-impl Whole {
+impl Exact {
     fn function(operator: Checked) -> ScalarUDF {
         ScalarUDF::new_from_impl(Self { operator, signature: Signature::user_defined(Volatility::Immutable) })
     }
 }
 
-impl ScalarUDFImpl for Whole {
+impl ScalarUDFImpl for Exact {
     fn name(&self) -> &str {
         self.operator.name()
     }
@@ -109,14 +119,35 @@ impl ScalarUDFImpl for Whole {
         &self.signature
     }
 
-    /// The wider one, for both.
+    /// The wider one, for both; beside a number with digits behind the point another one is such a number too.
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
+        if types.iter().any(ArrowType::is_decimal) {
+            return Ok(types.iter().map(as_exact).collect());
+        }
         let wider = types.iter().max_by_key(|of| of.primitive_width());
         wider.map_or_else(|| exec_err!("{} of nothing", self.name()), |wider| Ok(vec![wider.clone(); types.len()]))
     }
 
     fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
         match types {
+            [ArrowType::Decimal128(of_left, left), ArrowType::Decimal128(of_right, right)] => {
+                let (digits, scale) = match self.operator {
+                    Checked::Times => {
+                        (i16::from(*of_left) + i16::from(*of_right) + 1, i16::from(*left) + i16::from(*right))
+                    }
+                    Checked::Plus | Checked::Minus => {
+                        let whole = |digits: u8, scale: i8| i16::from(digits) - i16::from(scale);
+                        let scale = i16::from(*left.max(right));
+                        (whole(*of_left, *left).max(whole(*of_right, *right)) + scale + 1, scale)
+                    }
+                };
+                match (u8::try_from(digits.min(DIGITS.into())), i8::try_from(scale)) {
+                    (Ok(digits), Ok(scale)) if scale <= DIGITS.cast_signed() => {
+                        Ok(ArrowType::Decimal128(digits, scale))
+                    }
+                    _ => not_impl_err!("a product with more than {DIGITS} digits behind the point"),
+                }
+            }
             [one, other] if one == other => Ok(one.clone()),
             _ => exec_err!("{} of two types", self.name()),
         }
@@ -131,7 +162,13 @@ impl ScalarUDFImpl for Whole {
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
         let [left, right] = arrays.as_slice() else { return exec_err!("{} takes two values", self.name()) };
         let result = kernel(left, right).map_err(|error| out_of_range(error, args.return_type()))?;
-        Ok(ColumnarValue::Array(result))
+        let ArrowType::Decimal128(digits, scale) = *args.return_type() else { return Ok(ColumnarValue::Array(result)) };
+        let result = result.as_primitive::<Decimal128Type>();
+        // The kernels look at the room of 128 bits alone.
+        if digits == DIGITS && result.iter().flatten().any(|value| value.unsigned_abs() >= 10_u128.pow(DIGITS.into())) {
+            return Err(ArrowError::ArithmeticOverflow("numeric out of range".to_owned()).into());
+        }
+        Ok(ColumnarValue::Array(Arc::new(result.clone().with_precision_and_scale(digits, scale)?)))
     }
 }
 
@@ -139,7 +176,8 @@ fn out_of_range(error: ArrowError, type_: &ArrowType) -> DataFusionError {
     let name = match type_ {
         ArrowType::Int16 => "smallint",
         ArrowType::Int32 => "integer",
-        _ => "bigint",
+        ArrowType::Int64 => "bigint",
+        _ => "numeric",
     };
     match error {
         ArrowError::ArithmeticOverflow(_) => ArrowError::ArithmeticOverflow(format!("{name} out of range")).into(),
@@ -215,7 +253,7 @@ fn divide(left: i256, right: i256, of_left: i8, of_right: i8) -> EngineResult<i1
 }
 
 /// `left` ÷ `right`, rounded half away from zero; `None` where it has more digits than there is room for.
-pub(super) fn rounded(left: i256, right: i256) -> Option<i128> {
+pub(crate) fn rounded(left: i256, right: i256) -> Option<i128> {
     let (quotient, rest) = (left.checked_div(right)?, left.checked_rem(right)?);
     let (twice, divisor) = (rest.checked_abs()?.checked_mul(i256::from_i128(2))?, right.checked_abs()?);
     let away = i128::from(twice >= divisor);

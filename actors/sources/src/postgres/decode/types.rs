@@ -1,4 +1,4 @@
-//! PostgreSQL types as the wire's type codes (`wire.md` §6), with length, precision and scale out
+//! PostgreSQL types as the type codes of results (`DataType`), with length, precision and scale out
 //! of their modifiers. Values are read in `cells.rs`.
 
 use tokio_postgres::types::{Kind, Oid, Type};
@@ -69,7 +69,20 @@ pub(crate) fn text_type(type_: &Type) -> TextType {
     match *type_ {
         Type::TEXT | Type::VARCHAR | Type::NAME => TextType::Plain,
         Type::BPCHAR => TextType::Padded,
-        _ => TextType::Own,
+        Type::INET
+        | Type::CIDR
+        | Type::MACADDR
+        | Type::MACADDR8
+        | Type::TIMETZ
+        | Type::MONEY
+        | Type::BIT
+        | Type::VARBIT
+        | Type::CHAR => TextType::Coded,
+        _ => match type_.kind() {
+            Kind::Domain(base) => text_type(base),
+            Kind::Enum(_) => TextType::Coded,
+            _ => TextType::Own,
+        },
     }
 }
 

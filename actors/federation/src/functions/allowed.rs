@@ -1,0 +1,150 @@
+//! Functions that a statement over several connections has: those that answer what PostgreSQL answers by that name, for
+//! the types that are listed. What is not listed is not there: the engine has more, and means other things by some names.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType as ArrowType;
+use datafusion::common::Result as EngineResult;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult};
+use datafusion::logical_expr::{AggregateUDF, Expr, ScalarUDF};
+
+use super::numbers::{doubles, rounding};
+use super::parts;
+use super::types::no_function;
+
+/// Functions of values, as the engine calls them.
+const SCALAR: &[&str] = &[
+    "abs",
+    "ascii",
+    "bit_length",
+    "btrim",
+    "character_length",
+    "coalesce",
+    "concat",
+    "concat_ws",
+    "current_date",
+    "date_trunc",
+    "greatest",
+    "initcap",
+    "least",
+    "left",
+    "lower",
+    "lpad",
+    "ltrim",
+    "now",
+    "nullif",
+    "octet_length",
+    "overlay",
+    "pi",
+    "random",
+    "repeat",
+    "replace",
+    "reverse",
+    "right",
+    "rpad",
+    "rtrim",
+    "split_part",
+    "starts_with",
+    "strpos",
+    "substr",
+    "translate",
+    "upper",
+];
+/// Aggregates, as the engine calls them.
+const AGGREGATE: &[&str] = &[
+    "avg",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "bool_and",
+    "bool_or",
+    "corr",
+    "count",
+    "covar_pop",
+    "covar_samp",
+    "grouping",
+    "max",
+    "min",
+    "stddev",
+    "stddev_pop",
+    "string_agg",
+    "sum",
+    "var",
+    "var_pop",
+];
+/// Of these, the ones that compute with floats alone: PostgreSQL's of exact numbers are exact.
+const OF_DOUBLES: &[&str] = &["corr", "covar_pop", "covar_samp", "stddev", "stddev_pop", "var", "var_pop"];
+
+/// PostgreSQL's other names of some.
+const ALIASES: &[(&str, &str)] = &[("bool_and", "every"), ("var", "variance")];
+
+/// The names of all functions that are there, in order.
+pub fn functions() -> Vec<&'static str> {
+    let others = [doubles::names(), rounding::NAMES.to_vec()].concat();
+    let mut names: Vec<&str> = SCALAR.iter().chain(AGGREGATE).copied().chain(others).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Leaves of the engine's functions those that are listed, with ours in the places of some.
+pub(crate) fn keep(builder: &mut SessionStateBuilder) {
+    let scalar = builder.scalar_functions().get_or_insert_default();
+    let (doubles, others): (Vec<_>, Vec<_>) =
+        std::mem::take(scalar).into_iter().partition(|function| doubles::is_one(function.name()));
+    scalar.extend(others.into_iter().filter(|function| SCALAR.contains(&function.name())));
+    scalar.extend(doubles.into_iter().map(doubles::checked));
+    scalar.extend(rounding::functions());
+    let aggregates = builder.aggregate_functions().get_or_insert_default();
+    aggregates.retain(|function| AGGREGATE.contains(&function.name()));
+    for function in aggregates {
+        if let Some((_, name)) = ALIASES.iter().find(|(of, _)| *of == function.name()) {
+            *function = Arc::new(AggregateUDF::clone(function).with_aliases([*name]));
+        }
+    }
+    builder.expr_planners().get_or_insert_default().insert(0, Arc::new(Parts(parts::extract())));
+}
+
+/// Plans `EXTRACT`.
+#[derive(Debug)]
+struct Parts(Arc<ScalarUDF>);
+
+impl ExprPlanner for Parts {
+    fn plan_extract(&self, args: Vec<Expr>) -> EngineResult<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(self.0.call(args)))
+    }
+}
+
+/// Refuses a function of texts that is given octets.
+///
+/// # Errors
+/// `42883`, with what to write.
+pub(crate) fn admit_scalar(name: &str, of: &[ArrowType]) -> EngineResult<()> {
+    let takes_all = matches!(name, "coalesce" | "greatest" | "least" | "nullif" | "concat" | "concat_ws");
+    match of.iter().find(|of| of.is_binary() && !takes_all) {
+        Some(of) if SCALAR.contains(&name) => Err(no_function(name, of, "ask for it on the table's own connection")),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses an aggregate that answers otherwise for values of this type.
+///
+/// # Errors
+/// `42883`, with what to write.
+pub(crate) fn admit_aggregate(name: &str, of: Option<&ArrowType>) -> EngineResult<()> {
+    let Some(of) = of else { return Ok(()) };
+    if OF_DOUBLES.contains(&name) && (of.is_integer() || of.is_decimal()) {
+        return Err(no_function(name, of, "write CAST(… AS double precision) around its argument"));
+    }
+    match (name, of) {
+        ("sum", ArrowType::Float32) => {
+            Err(no_function(name, of, "write CAST(… AS double precision) around its argument"))
+        }
+        ("string_agg", of) if !(of.is_string() || of.is_null()) => {
+            Err(no_function(name, of, "write CAST(… AS text) around its argument"))
+        }
+        ("min" | "max", ArrowType::Boolean) => Err(no_function(name, of, "use bool_and or bool_or")),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,259 @@
+//! Functions and operators of floats that refuse what has no value, as PostgreSQL does: the engine's answer with infinity,
+//! or with what is no number.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_schema::{ArrowError, DataType as ArrowType, Field, FieldRef};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::compute::kernels::numeric;
+use datafusion::common::{DataFusionError, Result as EngineResult, exec_err, plan_err};
+use datafusion::logical_expr::{
+    ColumnarValue, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+use crate::functions::types::no_function;
+
+/// Functions that compute with floats of double precision alone, as the engine calls them, with how many arguments.
+const FUNCTIONS: &[(&str, usize)] = &[
+    ("acos", 1),
+    ("acosh", 1),
+    ("asin", 1),
+    ("asinh", 1),
+    ("atan", 1),
+    ("atan2", 2),
+    ("atanh", 1),
+    ("cbrt", 1),
+    ("cos", 1),
+    ("cosh", 1),
+    ("cot", 1),
+    ("degrees", 1),
+    ("exp", 1),
+    ("ln", 1),
+    ("log10", 1),
+    ("power", 2),
+    ("radians", 1),
+    ("sin", 1),
+    ("sinh", 1),
+    ("sqrt", 1),
+    ("tan", 1),
+    ("tanh", 1),
+];
+
+/// Of these, the ones that PostgreSQL has for exact numbers too.
+const EXACT: &[&str] = &["exp", "ln", "log10", "power", "sqrt"];
+/// Of these, the ones that PostgreSQL refuses to answer infinity.
+const FINITE: &[&str] = &["degrees", "exp", "ln", "log10", "power"];
+
+/// Their names.
+pub(crate) fn names() -> Vec<&'static str> {
+    FUNCTIONS.iter().map(|(name, _)| *name).collect()
+}
+
+/// Whether a function is one of them.
+pub(crate) fn is_one(name: &str) -> bool {
+    FUNCTIONS.iter().any(|(one, _)| *one == name)
+}
+
+/// The function, with its results looked at.
+pub(crate) fn checked(inner: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
+    let signature = Signature::user_defined(Volatility::Immutable);
+    Arc::new(ScalarUDF::new_from_impl(Checked { inner, signature }))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Checked {
+    inner: Arc<ScalarUDF>,
+    signature: Signature,
+}
+
+fn out_of_range(what: &str) -> DataFusionError {
+    ArrowError::ArithmeticOverflow(format!("value out of range: {what}")).into()
+}
+
+impl ScalarUDFImpl for Checked {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.inner.aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// What it does not take is left as it is, and refused with its type.
+    fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
+        // PostgreSQL's of exact numbers have as many digits as it takes.
+        let is_exact = EXACT.contains(&self.name())
+            && types.iter().any(ArrowType::is_decimal)
+            && !types.iter().any(ArrowType::is_floating);
+        let taken = |of: &ArrowType| match of {
+            of if of.is_decimal() && is_exact => of.clone(),
+            of if of.is_numeric() || of.is_null() => ArrowType::Float64,
+            of => of.clone(),
+        };
+        Ok(types.iter().map(taken).collect())
+    }
+
+    fn return_type(&self, _: &[ArrowType]) -> EngineResult<ArrowType> {
+        Ok(ArrowType::Float64)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> EngineResult<FieldRef> {
+        let count = FUNCTIONS.iter().find(|(name, _)| *name == self.name()).map_or(0, |(_, count)| *count);
+        let types = || args.arg_fields.iter().map(|field| field.data_type());
+        match types().find(|of| **of != ArrowType::Float64) {
+            Some(of) => Err(no_function(self.name(), of, "write CAST(… AS double precision) around its argument")),
+            None if types().count() == count => Ok(Arc::new(Field::new(self.name(), ArrowType::Float64, true))),
+            None => plan_err!("function {} takes {count} values", self.name()),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
+        let given = ColumnarValue::values_to_arrays(&args.args)?;
+        let given = given.iter().map(|array| cast(array, &ArrowType::Float64)).collect::<Result<Vec<_>, _>>()?;
+        let result = self.inner.invoke_with_args(args)?;
+        let ColumnarValue::Array(array) = &result else {
+            let array = result.to_array(1)?;
+            self.check(&array, &given)?;
+            return Ok(result);
+        };
+        self.check(array, &given)?;
+        Ok(result)
+    }
+}
+
+impl Checked {
+    fn check(&self, results: &ArrayRef, given: &[ArrayRef]) -> EngineResult<()> {
+        let results = results.as_primitive::<Float64Type>();
+        for (row, result) in results.iter().enumerate() {
+            let Some(result) = result else { continue };
+            let of = |place: usize| {
+                let values = given.get(place)?.as_primitive::<Float64Type>();
+                // One value may stand for all rows.
+                values.values().get(if values.len() == 1 { 0 } else { row }).copied()
+            };
+            let is_given = |is: fn(f64) -> bool| (0..given.len()).filter_map(of).any(is);
+            if result.is_nan() && !is_given(f64::is_nan) {
+                return Err(out_of_range("input is out of range"));
+            }
+            if result.is_infinite() && FINITE.contains(&self.name()) && !is_given(f64::is_infinite) {
+                return Err(out_of_range("overflow"));
+            }
+            let vanishes = match self.name() {
+                "exp" => !is_given(f64::is_infinite),
+                "power" => !is_given(f64::is_infinite) && of(0) != Some(0.0),
+                _ => false,
+            };
+            if result == 0.0 && vanishes {
+                return Err(out_of_range("underflow"));
+            }
+        }
+        Ok(())
+    }
+}
+
+macro_rules! operator {
+    ($name:ident, $operator:expr, $text:literal) => {
+        static $name: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+            let signature = Signature::user_defined(Volatility::Immutable);
+            Arc::new(ScalarUDF::new_from_impl(Arithmetic { operator: $operator, name: $text, signature }))
+        });
+    };
+}
+
+operator!(PLUS, Operator::Plus, "float_plus");
+operator!(MINUS, Operator::Minus, "float_minus");
+operator!(TIMES, Operator::Multiply, "float_times");
+operator!(DIVIDED, Operator::Divide, "float_divided");
+
+/// The function of an operator on floats.
+pub(crate) fn operator(operator: Operator) -> Option<Arc<ScalarUDF>> {
+    Some(Arc::clone(match operator {
+        Operator::Plus => &PLUS,
+        Operator::Minus => &MINUS,
+        Operator::Multiply => &TIMES,
+        Operator::Divide => &DIVIDED,
+        _ => return None,
+    }))
+}
+
+/// An operator on floats of one width.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Arithmetic {
+    operator: Operator,
+    name: &'static str,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Arithmetic {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// Of single precision where both are, else of double.
+    fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
+        let is_single = types.iter().all(|of| *of == ArrowType::Float32);
+        Ok(vec![if is_single { ArrowType::Float32 } else { ArrowType::Float64 }; types.len()])
+    }
+
+    fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
+        let is_single = types.iter().all(|of| *of == ArrowType::Float32);
+        Ok(if is_single { ArrowType::Float32 } else { ArrowType::Float64 })
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
+        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+        let [left, right] = arrays.as_slice() else { return exec_err!("{} takes two values", self.name) };
+        let kernel = match self.operator {
+            Operator::Plus => numeric::add,
+            Operator::Minus => numeric::sub,
+            Operator::Multiply => numeric::mul,
+            _ => numeric::div,
+        };
+        let result = kernel(left, right)?;
+        let wide = [left, right, &result].map(|array| cast(array, &ArrowType::Float64));
+        let [left, right, results] = wide;
+        let (left, right, results) = (left?, right?, results?);
+        let floats = [&left, &right, &results].map(|array| array.as_primitive::<Float64Type>().iter());
+        let [left, right, results] = floats;
+        for ((left, right), result) in left.zip(right).zip(results) {
+            if let (Some(left), Some(right), Some(result)) = (left, right, result) {
+                self.check(left, right, result)?;
+            }
+        }
+        Ok(ColumnarValue::Array(match args.return_type() {
+            ArrowType::Float32 => Arc::new(result.as_primitive::<Float32Type>().clone()),
+            _ => result,
+        }))
+    }
+}
+
+impl Arithmetic {
+    fn check(&self, left: f64, right: f64, result: f64) -> EngineResult<()> {
+        if self.operator == Operator::Divide && right == 0.0 && !left.is_nan() {
+            return Err(ArrowError::DivideByZero.into());
+        }
+        if result.is_infinite() && !left.is_infinite() && !right.is_infinite() {
+            return Err(out_of_range("overflow"));
+        }
+        let vanishes = match self.operator {
+            Operator::Multiply => left != 0.0 && right != 0.0,
+            Operator::Divide => left != 0.0 && !right.is_infinite(),
+            _ => false,
+        };
+        if result == 0.0 && vanishes {
+            return Err(out_of_range("underflow"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,302 @@
+//! Puts operators, casts and aggregates that answer as PostgreSQL's do into the places of the engine's, and refuses what
+//! would be answered otherwise.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType as ArrowType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::metadata::FieldMetadata;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue, not_impl_err};
+use datafusion::logical_expr::expr::{
+    AggregateFunction, Between, BinaryExpr, Case, Cast, InList, ScalarFunction, WindowFunction,
+};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{
+    Expr, ExprSchemable, LogicalPlan, Operator, WindowFunctionDefinition, cast as to_type, when,
+};
+use datafusion::optimizer::AnalyzerRule;
+
+use super::numbers::{self, aggregates, doubles};
+use super::types::no_function;
+use super::{allowed, casts, growing};
+use crate::plan::comparison::{self, Comparison};
+
+/// To be run before the engine's own coercion of types: what ours are compared with, or stand beside of, is then coerced to
+/// what they return.
+#[derive(Debug)]
+pub(crate) struct AsPostgresql;
+
+impl AnalyzerRule for AsPostgresql {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> EngineResult<LogicalPlan> {
+        // What such a query is joined with has been given its type.
+        let is_recursive = plan.exists(|node| Ok(matches!(node, LogicalPlan::RecursiveQuery(_))))?;
+        plan.transform_up_with_subqueries(|plan| {
+            comparison::admit(&plan)?;
+            // Its numbers are no values.
+            if matches!(plan, LogicalPlan::Limit(_)) {
+                return Ok(Transformed::no(plan));
+            }
+            let schema = merge_schema(&plan.inputs());
+            let names = NamePreserver::new(&plan);
+            let rewritten = plan.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let expr = expr.transform_up(|expr| match expr {
+                    Expr::Literal(value, metadata) if !is_recursive => Ok(literal(value, metadata)),
+                    expr => rewrite(expr, &schema),
+                })?;
+                Ok(expr.update_data(|expr| name.restore(expr)))
+            })?;
+            if rewritten.transformed {
+                return Ok(Transformed::yes(rewritten.data.recompute_schema()?));
+            }
+            Ok(rewritten)
+        })
+        .data()
+    }
+
+    fn name(&self) -> &'static str {
+        "as_postgresql"
+    }
+}
+
+fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
+    match expr {
+        Expr::BinaryExpr(binary) => operator(binary, schema),
+        // A number written with its sign is one number.
+        Expr::Negative(inner) if !matches!(*inner, Expr::Literal(..)) => Ok(match negated(&inner, schema)? {
+            Some(negated) => Transformed::yes(negated),
+            None => Transformed::no(Expr::Negative(inner)),
+        }),
+        Expr::Between(Between { expr, negated, low, high }) => {
+            let [expr, low, high] = alike([*expr, *low, *high], schema, true)?.map(Box::new);
+            Ok(Transformed::yes(Expr::Between(Between { expr, negated, low, high })))
+        }
+        Expr::InList(InList { expr, list, negated }) => {
+            let mut all = vec![*expr];
+            all.extend(list);
+            let mut all = same(all, schema, false)?.into_iter();
+            let Some(expr) = all.next() else { return not_impl_err!("IN of nothing") };
+            Ok(Transformed::yes(Expr::InList(InList { expr: Box::new(expr), list: all.collect(), negated })))
+        }
+        Expr::Case(case) => Ok(Transformed::yes(Expr::Case(branches(case, schema)?))),
+        Expr::ScalarFunction(ScalarFunction { func, args }) => {
+            let types: Vec<ArrowType> = args.iter().filter_map(|each| each.get_type(schema).ok()).collect();
+            allowed::admit_scalar(func.name(), &types)?;
+            let args = match func.name() {
+                "concat" | "concat_ws" => {
+                    args.into_iter().map(|each| casts::shown(each, schema)).collect::<EngineResult<_>>()?
+                }
+                // Its value is of the type of the first, whatever that is compared with.
+                "nullif" => {
+                    let Ok([value, other]) = <[Expr; 2]>::try_from(args) else {
+                        return not_impl_err!("NULLIF of another number of values than two");
+                    };
+                    let type_ = value.get_type(schema)?;
+                    let [left, right] = alike([value.clone(), other], schema, false)?;
+                    let null = Expr::Literal(ScalarValue::try_from(&type_)?, None);
+                    return Ok(Transformed::yes(when(left.eq(right), null).otherwise(value)?));
+                }
+                "greatest" | "least" => comparison::compared(of_one_type(args, schema, Use::Answered), schema, true)?,
+                "coalesce" => of_one_type(args, schema, Use::Answered),
+                // PostgreSQL takes a date for an instant here.
+                "date_trunc" => args.into_iter().map(|each| casts::begun_in_utc(each, schema)).collect(),
+                _ => args,
+            };
+            Ok(Transformed::yes(func.call(args)))
+        }
+        Expr::Cast(Cast { expr, field }) => {
+            let is_text = *field.data_type() == ArrowType::Utf8;
+            if is_text && Comparison::handed_on(&expr, schema) != Comparison::Plain {
+                return Ok(Transformed::yes(casts::plain_text(*expr)));
+            }
+            casts::exact(*expr, field, schema).map(Transformed::yes)
+        }
+        Expr::AggregateFunction(call) => {
+            comparison::admit_aggregate(&call, schema)?;
+            let AggregateFunction { func, params } = call;
+            let of = params.args.first().map(|argument| argument.get_type(schema)).transpose()?;
+            allowed::admit_aggregate(func.name(), of.as_ref())?;
+            Ok(match of.and_then(|of| aggregates::exact(func.name(), &of)) {
+                Some(func) => Transformed::yes(Expr::AggregateFunction(AggregateFunction { func, params })),
+                None => Transformed::no(Expr::AggregateFunction(AggregateFunction { func, params })),
+            })
+        }
+        Expr::WindowFunction(window) => {
+            comparison::admit_window(&window, schema)?;
+            let WindowFunction { fun, params } = *window;
+            let of = params.args.first().map(|argument| argument.get_type(schema)).transpose()?;
+            allowed::admit_aggregate(fun.name(), of.as_ref())?;
+            // One text for each row, each longer than the one before, would fill the memory.
+            if fun.name() == "string_agg" {
+                return not_impl_err!("{} as a window function", fun.name());
+            }
+            let exact = match &fun {
+                WindowFunctionDefinition::AggregateUDF(func) => of.and_then(|of| aggregates::exact(func.name(), &of)),
+                WindowFunctionDefinition::WindowUDF(_) => None,
+            };
+            let changed = exact.is_some();
+            let fun = exact.map_or(fun, |func| WindowFunctionDefinition::AggregateUDF(Arc::clone(&func)));
+            let expr = Expr::WindowFunction(Box::new(WindowFunction { fun, params }));
+            Ok(if changed { Transformed::yes(expr) } else { Transformed::no(expr) })
+        }
+        other => Ok(Transformed::no(other)),
+    }
+}
+
+/// A whole number is an integer where it fits, and to the engine always a bigint. The least one is written as an operator on
+/// a bigint.
+fn literal(value: ScalarValue, metadata: Option<FieldMetadata>) -> Transformed<Expr> {
+    let integer = match value {
+        ScalarValue::Int64(Some(whole)) => i32::try_from(whole).ok().filter(|whole| *whole != i32::MIN),
+        _ => None,
+    };
+    match integer {
+        Some(integer) => Transformed::yes(Expr::Literal(ScalarValue::Int32(Some(integer)), metadata)),
+        None => Transformed::no(Expr::Literal(value, metadata)),
+    }
+}
+
+fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
+    let binary = |left, right| Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)));
+    let by_order = match op {
+        Operator::Eq | Operator::NotEq | Operator::IsDistinctFrom | Operator::IsNotDistinctFrom => Some(false),
+        Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq => Some(true),
+        _ => None,
+    };
+    if let Some(by_order) = by_order {
+        let [left, right] = alike([*left, *right], schema, by_order)?;
+        return Ok(Transformed::yes(binary(left, right)));
+    }
+    // What has no type, or none that fits, is the coercion's to refuse.
+    let types = [left.get_type(schema).ok(), right.get_type(schema).ok()];
+    let both = |is: fn(&ArrowType) -> bool| types.iter().all(|of| of.as_ref().is_some_and(is));
+    let one = |is: fn(&ArrowType) -> bool| types.iter().any(|of| of.as_ref().is_some_and(is));
+    if let [Some(of_left), Some(of_right)] = &types
+        && matches!(op, Operator::Plus | Operator::Minus)
+        && let Some(shifted) = casts::shifted((&left, of_left), op, (&right, of_right))?
+    {
+        return Ok(Transformed::yes(shifted));
+    }
+    let function = match op {
+        Operator::Plus | Operator::Minus | Operator::Multiply if both(numbers::is_exact) => numbers::checked(op),
+        Operator::Divide if both(numbers::is_exact) && one(ArrowType::is_decimal) => Some(numbers::quotient()),
+        Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide
+            if one(ArrowType::is_floating) && both(ArrowType::is_numeric) =>
+        {
+            doubles::operator(op)
+        }
+        Operator::Modulo if one(ArrowType::is_floating) => {
+            let of = types.iter().flatten().find(|of| of.is_floating()).cloned().unwrap_or(ArrowType::Float64);
+            return Err(no_function("%", &of, "write CAST(… AS numeric) around its operands"));
+        }
+        Operator::StringConcat if one(ArrowType::is_string) && both(growing::is_joined) => {
+            let texts = vec![casts::as_text(*left, schema)?, casts::as_text(*right, schema)?];
+            return Ok(Transformed::yes(growing::concatenation().call(texts)));
+        }
+        // PostgreSQL takes the text for one of octets.
+        Operator::StringConcat if one(ArrowType::is_string) && one(ArrowType::is_binary) => {
+            return not_impl_err!("|| between text and bytea");
+        }
+        _ => None,
+    };
+    Ok(match function {
+        Some(function) => Transformed::yes(function.call(vec![*left, *right])),
+        None => Transformed::no(binary(*left, *right)),
+    })
+}
+
+/// The number with the other sign, which the lowest whole one of its type does not have; `None` for what is none.
+fn negated(expr: &Expr, schema: &DFSchema) -> EngineResult<Option<Expr>> {
+    let Some(difference) = numbers::checked(Operator::Minus) else { return Ok(None) };
+    let type_ = match expr {
+        // Of many signs in a row each would ask for the type of all that is behind it.
+        Expr::ScalarFunction(call)
+            if call.func == difference && matches!(call.args.first(), Some(Expr::Literal(..))) =>
+        {
+            call.args.first().map(|zero| zero.get_type(schema))
+        }
+        _ => Some(expr.get_type(schema)),
+    };
+    let Some(type_) = type_.and_then(EngineResult::ok).filter(ArrowType::is_signed_integer) else { return Ok(None) };
+    let zero = Expr::Literal(ScalarValue::new_zero(&type_)?, None);
+    Ok(Some(difference.call(vec![zero, expr.clone()])))
+}
+
+/// A CASE whose values are compared and answered as PostgreSQL does.
+fn branches(Case { expr, when_then_expr, else_expr }: Case, schema: &DFSchema) -> EngineResult<Case> {
+    let (mut whens, mut thens): (Vec<Expr>, Vec<Expr>) =
+        when_then_expr.into_iter().map(|(when, then)| (*when, *then)).unzip();
+    let mut subject = None;
+    if let Some(expr) = expr {
+        whens.insert(0, *expr);
+        whens = same(whens, schema, false)?;
+        subject = Some(Box::new(whens.remove(0)));
+    }
+    let has_else = else_expr.is_some();
+    thens.extend(else_expr.map(|expr| *expr));
+    let mut thens = of_one_type(thens, schema, Use::Answered);
+    let other = if has_else { thens.pop().map(Box::new) } else { None };
+    let pairs = whens.into_iter().zip(thens).map(|(when, then)| (Box::new(when), Box::new(then))).collect();
+    Ok(Case { expr: subject, when_then_expr: pairs, else_expr: other })
+}
+
+/// The values that are compared with each other, of types that compare as PostgreSQL's do.
+fn same(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool) -> EngineResult<Vec<Expr>> {
+    for expr in &exprs {
+        if let Ok(of @ (ArrowType::Interval(_) | ArrowType::Duration(_))) = expr.get_type(schema) {
+            let name = super::types::type_name(&of);
+            return not_impl_err!("compare values of type {name}; compare dates and times instead");
+        }
+    }
+    let exprs = octets(of_one_type(exprs, schema, Use::Compared), schema)?;
+    comparison::compared(exprs, schema, by_order)
+}
+
+fn alike<const N: usize>(exprs: [Expr; N], schema: &DFSchema, by_order: bool) -> EngineResult<[Expr; N]> {
+    let same = same(exprs.into(), schema, by_order)?;
+    same.try_into().or_else(|_| not_impl_err!("a comparison of another number of values"))
+}
+
+/// What becomes of values that are to be of one type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Compared,
+    /// One of them is answered.
+    Answered,
+}
+
+/// Exact numbers beside floats become floats, and dates beside timestamps become these: the engine makes exact numbers of
+/// the floats, and counts nanoseconds.
+fn of_one_type(exprs: Vec<Expr>, schema: &DFSchema, use_: Use) -> Vec<Expr> {
+    let types: Vec<Option<ArrowType>> = exprs.iter().map(|expr| expr.get_type(schema).ok()).collect();
+    let has = |is: fn(&ArrowType) -> bool| types.iter().flatten().any(is);
+    let (is_number, to): (fn(&ArrowType) -> bool, _) = if has(ArrowType::is_floating) && has(numbers::is_exact) {
+        let is_single = use_ == Use::Answered && !has(|of| *of == ArrowType::Float64);
+        (ArrowType::is_numeric, if is_single { ArrowType::Float32 } else { ArrowType::Float64 })
+    } else {
+        let Some(to) = casts::common_time(types.iter().flatten()) else { return exprs };
+        (ArrowType::is_temporal, to)
+    };
+    let widened = |(expr, of): (Expr, &Option<ArrowType>)| match of {
+        Some(of) if is_number(of) && *of != to => to_type(expr, to.clone()),
+        _ => expr,
+    };
+    exprs.into_iter().zip(&types).map(widened).collect()
+}
+
+/// Literals beside octets are octets in PostgreSQL's hexadecimal form.
+fn octets(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<Expr>> {
+    if !exprs.iter().any(|expr| expr.get_type(schema).is_ok_and(|of| of.is_binary())) {
+        return Ok(exprs);
+    }
+    let one = |expr: Expr| match &expr {
+        Expr::Literal(value, metadata) if value.data_type().is_string() && !value.is_null() => {
+            let text = value.try_as_str().flatten().unwrap_or_default();
+            Ok(Expr::Literal(ScalarValue::Binary(Some(casts::octets(text)?)), metadata.clone()))
+        }
+        _ => Ok(expr),
+    };
+    exprs.into_iter().map(one).collect()
+}

@@ -1,0 +1,42 @@
+//! Types by their names in a statement, as PostgreSQL means them: times count microseconds.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, TimeUnit};
+use datafusion::common::{Result as EngineResult, not_impl_err};
+use datafusion::logical_expr::planner::TypePlanner;
+use datafusion::sql::sqlparser::ast::{DataType, ExactNumberInfo, TimezoneInfo};
+
+/// Digits behind the point of seconds.
+const DIGITS: u64 = 6;
+
+/// Plans the types that the engine takes for others.
+#[derive(Debug)]
+pub(crate) struct TypeNames;
+
+impl TypePlanner for TypeNames {
+    fn plan_type_field(&self, named: &DataType) -> EngineResult<Option<FieldRef>> {
+        let type_ = match named {
+            DataType::Time(Some(digits), _) | DataType::Timestamp(Some(digits), _) if *digits < DIGITS => {
+                return not_impl_err!("round times to {digits} digits; use date_trunc");
+            }
+            DataType::Time(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+                ArrowType::Time64(TimeUnit::Microsecond)
+            }
+            DataType::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+                ArrowType::Timestamp(TimeUnit::Microsecond, None)
+            }
+            DataType::Timestamp(_, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => {
+                ArrowType::Timestamp(TimeUnit::Microsecond, Some(Arc::from("UTC")))
+            }
+            DataType::Numeric(ExactNumberInfo::PrecisionAndScale(digits, scale))
+            | DataType::Decimal(ExactNumberInfo::PrecisionAndScale(digits, scale))
+                if *scale < 0 || i128::from(*scale) > i128::from(*digits) =>
+            {
+                return not_impl_err!("numbers of type numeric({digits}, {scale})");
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Arc::new(Field::new("", type_, true))))
+    }
+}

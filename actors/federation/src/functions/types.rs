@@ -1,0 +1,103 @@
+//! Types of the engine as PostgreSQL has them.
+
+use arrow_schema::DataType as ArrowType;
+use datafusion::common::DataFusionError;
+
+use crate::failure::carried;
+use portico_core::error::{Error, Kind};
+
+/// Types between which the same casts are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    Boolean,
+    SmallInt,
+    Integer,
+    BigInt,
+    Decimal,
+    Real,
+    Double,
+    Text,
+    Date,
+    Timestamp,
+    Zoned,
+    Time,
+    Bytes,
+}
+
+impl Class {
+    pub(super) fn of(type_: &ArrowType) -> Option<Self> {
+        Some(match type_ {
+            ArrowType::Boolean => Self::Boolean,
+            ArrowType::Int8 | ArrowType::Int16 | ArrowType::UInt8 => Self::SmallInt,
+            ArrowType::Int32 | ArrowType::UInt16 => Self::Integer,
+            ArrowType::Int64 | ArrowType::UInt32 | ArrowType::UInt64 => Self::BigInt,
+            ArrowType::Decimal128(..) | ArrowType::Decimal256(..) => Self::Decimal,
+            ArrowType::Float16 | ArrowType::Float32 => Self::Real,
+            ArrowType::Float64 => Self::Double,
+            ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View => Self::Text,
+            ArrowType::Date32 | ArrowType::Date64 => Self::Date,
+            ArrowType::Timestamp(_, None) => Self::Timestamp,
+            ArrowType::Timestamp(_, Some(_)) => Self::Zoned,
+            ArrowType::Time32(_) | ArrowType::Time64(_) => Self::Time,
+            ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView => Self::Bytes,
+            _ => return None,
+        })
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Boolean => "boolean",
+            Self::SmallInt => "smallint",
+            Self::Integer => "integer",
+            Self::BigInt => "bigint",
+            Self::Decimal => "numeric",
+            Self::Real => "real",
+            Self::Double => "double precision",
+            Self::Text => "text",
+            Self::Date => "date",
+            Self::Timestamp => "timestamp without time zone",
+            Self::Zoned => "timestamp with time zone",
+            Self::Time => "time without time zone",
+            Self::Bytes => "bytea",
+        }
+    }
+
+    pub(super) fn is_number(self) -> bool {
+        matches!(self, Self::SmallInt | Self::Integer | Self::BigInt | Self::Decimal | Self::Real | Self::Double)
+    }
+
+    /// Whether PostgreSQL has a cast (`pg_cast`).
+    pub(super) fn becomes(self, to: Self) -> bool {
+        match (self, to) {
+            _ if self == to => true,
+            (Self::Text, _) | (_, Self::Text) => true,
+            (Self::Boolean, Self::Integer) | (Self::Integer, Self::Boolean) => true,
+            (Self::Date, to) => matches!(to, Self::Timestamp | Self::Zoned),
+            (Self::Timestamp, to) => matches!(to, Self::Date | Self::Zoned | Self::Time),
+            (Self::Zoned, to) => matches!(to, Self::Date | Self::Timestamp | Self::Time),
+            _ => self.is_number() && to.is_number(),
+        }
+    }
+}
+
+/// What PostgreSQL calls a type of the engine.
+pub(crate) fn type_name(type_: &ArrowType) -> String {
+    match Class::of(type_) {
+        Some(class) => class.name().to_owned(),
+        None if matches!(type_, ArrowType::Interval(_) | ArrowType::Duration(_)) => "interval".to_owned(),
+        None if type_.is_null() => "unknown".to_owned(),
+        None => type_.to_string(),
+    }
+}
+
+/// The refusal of a cast.
+pub(super) fn no_cast(from: Class, to: Class) -> DataFusionError {
+    let message = format!("cannot cast type {} to {}", from.name(), to.name());
+    carried(Error::new(Kind::Rejected, message).sqlstate("42846"))
+}
+
+/// The refusal of a function for a type.
+pub(crate) fn no_function(name: &str, of: &ArrowType, hint: &'static str) -> DataFusionError {
+    let message = format!("function {name}({}) is not there over several connections", type_name(of));
+    carried(Error::new(Kind::Rejected, message).sqlstate("42883").hint(hint))
+}

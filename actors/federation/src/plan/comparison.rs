@@ -1,0 +1,194 @@
+//! How values compare that the engine has as text, and PostgreSQL as something else. Each field of a table that has such
+//! values has a mark of it; what would be compared otherwise than there is refused.
+
+use std::collections::HashMap;
+
+use datafusion::common::{DFSchema, DataFusionError, ExprSchema, Result, ScalarValue};
+use datafusion::logical_expr::expr::{AggregateFunction, Sort, WindowFunction};
+use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
+use uuid::Uuid;
+
+use crate::failure::carried;
+use portico_core::error::{Error, Kind};
+use portico_core::reply::{Column, DataType, TextType};
+
+/// The key of the mark among a field's metadata.
+const KEY: &str = "portico.comparison";
+
+/// How the values of a column compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    /// As the engine compares them.
+    Plain,
+    /// As UUIDs, which may be written otherwise.
+    Uuid,
+    /// Equal where their texts are, in an order of their own.
+    Coded,
+    /// By rules of their own.
+    Own,
+}
+
+impl Comparison {
+    const MARKS: [(Self, &'static str); 3] = [(Self::Uuid, "uuid"), (Self::Coded, "coded"), (Self::Own, "own")];
+
+    /// How a source's column compares.
+    pub(crate) fn of(column: &Column) -> Self {
+        match (column.data_type, column.text) {
+            _ if !column.enforced => Self::Plain,
+            (DataType::Uuid, _) => Self::Uuid,
+            (DataType::Time, _) if column.zoned => Self::Coded,
+            (DataType::Varchar, TextType::Coded) => Self::Coded,
+            (DataType::Varchar, TextType::Own) => Self::Own,
+            _ => Self::Plain,
+        }
+    }
+
+    /// Marks a field with it.
+    pub(crate) fn mark(self, metadata: &mut HashMap<String, String>) {
+        if let Some((_, mark)) = Self::MARKS.iter().find(|(one, _)| *one == self) {
+            metadata.insert(KEY.to_owned(), (*mark).to_owned());
+        }
+    }
+
+    fn marked(metadata: &HashMap<String, String>) -> Self {
+        let mark = metadata.get(KEY).map(String::as_str);
+        Self::MARKS.iter().find(|(_, one)| Some(*one) == mark).map_or(Self::Plain, |(one, _)| *one)
+    }
+
+    /// How the values of `expr` compare, if it hands a column on.
+    pub(crate) fn handed_on(expr: &Expr, schema: &DFSchema) -> Self {
+        match expr {
+            Expr::Column(column) => {
+                schema.field_from_column(column).map_or(Self::Plain, |field| Self::marked(field.metadata()))
+            }
+            Expr::Alias(alias) => Self::handed_on(&alias.expr, schema),
+            Expr::Cast(cast) => Self::handed_on(&cast.expr, schema),
+            _ => Self::Plain,
+        }
+    }
+
+    fn is_equality(self) -> bool {
+        self != Self::Own
+    }
+
+    fn is_order(self) -> bool {
+        matches!(self, Self::Plain | Self::Uuid)
+    }
+}
+
+fn refused(expr: &Expr, what: &str) -> DataFusionError {
+    let name = match expr {
+        Expr::Column(column) => column.name.clone(),
+        other => other.schema_name().to_string(),
+    };
+    let message = format!("query: {what} {name} over several connections, whose type has rules of its own");
+    carried(
+        Error::invalid(message).hint(format!("compare its text, CAST({name} AS text), or do it on its own connection")),
+    )
+}
+
+/// Refuses values that cannot be told equal.
+pub(crate) fn equality(expr: &Expr, schema: &DFSchema, what: &str) -> Result<()> {
+    if Comparison::handed_on(expr, schema).is_equality() { Ok(()) } else { Err(refused(expr, what)) }
+}
+
+/// Refuses values that cannot be ordered.
+pub(crate) fn order(expr: &Expr, schema: &DFSchema, what: &str) -> Result<()> {
+    if Comparison::handed_on(expr, schema).is_order() { Ok(()) } else { Err(refused(expr, what)) }
+}
+
+/// The values that are compared with each other, with the texts of UUIDs as a source writes them.
+///
+/// # Errors
+/// For what cannot be compared so, and for texts that are no UUIDs.
+pub(crate) fn compared(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool) -> Result<Vec<Expr>> {
+    let how: Vec<Comparison> = exprs.iter().map(|expr| Comparison::handed_on(expr, schema)).collect();
+    for (expr, how) in exprs.iter().zip(&how) {
+        if !(how.is_equality() && (how.is_order() || !by_order)) {
+            return Err(refused(expr, "a comparison of"));
+        }
+    }
+    if !how.contains(&Comparison::Uuid) {
+        return Ok(exprs);
+    }
+    exprs
+        .into_iter()
+        .zip(how)
+        .map(|(expr, how)| match &expr {
+            _ if how == Comparison::Uuid => Ok(expr),
+            Expr::Literal(value, _) if value.is_null() => Ok(expr),
+            Expr::Literal(value, metadata) => match value.try_as_str().flatten() {
+                Some(text) => Ok(Expr::Literal(ScalarValue::Utf8(Some(canonical(text)?)), metadata.clone())),
+                None => Ok(expr),
+            },
+            // Another source may have no such type: its texts are compared as they are.
+            _ => Ok(expr),
+        })
+        .collect()
+}
+
+/// The text of a UUID as PostgreSQL writes it. It reads it in braces too, and with a hyphen behind any four digits.
+fn canonical(text: &str) -> Result<String> {
+    let bare = text.strip_prefix('{').and_then(|bare| bare.strip_suffix('}')).unwrap_or(text);
+    let groups = bare.split('-').collect::<Vec<_>>();
+    let is_grouped = groups.iter().all(|group| !group.is_empty() && group.len() % 4 == 0);
+    let uuid = Some(groups.concat()).filter(|_| is_grouped).and_then(|digits| Uuid::try_parse(&digits).ok());
+    uuid.map(|uuid| uuid.hyphenated().to_string()).ok_or_else(|| {
+        let message = format!("invalid input syntax for type uuid: {text:?}");
+        carried(Error::new(Kind::Rejected, message).sqlstate("22P02"))
+    })
+}
+
+/// Refuses a node of a plan that would order, group or join values otherwise than PostgreSQL does.
+pub(crate) fn admit(plan: &LogicalPlan) -> Result<()> {
+    let below = |at: usize| plan.inputs().get(at).map(|input| input.schema().as_ref().clone());
+    let Some(schema) = below(0) else { return Ok(()) };
+    let sorted = |by: &[Sort], what: &str| by.iter().try_for_each(|by| order(&by.expr, &schema, what));
+    let grouped = |by: &[Expr], what: &str| by.iter().try_for_each(|by| equality(by, &schema, what));
+    match plan {
+        LogicalPlan::Sort(of) => sorted(&of.expr, "ORDER BY"),
+        LogicalPlan::Aggregate(of) => {
+            let groups: Vec<Expr> = of.group_expr.iter().flat_map(grouping_parts).collect();
+            grouped(&groups, "GROUP BY")
+        }
+        LogicalPlan::Distinct(Distinct::All(input)) => {
+            let columns: Vec<Expr> = input.schema().columns().into_iter().map(Expr::Column).collect();
+            grouped(&columns, "DISTINCT or UNION of")
+        }
+        LogicalPlan::Distinct(Distinct::On(of)) => grouped(&of.on_expr, "DISTINCT ON"),
+        LogicalPlan::Join(of) => of.on.iter().try_for_each(|(left, right)| {
+            equality(left, &of.left.schema().as_ref().clone(), "a join on")?;
+            equality(right, &of.right.schema().as_ref().clone(), "a join on")
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn grouping_parts(expr: &Expr) -> Vec<Expr> {
+    match expr {
+        Expr::GroupingSet(sets) => sets.distinct_expr().into_iter().cloned().collect(),
+        other => vec![other.clone()],
+    }
+}
+
+/// Refuses an aggregate that would order or tell apart its values otherwise.
+pub(crate) fn admit_aggregate(call: &AggregateFunction, schema: &DFSchema) -> Result<()> {
+    let params = &call.params;
+    if matches!(call.func.name(), "min" | "max") {
+        params.args.iter().try_for_each(|of| order(of, schema, "the least or greatest"))?;
+    }
+    if params.distinct {
+        params.args.iter().try_for_each(|of| equality(of, schema, "DISTINCT"))?;
+    }
+    params.order_by.iter().try_for_each(|by| order(&by.expr, schema, "ORDER BY"))
+}
+
+/// The same of a window.
+pub(crate) fn admit_window(call: &WindowFunction, schema: &DFSchema) -> Result<()> {
+    let params = &call.params;
+    if matches!(call.fun.name(), "min" | "max") {
+        params.args.iter().try_for_each(|of| order(of, schema, "the least or greatest"))?;
+    }
+    params.partition_by.iter().try_for_each(|by| equality(by, schema, "PARTITION BY"))?;
+    params.order_by.iter().try_for_each(|by| order(&by.expr, schema, "ORDER BY"))
+}
