@@ -18,7 +18,7 @@ use crate::http::quota;
 use crate::mcp::envelope::{ResponseStatus, RpcError};
 use crate::mcp::model::Id;
 
-/// Code and status of each kind, in one table (`wire.md` §7).
+/// Code and status of each kind, in one table. `docs/troubleshooting.md` has a row for each.
 pub(super) const fn numbers(kind: Kind) -> (u16, u16) {
     match kind {
         Kind::Invalid => (1000, 400),
@@ -91,7 +91,7 @@ pub(super) fn body(error: &Error, request: RequestId) -> ErrorBody {
 }
 
 /// The message with the source's detail and the place in the statement: the error object has no
-/// other members for them (`wire.md` §7).
+/// other members for them.
 fn message(error: &Error) -> String {
     let mut message = error.message.clone();
     if let Some(detail) = error.get_detail() {
@@ -269,7 +269,7 @@ pub(super) fn refusal(request: &HttpRequest, error: &Error) -> HttpResponse {
     }
 }
 
-/// What a resource takes that can be read (RFC 9110 §9.1); `framing` answers HEAD as GET.
+/// What a resource takes that can be read (RFC 9110 §9.1); `middleware/head.rs` answers HEAD as GET.
 pub(super) const READ: &str = "GET, HEAD";
 
 /// The MCP endpoint's answer to a method that it does not serve.

@@ -1,5 +1,5 @@
 //! Which connection a statement or a call of a procedure addresses: the one its names say, else the
-//! default one, else the caller's only one (`wire.md` §4).
+//! default one, else the caller's only one.
 
 use std::borrow::Borrow;
 

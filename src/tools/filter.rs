@@ -1,4 +1,4 @@
-//! The query parameters of an MCP address (`wire.md` §3): `tools` and `ops`, which narrow `tools/list`, and
+//! The query parameters of an MCP address (`docs/mcp.md`): `tools` and `ops`, which narrow `tools/list`, and
 //! `structured`, which says what a result is sent as.
 
 use portico_actors::error::{Error, Result};

@@ -1,4 +1,4 @@
-//! What tools are and do: the words of the query parameters `tools` and `ops` (`wire.md` §3).
+//! What tools are and do: the words of the query parameters `tools` and `ops` (`docs/mcp.md`).
 
 /// Where a tool comes from; the words of the `tools` query parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,7 +13,7 @@ pub enum Type {
 
 /// What a tool does; the words of the `ops` query parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // the words are the documentation: wire.md §3
+#[allow(missing_docs)] // the words are the documentation: docs/mcp.md
 pub enum Operation {
     GetCatalogs,
     GetSchemas,

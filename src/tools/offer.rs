@@ -134,7 +134,7 @@ pub(super) fn caps(offer: &Offer<'_>, rest: Rest) -> Caps {
     Caps { rows: bounds.rows(), bytes: bounds.bytes(), rows_bound: bounds.max_rows, rest }
 }
 
-/// The bounds of a call's `timeout`, in seconds (`wire.md` §5).
+/// The bounds of a call's `timeout`, in seconds.
 pub const TIMEOUT_SECONDS: std::ops::RangeInclusive<u64> = 1..=300;
 
 /// The `timeout` member, or its default.

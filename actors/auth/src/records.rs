@@ -1,5 +1,5 @@
 //! What the store holds, as its readers see it: never a secret, a digest or a private key. What a
-//! credential opens is decided in `snapshot`, not here.
+//! credential opens is decided in `verify/snapshot.rs`, not here.
 
 use serde::{Serialize, Serializer};
 use uuid::Uuid;

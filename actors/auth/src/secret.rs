@@ -1,5 +1,5 @@
 //! Secrets that this service hands out, and the digests that it keeps of them. Signing keys are
-//! not here, see `key`.
+//! not here, see `keys/key.rs`.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
-//! The columns of the catalogue's facets, the same for every driver (`wire.md` §6; those of keys
-//! and indexes, and their numbers, are JDBC's `DatabaseMetaData`'s), and a batch
-//! of rows in memory for drivers that put such rows together themselves.
+//! The columns of the catalogue's facets, the same for every driver (those of keys and indexes, and
+//! their numbers, are JDBC's `DatabaseMetaData`'s), and a batch of rows in memory for drivers that put
+//! such rows together themselves.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -59,7 +59,7 @@ impl Plan {
 /// What to do at a source.
 #[derive(Debug)]
 pub enum Task {
-    /// Lists a facet of the catalogue, in the columns and the order of `wire.md` §6.
+    /// Lists a facet of the catalogue, in the columns of [`columns`](crate::catalog::columns), by schema and name.
     Describe(Facet, Narrow),
     /// Runs one statement.
     Statement(Prepared),
@@ -79,7 +79,8 @@ pub enum Task {
 pub struct Prepared {
     /// The text and what is known about it. Placeholders stand as the source numbers them.
     pub statement: Statement,
-    /// One value for each number, in order.
+    /// The values as they were given, each under its name or its number. The driver puts them in the order of the
+    /// statement's placeholders, and refuses what is missing or too much.
     pub values: Vec<Argument>,
     /// Goes in front of the search path for this statement alone.
     pub default_schema: Option<String>,
@@ -92,7 +93,7 @@ pub struct Prepared {
 pub struct Repeated {
     /// The text and what is known about it.
     pub statement: Statement,
-    /// For each run one value for each placeholder.
+    /// For each run its values, as those of a [`Prepared`] are given.
     pub sets: Vec<Vec<Argument>>,
     /// Goes in front of the search path for this task alone.
     pub default_schema: Option<String>,

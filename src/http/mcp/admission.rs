@@ -1,5 +1,5 @@
-//! The order of refusal on the MCP endpoints (`wire.md` §2): credential, then the connection's id,
-//! then reach, then existence. A token cannot probe which connections exist.
+//! The order of refusal on the MCP endpoints: credential, then the connection's id, then reach, then
+//! existence. A token cannot probe which connections exist.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};

@@ -102,7 +102,7 @@ async fn requests_of_the_2025_revisions_need_no_session() {
     assert_eq!(post(&app, ping, &[("mcp-protocol-version", "2025-06-18")]).await.0, 200);
 }
 
-/// A request of 2026-07-28 with `meta`, and the headers that belong to it.
+/// A request of 2026-07-28, with the usual `_meta` where it has none of its own, and the headers that belong to it.
 async fn modern(app: &TestApp, method: &str, params: Value, headers: &[(&str, &str)]) -> (u16, Value) {
     let mut params = params;
     if params.get("_meta").is_none() {

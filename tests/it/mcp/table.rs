@@ -102,7 +102,7 @@ fn transport() -> Vec<Row> {
             200,
             0,
         ),
-        // wire.md §3: served statelessly.
+        // What names a revision and no session is served statelessly.
         post("14 no session", &[JSON, TAKES, ("mcp-protocol-version", "2025-11-25")], ping(), 200, 0),
         post("15 no session that is known", &[JSON, TAKES, ("mcp-session-id", "x")], ping(), 404, 1300),
         // A version that is none is modern, line 12; 16 remains for streams.

@@ -36,7 +36,7 @@ impl Authority {
         std::fs::write(folder.join(format!("{name}.key")), key.serialize_pem()).unwrap();
     }
 
-    /// A client that trusts this authority, with the certificate `name` of `folder` if one is named.
+    /// A client that trusts this authority, with the certificate that `identity` names: its folder, and its name there.
     pub(crate) fn client(&self, identity: Option<(&Path, &str)>) -> reqwest::Client {
         self.speaking(identity, &[b"h2", b"http/1.1"])
     }

@@ -1,5 +1,5 @@
 //! Keys that sign access tokens: making, loading and publishing them. What is signed is not here,
-//! see `token`.
+//! see `verify/token.rs`.
 
 use std::collections::BTreeMap;
 

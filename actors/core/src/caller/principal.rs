@@ -158,7 +158,7 @@ pub enum Credential {
         /// The personal access token.
         token: SecretString,
     },
-    /// `Authorization: Bearer <JWT>`.
+    /// `Authorization: Bearer` and an access token, of ours or of a trusted issuer's, or a personal access token.
     Bearer(SecretString),
 }
 

@@ -292,7 +292,7 @@ pub struct Argument {
     pub name: String,
     /// The value's JSON text.
     pub value: Box<RawValue>,
-    /// The client's own idea of the type, a code of `wire.md` §6; a hint, never a rule.
+    /// The client's own idea of the type, a code of [`DataType`](super::reply::DataType); a hint, never a rule.
     pub data_type: Option<i32>,
 }
 

@@ -14,7 +14,7 @@ use crate::finding::Finding;
 /// Something happened.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// A request that named a connection came to its end.
+    /// A call came to its end, or a request that was refused before it was one.
     CallEnded(Box<CallEnded>),
     /// A connection is up: its source answered.
     ConnectionUp {
@@ -125,7 +125,8 @@ pub enum Event {
     Stopped,
 }
 
-/// One ended call: the line of the log, later the record of the audit.
+/// One ended call. The line of the log, the counts of the metrics, the span of its trace and its record in the audit
+/// trail are made of it.
 #[derive(Clone, Debug)]
 pub struct CallEnded {
     /// The request.

@@ -228,7 +228,7 @@ fn every_setting_says_what_it_is_and_has_a_value() {
     }
 }
 
-/// That one declaration is enough, `config::table` tests; that the files say what is declared, the tests above.
+/// That one declaration is enough, `config::declared::table` tests; that the files say what is declared, those above.
 #[test]
 fn the_walkthrough_shows_a_setting_as_it_is_declared() {
     let (text, code) = (file("docs/extending.md"), file("src/config/service/server.rs"));

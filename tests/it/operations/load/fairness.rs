@@ -18,7 +18,7 @@ use crate::support::postgres::{TestPostgres, connect};
 use crate::support::service::Service;
 use crate::support::tls::{Authority, TLS};
 
-/// Waits until so many statements of `app`'s connection wait at the source for a lock that a test holds.
+/// Waits until so many statements in the database of `admin` wait for a lock that a test holds.
 async fn until_waiting(admin: &Client, wanted: i64) {
     let waiting =
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";

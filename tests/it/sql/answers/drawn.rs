@@ -43,7 +43,7 @@ impl Drawn {
         self.pieces.push(if is_cast { format!(" AS {type_})") } else { format!("::{type_}") });
     }
 
-    /// Columns of these types, `told` under labels or without.
+    /// Columns of these types, under `labels` or without.
     fn columns(&mut self, dice: &mut Random, samples: &[&Sample], labels: Option<&[&str]>) {
         for (at, sample) in samples.iter().enumerate() {
             self.push(if at == 0 { "" } else { ", " });

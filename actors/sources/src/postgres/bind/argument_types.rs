@@ -1,4 +1,4 @@
-//! The type that a caller's value has by itself, and which types take it (`wire.md` §4).
+//! The type that a caller's value has by itself, which is that of the same literal, and which types take it.
 
 use tokio_postgres::types::{Kind, Type};
 

@@ -1,7 +1,6 @@
-//! With which types a statement is prepared. A value means what the same literal would mean (`wire.md`
-//! §4): a number or a truth value has a type of its own, a string or NULL that of the place where it
-//! stands. Only where the source refuses that, other ways are tried, and the one that was found is
-//! remembered.
+//! With which types a statement is prepared. A value means what the same literal would mean: a number or
+//! a truth value has a type of its own, a string or NULL that of the place where it stands. Only where
+//! the source refuses that, other ways are tried, and the one that was found is remembered.
 
 use std::collections::HashSet;
 

@@ -35,7 +35,7 @@ pub(crate) enum Form {
     Decimal(usize),
     /// Text that is JSON is JSON.
     Json,
-    /// Text with a space between date and time gets the wire's `T` (`wire.md` §6).
+    /// Text with a space between date and time gets the `T` that stands there in results.
     Timestamp,
 }
 

@@ -1,6 +1,6 @@
 //! The caller's identity at the source: the role and the claims that a transaction takes on in its
 //! first round trip. Which statements could shake them off is in `walls`. Who has which role is decided in
-//! `identity.rs` above.
+//! `core/caller/identity.rs`.
 //!
 //! The role is taken on for the transaction (`set_config('role', …, true)` is `SET LOCAL ROLE` with
 //! its value bound), so that it ends with it, however it ends. Should the transaction itself not
