@@ -127,6 +127,10 @@ fn read(section: &Section<'_>, connections: &[Arc<Connection>]) -> Workspace {
         match asset.place() {
             None if assets.contains(&asset) => section.problem(key, "another asset is the same", "remove one of them"),
             Some((folder, Some(name))) => taken.take(&section, key, folder, name, "give it an alias or a folder"),
+            Some((folder, None)) if assets.iter().any(|other| is_ambiguous(&asset, other)) => {
+                let message = format!("{folder} has another pattern, and a table's name may match both");
+                section.problem(key, message, "give each pattern a folder of its own, or name the tables one by one");
+            }
             _ => {}
         }
         assets.push(asset);
@@ -149,6 +153,26 @@ fn read(section: &Section<'_>, connections: &[Arc<Connection>]) -> Workspace {
     workspace.views = views(section, &workspace, connections, &mut taken);
     workspace.relations = relations(section, &workspace);
     workspace
+}
+
+/// Whether both are patterns in one folder that match different tables of one name.
+fn is_ambiguous(one: &Asset, other: &Asset) -> bool {
+    let (Some((folder, None)), Some((other_folder, None))) = (one.place(), other.place()) else { return false };
+    let (Asset::Table { table, .. }, Asset::Table { table: other_table, .. }) = (one, other) else { return false };
+    // Of one schema both mean the same table.
+    let is_one_schema = one.connection() == other.connection() && one.schema() == other.schema();
+    let folded = |table: &Arc<str>| table.to_lowercase();
+    let (one, other) = (folded(table), folded(other_table));
+    let ends = |table: &str| {
+        let (start, _) = table.split_once('%').unwrap_or((table, ""));
+        let (_, end) = table.rsplit_once('%').unwrap_or(("", table));
+        (start.to_owned(), end.to_owned())
+    };
+    let ((start, end), (other_start, other_end)) = (ends(&one), ends(&other));
+    folder.eq_ignore_ascii_case(other_folder)
+        && !is_one_schema
+        && (start.starts_with(&other_start) || other_start.starts_with(&start))
+        && (end.ends_with(&other_end) || other_end.ends_with(&end))
 }
 
 #[derive(Default)]

@@ -216,6 +216,22 @@ const OF: &[(&[&str], &[&str])] = &[
             "$ IN ('6F0B1A52-8D0E-4C57-9D1B-6A7F3F0C2B11')",
         ],
     ),
+    (
+        &["c"],
+        &[
+            "$ = 'ab   '",
+            "$ = 'ab'",
+            "'ab ' = $",
+            "$ IN ('ab ', 'x y  ')",
+            "$ LIKE 'ab'",
+            "$ LIKE 'ab%'",
+            "$ LIKE 'ab   '",
+            "$ NOT ILIKE 'TRUE_'",
+            "$ BETWEEN 'a ' AND 'b '",
+            "length($)",
+            "$ || '!'",
+        ],
+    ),
     (&["o"], &["octet_length($)", "length($)", "$ = '\\x0102'", "$ < '\\xff'", "$ || '\\x01'"]),
 ];
 

@@ -9,7 +9,7 @@ use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue, not_impl_err};
 use datafusion::logical_expr::expr::{
-    AggregateFunction, Between, BinaryExpr, Case, Cast, InList, ScalarFunction, WindowFunction,
+    AggregateFunction, Between, BinaryExpr, Case, Cast, InList, Like, ScalarFunction, WindowFunction,
 };
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
@@ -79,6 +79,10 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
             let mut all = same(all, schema, false)?.into_iter();
             let Some(expr) = all.next() else { return not_impl_err!("IN of nothing") };
             Ok(Transformed::yes(Expr::InList(InList { expr: Box::new(expr), list: all.collect(), negated })))
+        }
+        Expr::Like(like) => {
+            let expr = Box::new(comparison::matched(*like.expr, schema));
+            Ok(Transformed::yes(Expr::Like(Like { expr, ..like })))
         }
         Expr::Case(case) => Ok(Transformed::yes(Expr::Case(branches(case, schema)?))),
         Expr::ScalarFunction(ScalarFunction { func, args }) => {

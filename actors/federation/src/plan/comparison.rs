@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 
 use datafusion::common::{DFSchema, DataFusionError, ExprSchema, Result, ScalarValue};
+use datafusion::functions::unicode::rpad;
 use datafusion::logical_expr::expr::{AggregateFunction, Sort, WindowFunction};
-use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
+use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, lit};
 use uuid::Uuid;
 
 use crate::failure::carried;
@@ -14,6 +15,9 @@ use portico_core::reply::{Column, DataType, TextType};
 
 /// The key of the mark among a field's metadata.
 const KEY: &str = "portico.comparison";
+
+/// What the mark of padded texts begins with.
+const PADDED: &str = "padded ";
 
 /// How the values of a column compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +28,8 @@ pub(crate) enum Comparison {
     Uuid,
     /// Equal where their texts are, in an order of their own.
     Coded,
+    /// Without the blanks at their end, which fill them up to so many characters.
+    Padded(usize),
     /// By rules of their own.
     Own,
 }
@@ -38,6 +44,7 @@ impl Comparison {
             (DataType::Uuid, _) => Self::Uuid,
             (DataType::Time, _) if column.zoned => Self::Coded,
             (DataType::Varchar, TextType::Coded) => Self::Coded,
+            (DataType::Varchar, TextType::Padded) => Self::Padded(usize::try_from(column.length).unwrap_or(0)),
             (DataType::Varchar, TextType::Own) => Self::Own,
             _ => Self::Plain,
         }
@@ -45,13 +52,18 @@ impl Comparison {
 
     /// Marks a field with it.
     pub(crate) fn mark(self, metadata: &mut HashMap<String, String>) {
-        if let Some((_, mark)) = Self::MARKS.iter().find(|(one, _)| *one == self) {
-            metadata.insert(KEY.to_owned(), (*mark).to_owned());
-        }
+        let mark = match self {
+            Self::Padded(length) => Some(format!("{PADDED}{length}")),
+            other => Self::MARKS.iter().find(|(one, _)| *one == other).map(|(_, mark)| (*mark).to_owned()),
+        };
+        metadata.extend(mark.map(|mark| (KEY.to_owned(), mark)));
     }
 
     fn marked(metadata: &HashMap<String, String>) -> Self {
         let mark = metadata.get(KEY).map(String::as_str);
+        if let Some(length) = mark.and_then(|mark| mark.strip_prefix(PADDED)?.parse().ok()) {
+            return Self::Padded(length);
+        }
         Self::MARKS.iter().find(|(_, one)| Some(*one) == mark).map_or(Self::Plain, |(one, _)| *one)
     }
 
@@ -62,7 +74,6 @@ impl Comparison {
                 schema.field_from_column(column).map_or(Self::Plain, |field| Self::marked(field.metadata()))
             }
             Expr::Alias(alias) => Self::handed_on(&alias.expr, schema),
-            Expr::Cast(cast) => Self::handed_on(&cast.expr, schema),
             _ => Self::Plain,
         }
     }
@@ -72,7 +83,7 @@ impl Comparison {
     }
 
     fn is_order(self) -> bool {
-        matches!(self, Self::Plain | Self::Uuid)
+        matches!(self, Self::Plain | Self::Uuid | Self::Padded(_))
     }
 }
 
@@ -108,23 +119,31 @@ pub(crate) fn compared(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool) -> R
             return Err(refused(expr, "a comparison of"));
         }
     }
-    if !how.contains(&Comparison::Uuid) {
-        return Ok(exprs);
+    let is_padded = how.iter().any(|how| matches!(how, Comparison::Padded(_)));
+    let is_uuid = how.contains(&Comparison::Uuid);
+    let one = |expr: Expr| match &expr {
+        Expr::Literal(value, metadata) if is_uuid || is_padded => match value.try_as_str().flatten() {
+            Some(text) => {
+                let text = if is_uuid { canonical(text)? } else { text.trim_end_matches(' ').to_owned() };
+                Ok(Expr::Literal(ScalarValue::Utf8(Some(text)), metadata.clone()))
+            }
+            None => Ok(expr),
+        },
+        // Another source may have no UUIDs: its texts are compared as they are.
+        _ => Ok(expr),
+    };
+    exprs.into_iter().map(one).collect()
+}
+
+/// What a pattern is held against: a padded text has its blanks there.
+pub(crate) fn matched(expr: Expr, schema: &DFSchema) -> Expr {
+    match Comparison::handed_on(&expr, schema) {
+        Comparison::Padded(length) if length > 0 => {
+            let length = i64::try_from(length).unwrap_or(i64::MAX);
+            rpad().call(vec![expr, lit(length), lit(" ")])
+        }
+        _ => expr,
     }
-    exprs
-        .into_iter()
-        .zip(how)
-        .map(|(expr, how)| match &expr {
-            _ if how == Comparison::Uuid => Ok(expr),
-            Expr::Literal(value, _) if value.is_null() => Ok(expr),
-            Expr::Literal(value, metadata) => match value.try_as_str().flatten() {
-                Some(text) => Ok(Expr::Literal(ScalarValue::Utf8(Some(canonical(text)?)), metadata.clone())),
-                None => Ok(expr),
-            },
-            // Another source may have no such type: its texts are compared as they are.
-            _ => Ok(expr),
-        })
-        .collect()
 }
 
 /// The text of a UUID as PostgreSQL writes it. It reads it in braces too, and with a hyphen behind any four digits.

@@ -65,6 +65,7 @@ fn every_problem_has_its_line_its_key_and_a_remedy() {
         ("assets = [{ table = \"crm.main.a\", alias = \"order\" }]", "assets[0].alias", "no word of SQL"),
         ("assets = [{ table = \"crm.main.a\", folder = \"values\" }]", "assets[0].folder", "no word of SQL"),
         ("assets = [{ table = \"crm.main.a\" }, { table = \"sales.main.A\" }]", "assets[1].table", "another \"A\""),
+        ("assets = [{ table = \"crm.main.or%\" }, { table = \"sales.main.%s\" }]", "assets[1].table", "may match both"),
         (
             "assets = [{ procedure = \"crm.main.a\" }, { procedure = \"crm.main.a\" }]",
             "assets[1].procedure",

@@ -11,9 +11,10 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::compute::kernels::numeric;
 use datafusion::common::{DataFusionError, Result as EngineResult, exec_err, plan_err};
 use datafusion::logical_expr::{
-    ColumnarValue, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use super::functions::hashed_name;
 use crate::functions::types::no_function;
 
 /// Functions that compute with floats of double precision alone, as the engine calls them, with how many arguments.
@@ -198,6 +199,11 @@ impl ScalarUDFImpl for Arithmetic {
 
     fn signature(&self) -> &Signature {
         &self.signature
+    }
+
+    /// As of operators on exact numbers.
+    fn schema_name(&self, args: &[Expr]) -> EngineResult<String> {
+        Ok(hashed_name(self.name, args))
     }
 
     /// Of single precision where both are, else of double.

@@ -69,6 +69,13 @@ pub(crate) fn checked(operator: Operator) -> Option<Arc<ScalarUDF>> {
     }))
 }
 
+/// A name of a call that is no longer than its operands are many.
+pub(super) fn hashed_name(function: &str, args: &[Expr]) -> String {
+    let mut hasher = DefaultHasher::new();
+    args.hash(&mut hasher);
+    format!("{function}({:016x})", hasher.finish())
+}
+
 /// The function that divides exact numbers.
 pub(crate) fn quotient() -> Arc<ScalarUDF> {
     Arc::clone(&QUOTIENT)
@@ -110,9 +117,7 @@ impl ScalarUDFImpl for Exact {
     /// Of a chain of them each asks for its name to tell its type: one that holds those of all behind it takes the cube
     /// of their number. Columns keep the names that they were planned with.
     fn schema_name(&self, args: &[Expr]) -> EngineResult<String> {
-        let mut hasher = DefaultHasher::new();
-        args.hash(&mut hasher);
-        Ok(format!("{}({:016x})", self.name(), hasher.finish()))
+        Ok(hashed_name(self.name(), args))
     }
 
     fn signature(&self) -> &Signature {
@@ -193,6 +198,11 @@ struct Quotient {
 impl ScalarUDFImpl for Quotient {
     fn name(&self) -> &'static str {
         "quotient"
+    }
+
+    /// As of the other operators.
+    fn schema_name(&self, args: &[Expr]) -> EngineResult<String> {
+        Ok(hashed_name(self.name(), args))
     }
 
     fn signature(&self) -> &Signature {
