@@ -93,9 +93,21 @@ struct More {
     quota: Option<Quota>,
     cause: Option<String>,
     missing: Option<Missing>,
+    site: Option<Site>,
     judged: bool,
     credential: Option<String>,
     claimed: Option<String>,
+}
+
+/// Where a failure of a source arose, for those who look at its words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Site {
+    /// Within a routine or a trigger, and not in the caller's own statement.
+    pub within: bool,
+    /// Raised by the author of a routine.
+    pub raised: bool,
+    /// Schema and name of the relation that it is about, where the source says it apart from its words.
+    pub relation: Option<(String, String)>,
 }
 
 /// What a source did not find, or could not tell apart, where looking at its catalogue helps to name it rightly.
@@ -275,6 +287,18 @@ impl Error {
     pub fn missing(mut self, missing: Missing) -> Self {
         self.more().missing = Some(missing);
         self
+    }
+
+    /// Says where at the source it arose.
+    #[must_use]
+    pub fn at(mut self, site: Site) -> Self {
+        self.more().site = Some(site);
+        self
+    }
+
+    /// Where at the source it arose, if that is known.
+    pub fn get_site(&self) -> Option<&Site> {
+        self.more.as_ref()?.site.as_ref()
     }
 
     /// What is missing, where looking for what is near helps.

@@ -176,6 +176,55 @@ async fn a_function_of_postgis_that_runs_sql_is_refused() {
     assert_eq!(admin.query_one(left, &[]).await.unwrap().get::<_, i64>(0), 1);
 }
 
+const ROWS: &str = "
+CREATE TABLE orders (id int PRIMARY KEY, note text); INSERT INTO orders VALUES (1, 'x'), (2, 'y');
+CREATE TABLE vaulted (id int, odd_wage int CHECK (odd_wage < 200) NOT NULL, \"zig zag\" text NOT NULL DEFAULT 'CANARY',
+    owner int REFERENCES orders ON UPDATE CASCADE CONSTRAINT positive CHECK (owner > 0), UNIQUE (odd_wage, \"zig zag\"));
+INSERT INTO vaulted VALUES (1, 100, 'CANARY', 1), (2, 101, 'CANARY', 2);
+CREATE VIEW rich AS SELECT id, odd_wage AS wage FROM vaulted;
+CREATE VIEW few AS SELECT id, odd_wage AS wage FROM vaulted WHERE odd_wage > 50 WITH CHECK OPTION;
+CREATE FUNCTION log() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    INSERT INTO vaulted VALUES (3, 300, NULL, 1); RETURN NEW; END $$;
+CREATE TABLE logged (id int); CREATE TRIGGER log BEFORE INSERT ON logged FOR EACH ROW EXECUTE FUNCTION log();
+CREATE TABLE \"order\" (id int); CREATE TABLE count (id int);
+";
+
+/// What is wrong with a row of a hidden table is told without it, whatever the way to it.
+#[actix_web::test]
+async fn a_failure_tells_no_row_of_what_is_hidden() {
+    let url = TestPostgres::shared().database("rows").await;
+    connect(&url).await.batch_execute(ROWS).await.unwrap();
+    let hidden = "access = \"read-write\"\n[connections.hidden]\ntables = [\"vaulted\", \"order\", \"count\"]\n";
+    let app = Configuration::new().connection("shop", &url, hidden).start().await;
+    for (query, sqlstate) in [
+        ("UPDATE orders SET id = -5 WHERE id = 1", "23514"),
+        ("UPDATE rich SET wage = NULL WHERE id = 1", "23502"),
+        ("UPDATE rich SET wage = 300 WHERE id = 1", "23514"),
+        ("UPDATE rich SET wage = 101 WHERE id = 1", "23505"),
+        ("UPDATE few SET wage = 1 WHERE id = 1", "44000"),
+        ("INSERT INTO logged VALUES (1)", "23502"),
+    ] {
+        for dry_run in [true, false] {
+            let (_, answer) = app.query(json!({"query": query, "dryRun": dry_run})).await;
+            let words = answer.to_string();
+            assert_eq!(answer["error"]["sqlState"], json!(sqlstate), "{query}: {words}");
+            for told in ["CANARY", "vaulted", "zig zag", "odd_wage", "positive"] {
+                assert!(!words.contains(told), "{query} tells {told}: {words}");
+            }
+        }
+    }
+    // A hidden table that is called like a word of the grammar, or like a function, is no reason for what else is wrong.
+    for (query, sqlstate) in [
+        ("SELECT nope FROM orders ORDER BY id", "42703"),
+        ("SELECT id, count(*) FROM orders", "42803"),
+        ("SELECT count(*) FROM orders WHERE nope = 1", "42703"),
+        ("SELECT * FROM \"order\"", "42P01"),
+    ] {
+        let (_, answer) = app.query(json!({"query": query})).await;
+        assert_eq!(answer["error"]["sqlState"], json!(sqlstate), "{query}: {answer}");
+    }
+}
+
 /// A statement that is admitted, and another one behind it that must not be taken for the same.
 const LOOKALIKES: [(&str, &str); 7] = [
     (

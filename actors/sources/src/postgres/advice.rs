@@ -161,7 +161,8 @@ fn grant(message: &str, class: Class) -> String {
 /// The columns in `Key (a, b)=(1, 2) …`.
 fn key(detail: &str) -> Option<&str> {
     let (columns, _) = detail.split_once(")=(")?;
-    Some(columns.rsplit_once('(')?.1)
+    // Expressions have brackets of their own, and names in quotes may have anything.
+    columns.split_once('(').map(|(_, columns)| columns).filter(|columns| !columns.contains(['(', ')', '"']))
 }
 
 /// What helps where no operator or function takes the types: `text + integer`, `round(double precision, integer)`.
@@ -179,6 +180,7 @@ fn operator(message: &str) -> Option<String> {
             "=" | "<>" if left == "boolean" || right == "boolean" => {
                 "compare a boolean with true or false, or use it as it is".to_owned()
             }
+            _ if left.is_empty() || right.is_empty() => return None,
             sign => format!("the left side of {sign} is {left}, the right side {right}: cast one, as in value::{left}"),
         });
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio_postgres::error::{DbError, ErrorPosition, Severity, SqlState};
 
 use crate::postgres::connect::protocol::messages::TOO_LARGE;
-use portico_core::error::{Error, Kind};
+use portico_core::error::{Error, Kind, Site};
 use portico_core::trace::TraceParent;
 use portico_sql::Statement;
 
@@ -83,7 +83,7 @@ pub(crate) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
         let failure = unavailable(chain(error)).sqlstate(sqlstate);
         return if sqlstate == TOO_MANY { failure.retry_after(Duration::from_secs(1)) } else { failure };
     }
-    let mut failure = Error::new(kind, source.message()).sqlstate(sqlstate);
+    let mut failure = Error::new(kind, source.message()).sqlstate(sqlstate).at(site(source));
     if let Some(detail) = source.detail() {
         failure = failure.detail(detail);
     }
@@ -135,6 +135,16 @@ fn is_standby(source: &DbError) -> bool {
 /// that of a table that is missing; the place in the server's code tells them apart.
 fn is_out_of_reach(source: &DbError) -> bool {
     *source.code() == SqlState::UNDEFINED_TABLE && source.routine() == Some("errorMissingRTE")
+}
+
+/// Where it arose. Without a context it is not said from within a function or a trigger.
+fn site(source: &DbError) -> Site {
+    let relation = source.schema().zip(source.table());
+    Site {
+        within: source.where_().is_some(),
+        raised: is_raised(source),
+        relation: relation.map(|(schema, table)| (schema.to_owned(), table.to_owned())),
+    }
 }
 
 /// Whether a routine's author wrote the failure, by RAISE or ASSERT.

@@ -24,7 +24,7 @@ use crate::postgres::session::housekeeping::Housekeeping;
 use crate::postgres::session::pool::SessionPool;
 use crate::postgres::walls::check::Walls;
 use crate::postgres::walls::names::redaction;
-use crate::postgres::walls::policy::{PendingCheck, StatementUse};
+use crate::postgres::walls::policy::StatementUse;
 use crate::{Access, Invocation, Plan, Pool, Profile, Settings, Source, Task};
 use portico_core::error::Result;
 use portico_core::finding::Finding;
@@ -176,12 +176,11 @@ impl Shared {
         if execution.opens_cursors {
             return Box::pin(script::run(self, VecDeque::from([execution]), options, context)).await;
         }
-        let redaction = context.bound(walls.redaction(&execution)).await??;
         let answer = statement::execute(self, &execution, &context).await?;
-        let brief = execution.guarded.as_ref().is_some_and(PendingCheck::is_brief);
+        let telling = context.bound(walls.telling(&execution)).await??;
         let results = rows::results(answer, execution, context, &self.name, Arc::clone(&self.cache)).await;
-        Ok(match redaction {
-            Some(names) => redaction::redacted(results, names, brief),
+        Ok(match telling {
+            Some(telling) => redaction::told(results, telling),
             None => results,
         })
     }

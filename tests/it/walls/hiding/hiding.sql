@@ -58,6 +58,7 @@ CREATE VIEW canary_dependant_zq7 AS SELECT id FROM orders_keyed;
 INSERT INTO orders_keyed VALUES (1, 1);
 CREATE TABLE orders_named (name text PRIMARY KEY, other text NOT NULL CHECK (other <> ''), parent text REFERENCES orders_named);
 CREATE FUNCTION raised(words text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no such name: %', words; END $$;
+CREATE FUNCTION raised_as(words text, state text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no such name: %', words USING ERRCODE = state; END $$;
 CREATE TABLE parent_table (id int);
 CREATE TABLE canary_offspring_zq7 () INHERITS (parent_table);
 INSERT INTO canary_offspring_zq7 VALUES (1);

@@ -1,7 +1,7 @@
 //! What is told of a statement that was refused where something is hidden: of what is hidden just what the
 //! source says of what does not exist.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use crate::Access;
 use crate::postgres::bind::inference::inferred;
@@ -12,7 +12,7 @@ use crate::postgres::walls::ask;
 use crate::postgres::walls::check::Walls;
 use crate::postgres::walls::names::hidden::{self, HiddenNames};
 use crate::postgres::walls::names::mask::{NameMask, NameSet};
-use crate::postgres::walls::names::redaction::{bare, withheld};
+use crate::postgres::walls::names::redaction::{Telling, bare, withheld};
 use crate::postgres::walls::policy::{PendingCheck, Policy};
 use crate::postgres::walls::refusal::{Refusal, refused};
 use portico_core::error::{Error, Kind, Result};
@@ -125,7 +125,7 @@ impl Walls {
 
     /// A failure of the source without the names of what is hidden.
     pub(crate) async fn mend(&self, error: Error) -> Error {
-        if !self.hides() || is_of_ours(&error) || error.is_judged() {
+        if !self.hides() || is_of_ours(&error) || error.is_judged() || error.get_sqlstate().is_none() {
             return error;
         }
         match self.names(Policy { hides: true, identity: false, read_only: false }).await {
@@ -134,11 +134,16 @@ impl Walls {
         }
     }
 
-    /// What takes hidden names out of the values of `execution`, which are the server's own words.
-    pub(crate) async fn redaction(&self, execution: &Execution) -> Result<Option<Arc<HiddenNames>>> {
+    /// How the values of `execution` are told, which has been judged, if they are the server's own words. A plan of what
+    /// is shown has the caller's words in it, and names of what is shown.
+    pub(crate) async fn telling(&self, execution: &Execution) -> Result<Option<Telling>> {
         match &execution.guarded {
-            Some(PendingCheck { guard, outline: Outline::Explain { .. } | Outline::Show(_), .. }) if guard.hides => {
-                self.names(*guard).await.map(Some)
+            Some(PendingCheck { guard, outline: Outline::Show(_), .. }) if guard.hides => {
+                self.names(*guard).await.map(|names| Some(Telling::Without(names)))
+            }
+            Some(guarded) if guarded.is_brief() => Ok(Some(Telling::Nodes)),
+            Some(PendingCheck { guard, outline: Outline::Explain { .. }, .. }) if guard.hides => {
+                Ok(Some(Telling::Plan))
             }
             _ => Ok(None),
         }

@@ -43,7 +43,14 @@ const OWN_RELATIONS: &str = "SELECT c.oid FROM pg_catalog.pg_class c \
 const PARTS: &str = "SELECT s.stxname::text, s.stxrelid, 's' FROM pg_catalog.pg_statistic_ext s \
     UNION ALL SELECT a.attname::text, a.attrelid, 'a' FROM pg_catalog.pg_attribute a \
         WHERE a.attrelid = ANY ($1) AND a.attnum > 0 AND NOT a.attisdropped \
-    UNION ALL SELECT c.conname::text, c.confrelid, 'c' FROM pg_catalog.pg_constraint c WHERE c.contype = 'f'";
+    UNION ALL SELECT c.conname::text, c.confrelid, 'c' FROM pg_catalog.pg_constraint c WHERE c.contype = 'f' \
+    UNION ALL SELECT c.conname::text, c.conrelid, 'k' FROM pg_catalog.pg_constraint c WHERE c.conrelid = ANY ($1)";
+/// Which of these names the server's own functions and types bear, or are words of its grammar: whoever writes them means
+/// those.
+const BUILT_IN: &str = "SELECT n FROM pg_catalog.unnest($1::text[]) AS n WHERE n IN (
+    SELECT p.proname::text FROM pg_catalog.pg_proc p WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace
+    UNION ALL SELECT t.typname::text FROM pg_catalog.pg_type t WHERE t.typnamespace = 'pg_catalog'::pg_catalog.regnamespace
+    UNION ALL SELECT k.word FROM pg_catalog.pg_get_keywords() k WHERE k.catcode <> 'U')";
 const TYPES: &str = "SELECT t.typname::text, n.nspname::text FROM pg_catalog.pg_type t \
     JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace \
     WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' AND t.typelem = 0";
@@ -57,7 +64,9 @@ pub(crate) struct HiddenNames {
     hidden: HashSet<String>,
     /// Of all of them, also those that something bears that is shown.
     denied: HashSet<String>,
-    /// Of columns and foreign keys of hidden relations, unless something bears them that is shown. Only the
+    /// Relations that callers do not see, each with its schema.
+    relations: HashSet<(String, String)>,
+    /// Of columns and constraints of hidden relations, and of foreign keys to them, unless something bears them that is shown. Only the
     /// source's own words are held against them.
     parts: HashSet<String>,
     /// Of columns, foreign keys and statistics of what is shown.
@@ -130,6 +139,7 @@ impl HiddenNames {
                     shown.insert(relation.name);
                 } else {
                     hidden_relations.insert(oid);
+                    names.relations.insert((relation.schema, relation.name.clone()));
                     names.denied.insert(relation.name);
                 }
             }
@@ -138,10 +148,12 @@ impl HiddenNames {
                 match hidden_relations.contains(&get::<Oid>(row, 1)?) {
                     true if kind == "s" => names.denied.insert(name),
                     true => names.parts.insert(name),
+                    // A foreign key is told by the table that it leads to.
+                    false if kind == "k" => continue,
                     false => names.shown_parts.insert(name),
                 };
             }
-            names.parts.retain(|name| !names.shown_parts.contains(name));
+            names.parts.retain(|name| !names.shown_parts.contains(name) && !shown.contains(name));
             for row in &ask(client, TYPES, &[]).await? {
                 if !exposure.shows_schema(&get::<String>(row, 1)?) {
                     names.denied.insert(get(row, 0)?);
@@ -162,6 +174,10 @@ impl HiddenNames {
         };
         names.denied.extend(names.routines.hidden.iter().cloned());
         names.folded = names.denied.iter().map(|name| cut(&name.to_lowercase()).to_owned()).collect();
+        let denied: Vec<&str> = names.denied.iter().map(String::as_str).collect();
+        for row in &ask(client, BUILT_IN, &[(&denied, Type::TEXT_ARRAY)]).await? {
+            shown.insert(get(row, 0)?);
+        }
         names.hidden = names.denied.difference(&shown).cloned().collect();
         Ok(names)
     }
@@ -224,6 +240,11 @@ impl HiddenNames {
         names.iter().map(String::as_str).filter(|name| !is_word(name))
     }
 
+    /// Whether callers do not see this relation.
+    pub(crate) fn hides(&self, relation: &(String, String)) -> bool {
+        self.relations.contains(relation)
+    }
+
     /// Whether a column, foreign key or statistics of what is shown are called so.
     pub(crate) fn is_shown_part(&self, word: &str) -> bool {
         self.shown_parts.contains(word) || self.shown_parts.contains(&word.to_lowercase())
@@ -233,7 +254,7 @@ impl HiddenNames {
     pub(crate) fn without<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut places: Vec<Range<usize>> =
             words_at(text).filter(|(_, word)| self.is_hidden(word)).map(|(at, word)| at..at + word.len()).collect();
-        for name in self.hidden.iter().filter(|name| !name.is_empty() && !is_word(name)) {
+        for name in self.hidden.iter().chain(&self.parts).filter(|name| !name.is_empty() && !is_word(name)) {
             places.extend(text.match_indices(name.as_str()).map(|(at, name)| at..at + name.len()));
         }
         if places.is_empty() {

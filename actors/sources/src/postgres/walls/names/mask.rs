@@ -49,11 +49,22 @@ impl NameMask {
             if at >= free {
                 free = at + written.len();
                 let goes_on = text[free..].starts_with(in_word);
-                let replacement = unheard(mask.found.len(), goes_on);
+                let replacement = mask.unheard(&written, text[..at].ends_with('"'), goes_on);
                 mask.found.push((Edit { range: at..free, replacement }, written));
             }
         }
         (!mask.is_empty()).then_some(mask)
+    }
+
+    /// A name that nothing bears, for one that is written so: the same for each place where the source reads the same name.
+    fn unheard(&self, written: &str, is_quoted: bool, goes_on: bool) -> String {
+        // Capitals count in quotes.
+        let is_folded = !is_quoted || written.chars().all(|each| !each.is_uppercase());
+        let is_same = |other: &str| other == written || (is_folded && other.to_lowercase() == written.to_lowercase());
+        let number = self.found.iter().position(|(_, other)| is_same(other)).unwrap_or(self.found.len());
+        let name = unheard(number, goes_on);
+        // Without quotes the source folds capitals, and in a literal it leaves them.
+        if is_quoted && is_folded { name.to_ascii_lowercase() } else { name }
     }
 
     /// What is put in the place of the names.

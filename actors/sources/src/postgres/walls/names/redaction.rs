@@ -13,46 +13,86 @@ use portico_core::reply::{Batch, Cell, Part, Results};
 const NOT_NULL: &str = "23502";
 /// `check_violation`.
 const CHECK: &str = "23514";
+/// `with_check_option_violation`.
+const CHECK_OPTION: &str = "44000";
+/// `insufficient_privilege`.
+const NO_RIGHT: &str = "42501";
 
-/// `results` without the names of what is hidden in their texts; of a plan with `brief` only its nodes.
-pub(crate) fn redacted(results: Results, names: Arc<HiddenNames>, brief: bool) -> Results {
+/// How rows are told that are the server's own words about a statement.
+#[derive(Clone)]
+pub(crate) enum Telling {
+    /// Without the names of what is hidden.
+    Without(Arc<HiddenNames>),
+    /// A plan without the constraints that its triggers are for.
+    Plan,
+    /// Of a plan only the kinds of its nodes, and what they cost.
+    Nodes,
+}
+
+/// `results` as they are told.
+pub(crate) fn told(results: Results, telling: Telling) -> Results {
     let (writes, dry_run) = (results.writes, results.dry_run);
     let mut begun = false;
     let parts = results.map(move |part| match part? {
         Part::Rows(batch) => {
             let mut rows = Vec::with_capacity(batch.rows());
             for row in 0..batch.rows() {
-                if !brief || !std::mem::replace(&mut begun, true) || is_node(batch.as_ref(), row)? {
+                let is_first = !std::mem::replace(&mut begun, true);
+                let is_told = match telling {
+                    Telling::Without(_) => true,
+                    Telling::Plan => !begins(batch.as_ref(), row, &["Trigger "])?,
+                    Telling::Nodes => is_first || begins(batch.as_ref(), row, &NODES)?,
+                };
+                if is_told {
                     rows.push(row);
                 }
             }
-            Ok(Part::Rows(Box::new(Redacted { batch, names: Arc::clone(&names), rows })))
+            Ok(Part::Rows(Box::new(Told { batch, telling: telling.clone(), rows })))
         }
         part => Ok(part),
     });
     // A batch without rows is none.
     let parts = parts.filter(|part| std::future::ready(!matches!(part, Ok(Part::Rows(batch)) if batch.rows() == 0)));
-    let mut redacted = Results::new(writes, parts);
-    redacted.dry_run = dry_run;
-    redacted
+    let mut told = Results::new(writes, parts);
+    told.dry_run = dry_run;
+    told
 }
 
-/// Whether a line of a plan tells of a node, or of time: other lines hold conditions and columns.
-fn is_node(batch: &dyn Batch, row: usize) -> Result<bool> {
+/// Lines of a plan that tell of a node, or of time: others hold conditions and columns.
+const NODES: [&str; 3] = ["->", "Planning Time: ", "Execution Time: "];
+/// How the line begins in each format that has a trigger's constraint in it, of the caller's words or not: what is left out
+/// must not tell which of them are names.
+const CONSTRAINTS: [&str; 3] = ["\"Constraint Name\"", "<Constraint-Name>", "Constraint Name:"];
+
+/// Whether a line of a plan begins so.
+fn begins(batch: &dyn Batch, row: usize, with: &[&str]) -> Result<bool> {
     let Cell::Text(line) = batch.cell(row, 0)? else { return Ok(false) };
     let line = line.trim_start();
-    Ok(["->", "Planning Time: ", "Execution Time: "].iter().any(|start| line.starts_with(start)))
+    Ok(with.iter().any(|start| line.starts_with(start)))
+}
+
+/// A plan in one value.
+fn plan(text: &str) -> String {
+    let is_told = |line: &&str| !CONSTRAINTS.iter().any(|start| line.trim_start().starts_with(start));
+    text.lines().filter(is_told).collect::<Vec<_>>().join("\n")
+}
+
+/// A line of a plan without what its node is of: `->  Index Scan using i on t a  (cost=…)`.
+fn node(line: &str) -> String {
+    let (node, cost) = line.find("  (").map_or((line, ""), |at| line.split_at(at));
+    let of = [" using ", " on "].iter().filter_map(|word| node.find(word)).min();
+    format!("{}{cost}", node.get(..of.unwrap_or(node.len())).unwrap_or(node))
 }
 
 /// Rows that the server wrote about a statement.
-struct Redacted {
+struct Told {
     batch: Box<dyn Batch>,
-    names: Arc<HiddenNames>,
+    telling: Telling,
     /// Those that are told.
     rows: Vec<usize>,
 }
 
-impl Batch for Redacted {
+impl Batch for Told {
     fn rows(&self) -> usize {
         self.rows.len()
     }
@@ -63,31 +103,46 @@ impl Batch for Redacted {
 
     fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {
         let row = self.rows.get(row).copied().ok_or_else(|| Error::internal("a row beyond the batch"))?;
-        Ok(match self.batch.cell(row, column)? {
-            Cell::Text(text) => Cell::Text(self.names.without(&text).into_owned().into()),
-            Cell::Json(text) => Cell::Json(self.names.without(&text).into_owned().into()),
-            cell => cell,
+        Ok(match (self.batch.cell(row, column)?, &self.telling) {
+            (Cell::Text(text), Telling::Without(names)) => Cell::Text(names.without(&text).into_owned().into()),
+            (Cell::Text(line), Telling::Nodes) => Cell::Text(node(&line).into()),
+            (Cell::Text(text), Telling::Plan) if text.contains('\n') => Cell::Text(plan(&text).into()),
+            (Cell::Json(text), Telling::Plan) => Cell::Json(plan(&text).into()),
+            (cell, _) => cell,
         })
     }
 }
 
 /// The failure without the server's hints, which name what is near, and without hidden names.
 ///
-/// Values that it repeats are left as they are: they are the caller's, or of a table that it may read. To take a name
-/// out of one would tell that something hidden is called so.
+/// Values that it repeats are left as they are, and so are the caller's own words: to take a name out of them would tell
+/// that something hidden is called so.
 pub(crate) fn bare(error: Error, names: &HiddenNames) -> Error {
     let whole = |words: &str| names.without(words).into_owned();
+    let site = error.get_site().cloned().unwrap_or_default();
     let sqlstate = error.get_sqlstate().unwrap_or_default().to_owned();
     match sqlstate.as_str() {
+        // It is told like the routine's result.
+        _ if site.raised => stripped(error, str::to_owned, str::to_owned),
+        // Its row is nobody's to see, and so are its columns and constraints.
+        sqlstate if site.relation.as_ref().is_some_and(|relation| names.hides(relation)) => {
+            Error::new(error.kind, "a constraint of a table that is not shown is violated").sqlstate(sqlstate).judged()
+        }
         // It names the sequence that has come to its end.
         "2200H" => stripped(error, whole, whole),
-        // Of a data exception the server's own words name types alone. What a routine raises is told like its result.
+        // Of a data exception the server's own words name types alone.
         sqlstate if sqlstate.starts_with("22") || sqlstate.starts_with("P0") => {
             stripped(error, str::to_owned, str::to_owned)
         }
         sqlstate if sqlstate.starts_with("23") => {
             let has_key = !matches!(sqlstate, NOT_NULL | CHECK);
             stripped(error, |words| without_quoted(words, names), |detail| without_keys(detail, has_key, names))
+        }
+        // The row may be one of a table behind the view.
+        CHECK_OPTION => stripped(error, |words| without_quoted(words, names), |_| String::new()),
+        // What is wrong with a statement itself is told in its own words; of rights the server names what they are of.
+        sqlstate if sqlstate.starts_with("42") && sqlstate != NO_RIGHT && !site.within => {
+            stripped(error, str::to_owned, str::to_owned)
         }
         _ => stripped(error, whole, whole),
     }
