@@ -368,8 +368,10 @@ pub enum TextType {
     Plain,
     /// Without the blanks at their end, with which they are filled up.
     Padded,
-    /// Equal where they are the same, in an order of their own: enums, network addresses.
+    /// Equal where they are the same, in an order of their own: enums, bit strings.
     Coded,
+    /// The same, where a value may be written in other ways: network addresses, money.
+    Canonical,
     /// As whatever they are: the column is of no type, as SQLite's may be.
     Undeclared,
 }

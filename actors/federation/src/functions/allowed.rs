@@ -88,6 +88,13 @@ pub fn functions() -> Vec<&'static str> {
     names
 }
 
+/// Whether a function, by any of its names, is an aggregate.
+pub(crate) fn is_aggregate(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let others = ALIASES.iter().map(|(_, alias)| *alias).chain(["stddev_samp", "var_samp"]);
+    AGGREGATE.iter().copied().chain(others).any(|known| known == name)
+}
+
 /// Leaves of the engine's functions those that are listed, with ours in the places of some.
 pub(crate) fn keep(builder: &mut SessionStateBuilder) {
     let scalar = builder.scalar_functions().get_or_insert_default();

@@ -10,13 +10,12 @@ use arrow_array::{Array, ArrayRef, StringArray, Time64MicrosecondArray};
 use arrow_schema::{ArrowError, DECIMAL128_MAX_PRECISION, DataType as ArrowType, Field, FieldRef, TimeUnit};
 use datafusion::arrow::compute::cast;
 use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue, exec_err, not_impl_err};
-use datafusion::logical_expr::expr::{BinaryExpr, Cast};
+use datafusion::logical_expr::expr::Cast;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ExprSchemable, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
     cast as to_type, lit, when,
 };
 
-use super::numbers::checked;
 use super::types::{Class, no_cast, type_name};
 use crate::failure::carried;
 use crate::values;
@@ -58,6 +57,14 @@ pub(crate) fn exact(expr: Expr, field: FieldRef, schema: &DFSchema) -> EngineRes
         (Class::Real | Class::Double, Class::Decimal) => to_type(DIGITS_OF_FLOATS.call(vec![expr]), to),
         (Class::Text, Class::Time) => TIMES.call(vec![to_type(expr, ArrowType::Utf8)]),
         (Class::Text, Class::Timestamp) => to_type(WITHOUT_ZONE.call(vec![to_type(expr, ArrowType::Utf8)]), to),
+        (Class::Decimal, Class::Real | Class::Double) => to_float(expr, &to),
+        (Class::Text, Class::Bytes) => match &expr {
+            Expr::Literal(value, metadata) if !value.is_null() => {
+                let octets = octets(value.try_as_str().flatten().unwrap_or_default())?;
+                Expr::Literal(ScalarValue::Binary(Some(octets)), metadata.clone())
+            }
+            _ => return not_impl_err!("cast a text that is no literal to bytea"),
+        },
         (Class::Double | Class::Text, Class::Real) => NARROWED.call(vec![to_type(expr, ArrowType::Float64)]),
         _ => to_type(expr, to),
     })
@@ -87,65 +94,15 @@ pub(crate) fn plain_text(expr: Expr) -> Expr {
     TEXT.call(vec![expr])
 }
 
-/// A sum or difference with a date or a time in it, as PostgreSQL has it: a date and days are a date, two dates are a
-/// number of days, and a date and an interval are an instant. A literal date and whole days stay a date.
-///
-/// # Errors
-/// For two times, whose difference is an interval.
-pub(crate) fn shifted(
-    (left, of_left): (&Expr, &ArrowType),
-    op: Operator,
-    (right, of_right): (&Expr, &ArrowType),
-) -> EngineResult<Option<Expr>> {
-    let is_date = |type_: &ArrowType| Class::of(type_) == Some(Class::Date);
-    let is_time = |type_: &ArrowType| {
-        matches!(Class::of(type_), Some(Class::Date | Class::Timestamp | Class::Zoned | Class::Time))
-    };
-    let has_hours = |expr: &Expr| match expr {
-        Expr::Literal(ScalarValue::IntervalMonthDayNano(value), _) => value.is_some_and(|value| value.nanoseconds != 0),
-        Expr::Literal(ScalarValue::IntervalDayTime(value), _) => value.is_some_and(|value| value.milliseconds != 0),
-        Expr::Literal(ScalarValue::IntervalYearMonth(_), _) => false,
-        _ => true,
-    };
-    // A literal that whole days are added to is most often compared with dates.
-    let is_literal = |expr: &Expr| match expr {
-        Expr::Cast(cast) => matches!(*cast.expr, Expr::Literal(..)),
-        other => matches!(other, Expr::Literal(..)),
-    };
-    let is_instant = |date: &Expr, interval: &Expr| has_hours(interval) || !is_literal(date);
-    let days = |date: &Expr| to_type(to_type(date.clone(), ArrowType::Date32), ArrowType::Int32);
-    let begun = |date: &Expr| to_type(date.clone(), ArrowType::Timestamp(TimeUnit::Microsecond, None));
-    let both = |left, right| Some(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right))));
-    let Some(function) = checked(op) else { return Ok(None) };
-    let is_sum = op == Operator::Plus;
-    Ok(match (of_left, of_right) {
-        (date, ArrowType::Interval(_)) if is_date(date) && is_instant(left, right) => both(begun(left), right.clone()),
-        (ArrowType::Interval(_), date) if is_date(date) && is_instant(right, left) => both(left.clone(), begun(right)),
-        (date, whole) if is_date(date) && whole.is_integer() => {
-            Some(to_type(function.call(vec![days(left), to_type(right.clone(), ArrowType::Int32)]), ArrowType::Date32))
-        }
-        (whole, date) if is_sum && is_date(date) && whole.is_integer() => {
-            Some(to_type(function.call(vec![days(right), to_type(left.clone(), ArrowType::Int32)]), ArrowType::Date32))
-        }
-        (one, other) if !is_sum && is_date(one) && is_date(other) => Some(function.call(vec![days(left), days(right)])),
-        (one, other) if is_time(one) && is_time(other) => {
-            let message =
-                format!("operator {} {op} {} is not there over several connections", type_name(one), type_name(other));
-            let hint = "extract(epoch FROM a) - extract(epoch FROM b) is the number of seconds between two times";
-            return Err(carried(Error::new(Kind::Rejected, message).sqlstate("42883").hint(hint)));
-        }
-        _ => None,
-    })
+/// The float nearest to an exact number: the engine divides two floats.
+pub(crate) fn to_float(exact: Expr, to: &ArrowType) -> Expr {
+    let nearest = to_type(to_type(exact, ArrowType::Utf8), ArrowType::Float64);
+    if *to == ArrowType::Float32 { NARROWED.call(vec![nearest]) } else { nearest }
 }
 
-/// The type that dates and timestamps of these types have in common; `None` where they are of one type, or others.
-pub(crate) fn common_time<'a>(types: impl Iterator<Item = &'a ArrowType>) -> Option<ArrowType> {
-    let mut classes: Vec<Class> = types.filter_map(Class::of).collect();
-    classes.sort_unstable_by_key(|class| *class as u8);
-    classes.dedup();
-    classes.retain(|class| matches!(class, Class::Date | Class::Timestamp | Class::Zoned));
-    let zone = classes.contains(&Class::Zoned).then(|| "UTC".into());
-    (classes.len() > 1).then_some(ArrowType::Timestamp(TimeUnit::Microsecond, zone))
+/// A truth value that the engine sees no list in.
+pub(crate) fn apart(truth: Expr) -> Expr {
+    Conversion::function("apart", ArrowType::Boolean, |array| Ok(Arc::clone(array))).call(vec![truth])
 }
 
 /// The octets of a literal in PostgreSQL's hexadecimal form.
@@ -159,14 +116,6 @@ pub(crate) fn octets(text: &str) -> EngineResult<Vec<u8>> {
         let message = format!("invalid input syntax for type bytea: {text:?}");
         carried(Error::new(Kind::Rejected, message).sqlstate("22P02").hint("write octets as '\\x0a1b'"))
     })
-}
-
-/// A date as the instant at which it begins, in UTC; anything else as it is.
-pub(crate) fn begun_in_utc(expr: Expr, schema: &DFSchema) -> Expr {
-    match expr.get_type(schema).ok().as_ref().and_then(Class::of) {
-        Some(Class::Date) => to_type(expr, ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))),
-        _ => expr,
-    }
 }
 
 /// Microseconds are what PostgreSQL counts in; nanoseconds of 64 bits end in the year 2262.

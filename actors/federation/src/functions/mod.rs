@@ -6,5 +6,6 @@ pub(crate) mod growing;
 pub(crate) mod numbers;
 pub(crate) mod parts;
 pub(crate) mod postgresql;
+pub(crate) mod times;
 pub(crate) mod type_names;
 pub(crate) mod types;

@@ -14,14 +14,15 @@ use datafusion::logical_expr::expr::{
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    Expr, ExprSchemable, LogicalPlan, Operator, WindowFunctionDefinition, cast as to_type, when,
+    Expr, ExprSchemable, LogicalPlan, Operator, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition,
+    cast as to_type, when,
 };
 use datafusion::optimizer::AnalyzerRule;
 
 use super::numbers::{self, aggregates, doubles};
 use super::types::no_function;
-use super::{allowed, casts, growing};
-use crate::plan::comparison::{self, Comparison};
+use super::{allowed, casts, growing, times};
+use crate::plan::comparison;
 
 /// To be run before the engine's own coercion of types: what ours are compared with, or stand beside of, is then coerced to
 /// what they return.
@@ -32,6 +33,12 @@ impl AnalyzerRule for AsPostgresql {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> EngineResult<LogicalPlan> {
         // What such a query is joined with has been given its type.
         let is_recursive = plan.exists(|node| Ok(matches!(node, LogicalPlan::RecursiveQuery(_))))?;
+        let is_kept = |node: &LogicalPlan| match node {
+            LogicalPlan::Values(_) => true,
+            // Its columns are called by their expressions.
+            LogicalPlan::Aggregate(of) => of.group_expr.iter().any(|expr| matches!(expr, Expr::GroupingSet(_))),
+            _ => is_recursive,
+        };
         plan.transform_up_with_subqueries(|plan| {
             comparison::admit(&plan)?;
             // Its numbers are no values.
@@ -40,10 +47,11 @@ impl AnalyzerRule for AsPostgresql {
             }
             let schema = merge_schema(&plan.inputs());
             let names = NamePreserver::new(&plan);
+            let is_kept = is_kept(&plan);
             let rewritten = plan.map_expressions(|expr| {
                 let name = names.save(&expr);
                 let expr = expr.transform_up(|expr| match expr {
-                    Expr::Literal(value, metadata) if !is_recursive => Ok(literal(value, metadata)),
+                    Expr::Literal(value, metadata) if !is_kept => Ok(literal(value, metadata)),
                     expr => rewrite(expr, &schema),
                 })?;
                 Ok(expr.update_data(|expr| name.restore(expr)))
@@ -78,7 +86,15 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
             all.extend(list);
             let mut all = same(all, schema, false)?.into_iter();
             let Some(expr) = all.next() else { return not_impl_err!("IN of nothing") };
-            Ok(Transformed::yes(Expr::InList(InList { expr: Box::new(expr), list: all.collect(), negated })))
+            let list: Vec<Expr> = all.collect();
+            if list.iter().all(is_constant) {
+                return Ok(Transformed::yes(Expr::InList(InList { expr: Box::new(expr), list, negated })));
+            }
+            // The engine takes a list with a CASE in it for a constant.
+            let equal = |one: Expr| if negated { expr.clone().not_eq(one) } else { expr.clone().eq(one) };
+            let both = |all: Expr, one: Expr| if negated { all.and(one) } else { all.or(one) };
+            let any = list.into_iter().map(equal).reduce(both);
+            any.map_or_else(|| not_impl_err!("IN of nothing"), |any| Ok(Transformed::yes(any)))
         }
         Expr::Like(like) => {
             let expr = Box::new(comparison::matched(*like.expr, schema));
@@ -88,6 +104,12 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
         Expr::ScalarFunction(ScalarFunction { func, args }) => {
             let types: Vec<ArrowType> = args.iter().filter_map(|each| each.get_type(schema).ok()).collect();
             allowed::admit_scalar(func.name(), &types)?;
+            if matches!(func.name(), "round" | "trunc")
+                && let [of, _] = types.as_slice()
+                && of.is_floating()
+            {
+                return Err(no_function(func.name(), of, "write CAST(… AS numeric) around its argument"));
+            }
             let args = match func.name() {
                 "concat" | "concat_ws" => {
                     args.into_iter().map(|each| casts::shown(each, schema)).collect::<EngineResult<_>>()?
@@ -105,14 +127,14 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
                 "greatest" | "least" => comparison::compared(of_one_type(args, schema, Use::Answered), schema, true)?,
                 "coalesce" => of_one_type(args, schema, Use::Answered),
                 // PostgreSQL takes a date for an instant here.
-                "date_trunc" => args.into_iter().map(|each| casts::begun_in_utc(each, schema)).collect(),
+                "date_trunc" => args.into_iter().map(|each| times::begun_in_utc(each, schema)).collect(),
                 _ => args,
             };
             Ok(Transformed::yes(func.call(args)))
         }
         Expr::Cast(Cast { expr, field }) => {
             let is_text = *field.data_type() == ArrowType::Utf8;
-            if is_text && Comparison::handed_on(&expr, schema) != Comparison::Plain {
+            if is_text && comparison::text(&expr, schema)? {
                 return Ok(Transformed::yes(casts::plain_text(*expr)));
             }
             casts::exact(*expr, field, schema).map(Transformed::yes)
@@ -132,6 +154,17 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
             let WindowFunction { fun, params } = *window;
             let of = params.args.first().map(|argument| argument.get_type(schema)).transpose()?;
             allowed::admit_aggregate(fun.name(), of.as_ref())?;
+            // The engine takes what leaves a frame off its sum, and bounds of a range beyond the type's end for none.
+            let frame = &params.window_frame;
+            let slides = !frame.start_bound.is_unbounded();
+            if slides && matches!(fun.name(), "sum" | "avg") && of.as_ref().is_some_and(ArrowType::is_floating) {
+                return not_impl_err!("{} of floats over a frame that slides", fun.name());
+            }
+            if frame.units == WindowFrameUnits::Range
+                && [&frame.start_bound, &frame.end_bound].into_iter().any(is_offset)
+            {
+                return not_impl_err!("RANGE with an offset; write ROWS");
+            }
             // One text for each row, each longer than the one before, would fill the memory.
             if fun.name() == "string_agg" {
                 return not_impl_err!("{} as a window function", fun.name());
@@ -162,8 +195,22 @@ fn literal(value: ScalarValue, metadata: Option<FieldMetadata>) -> Transformed<E
     }
 }
 
+/// Whether it is a literal, or the cast of one.
+fn is_constant(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(..) => true,
+        Expr::Cast(cast) => is_constant(&cast.expr),
+        Expr::Negative(inner) => is_constant(inner),
+        _ => false,
+    }
+}
+
 fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
     let binary = |left, right| Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)));
+    // Of two lists for one value the engine makes one, and of an empty one a constant, also where the value is NULL.
+    if matches!(op, Operator::And | Operator::Or) && is_listed(&left) && is_listed(&right) {
+        return Ok(Transformed::yes(binary(casts::apart(*left), *right)));
+    }
     let by_order = match op {
         Operator::Eq | Operator::NotEq | Operator::IsDistinctFrom | Operator::IsNotDistinctFrom => Some(false),
         Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq => Some(true),
@@ -179,7 +226,7 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> En
     let one = |is: fn(&ArrowType) -> bool| types.iter().any(|of| of.as_ref().is_some_and(is));
     if let [Some(of_left), Some(of_right)] = &types
         && matches!(op, Operator::Plus | Operator::Minus)
-        && let Some(shifted) = casts::shifted((&left, of_left), op, (&right, of_right))?
+        && let Some(shifted) = times::shifted((&left, of_left), op, (&right, of_right))?
     {
         return Ok(Transformed::yes(shifted));
     }
@@ -211,6 +258,15 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> En
     })
 }
 
+/// Whether it asks for a value in a list.
+fn is_listed(expr: &Expr) -> bool {
+    match expr {
+        Expr::InList(_) => true,
+        Expr::Not(inner) => is_listed(inner),
+        _ => false,
+    }
+}
+
 /// The number with the other sign, which the lowest whole one of its type does not have; `None` for what is none.
 fn negated(expr: &Expr, schema: &DFSchema) -> EngineResult<Option<Expr>> {
     let Some(difference) = numbers::checked(Operator::Minus) else { return Ok(None) };
@@ -226,6 +282,14 @@ fn negated(expr: &Expr, schema: &DFSchema) -> EngineResult<Option<Expr>> {
     let Some(type_) = type_.and_then(EngineResult::ok).filter(ArrowType::is_signed_integer) else { return Ok(None) };
     let zero = Expr::Literal(ScalarValue::new_zero(&type_)?, None);
     Ok(Some(difference.call(vec![zero, expr.clone()])))
+}
+
+/// Whether a frame's bound is so far from the row at hand.
+fn is_offset(bound: &WindowFrameBound) -> bool {
+    match bound {
+        WindowFrameBound::Preceding(offset) | WindowFrameBound::Following(offset) => !offset.is_null(),
+        WindowFrameBound::CurrentRow => false,
+    }
 }
 
 /// A CASE whose values are compared and answered as PostgreSQL does.
@@ -254,6 +318,7 @@ fn same(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool) -> EngineResult<Vec
             return not_impl_err!("compare values of type {name}; compare dates and times instead");
         }
     }
+    let exprs = times::times_beside(exprs, schema)?;
     let exprs = octets(of_one_type(exprs, schema, Use::Compared), schema)?;
     comparison::compared(exprs, schema, by_order)
 }
@@ -280,10 +345,11 @@ fn of_one_type(exprs: Vec<Expr>, schema: &DFSchema, use_: Use) -> Vec<Expr> {
         let is_single = use_ == Use::Answered && !has(|of| *of == ArrowType::Float64);
         (ArrowType::is_numeric, if is_single { ArrowType::Float32 } else { ArrowType::Float64 })
     } else {
-        let Some(to) = casts::common_time(types.iter().flatten()) else { return exprs };
+        let Some(to) = times::common_time(types.iter().flatten()) else { return exprs };
         (ArrowType::is_temporal, to)
     };
     let widened = |(expr, of): (Expr, &Option<ArrowType>)| match of {
+        Some(of) if of.is_decimal() && to.is_floating() => casts::to_float(expr, &to),
         Some(of) if is_number(of) && *of != to => to_type(expr, to.clone()),
         _ => expr,
     };

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use arrow_schema::DataType as ArrowType;
 use datafusion::common::{DFSchema, DataFusionError, ExprSchema, Result, ScalarValue};
 use datafusion::functions::unicode::rpad;
 use datafusion::logical_expr::expr::{AggregateFunction, Sort, WindowFunction};
@@ -26,8 +27,10 @@ pub(crate) enum Comparison {
     Plain,
     /// As UUIDs, which may be written otherwise.
     Uuid,
-    /// Equal where their texts are, in an order of their own.
+    /// Equal where their texts are, in an order of their own. A literal is one of these texts.
     Coded,
+    /// The same, where a literal may be written otherwise.
+    Canonical,
     /// Without the blanks at their end, which fill them up to so many characters.
     Padded(usize),
     /// By rules of their own.
@@ -35,14 +38,16 @@ pub(crate) enum Comparison {
 }
 
 impl Comparison {
-    const MARKS: [(Self, &'static str); 3] = [(Self::Uuid, "uuid"), (Self::Coded, "coded"), (Self::Own, "own")];
+    const MARKS: [(Self, &'static str); 4] =
+        [(Self::Uuid, "uuid"), (Self::Coded, "coded"), (Self::Canonical, "canonical"), (Self::Own, "own")];
 
     /// How a source's column compares.
     pub(crate) fn of(column: &Column) -> Self {
         match (column.data_type, column.text) {
             _ if !column.enforced => Self::Plain,
             (DataType::Uuid, _) => Self::Uuid,
-            (DataType::Time, _) if column.zoned => Self::Coded,
+            (DataType::Time, _) if column.zoned => Self::Canonical,
+            (DataType::Varchar, TextType::Canonical) => Self::Canonical,
             (DataType::Varchar, TextType::Coded) => Self::Coded,
             (DataType::Varchar, TextType::Padded) => Self::Padded(usize::try_from(column.length).unwrap_or(0)),
             (DataType::Varchar, TextType::Own) => Self::Own,
@@ -74,8 +79,37 @@ impl Comparison {
                 schema.field_from_column(column).map_or(Self::Plain, |field| Self::marked(field.metadata()))
             }
             Expr::Alias(alias) => Self::handed_on(&alias.expr, schema),
+            Expr::Case(case) => {
+                let branches = case.when_then_expr.iter().map(|(_, then)| then).chain(&case.else_expr);
+                Self::of_any(branches.map(AsRef::as_ref), schema)
+            }
+            Expr::ScalarFunction(call) if matches!(call.name(), "coalesce" | "greatest" | "least") => {
+                Self::of_any(&call.args, schema)
+            }
+            Expr::WindowFunction(call)
+                if matches!(call.fun.name(), "lag" | "lead" | "first_value" | "last_value" | "nth_value") =>
+            {
+                Self::of_any(call.params.args.first(), schema)
+            }
+            Expr::AggregateFunction(call) if matches!(call.func.name(), "min" | "max") => {
+                Self::of_any(call.params.args.first(), schema)
+            }
+            Expr::ScalarSubquery(query) => {
+                let schema = query.subquery.schema();
+                let field = schema.fields().first();
+                field.map_or(Self::Plain, |field| Self::marked(field.metadata()))
+            }
             _ => Self::Plain,
         }
+    }
+
+    /// The first of their own that one of them has.
+    fn of_any<'a>(exprs: impl IntoIterator<Item = &'a Expr>, schema: &DFSchema) -> Self {
+        exprs
+            .into_iter()
+            .map(|expr| Self::handed_on(expr, schema))
+            .find(|how| *how != Self::Plain)
+            .unwrap_or(Self::Plain)
     }
 
     fn is_equality(self) -> bool {
@@ -93,9 +127,7 @@ fn refused(expr: &Expr, what: &str) -> DataFusionError {
         other => other.schema_name().to_string(),
     };
     let message = format!("query: {what} {name} over several connections, whose type has rules of its own");
-    carried(
-        Error::invalid(message).hint(format!("compare its text, CAST({name} AS text), or do it on its own connection")),
-    )
+    carried(Error::invalid(message).hint("do it on its own connection, or in a view there"))
 }
 
 /// Refuses values that cannot be told equal.
@@ -118,6 +150,11 @@ pub(crate) fn compared(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool) -> R
         if !(how.is_equality() && (how.is_order() || !by_order)) {
             return Err(refused(expr, "a comparison of"));
         }
+    }
+    if how.contains(&Comparison::Canonical)
+        && let Some(literal) = exprs.iter().find(|expr| matches!(expr, Expr::Literal(value, _) if !value.is_null()))
+    {
+        return Err(refused(literal, "a comparison with"));
     }
     let is_padded = how.iter().any(|how| matches!(how, Comparison::Padded(_)));
     let is_uuid = how.contains(&Comparison::Uuid);
@@ -158,6 +195,18 @@ fn canonical(text: &str) -> Result<String> {
     })
 }
 
+/// The text of what has another one as its own: an enum's label, or a UUID.
+///
+/// # Errors
+/// For types whose text PostgreSQL writes otherwise than results do.
+pub(crate) fn text(expr: &Expr, schema: &DFSchema) -> Result<bool> {
+    match Comparison::handed_on(expr, schema) {
+        Comparison::Plain => Ok(false),
+        Comparison::Uuid | Comparison::Coded | Comparison::Padded(_) => Ok(true),
+        Comparison::Canonical | Comparison::Own => Err(refused(expr, "the text of")),
+    }
+}
+
 /// Refuses a node of a plan that would order, group or join values otherwise than PostgreSQL does.
 pub(crate) fn admit(plan: &LogicalPlan) -> Result<()> {
     let below = |at: usize| plan.inputs().get(at).map(|input| input.schema().as_ref().clone());
@@ -178,6 +227,21 @@ pub(crate) fn admit(plan: &LogicalPlan) -> Result<()> {
         LogicalPlan::Join(of) => of.on.iter().try_for_each(|(left, right)| {
             equality(left, &of.left.schema().as_ref().clone(), "a join on")?;
             equality(right, &of.right.schema().as_ref().clone(), "a join on")
+        }),
+        LogicalPlan::Union(of) => of.inputs.iter().try_for_each(|input| {
+            let fields = of.inputs.first().map(|first| first.schema().fields().iter());
+            fields.into_iter().flatten().zip(input.schema().fields()).try_for_each(|(one, other)| {
+                let (one, other) = (one.data_type(), other.data_type());
+                let is_exact = |of: &ArrowType| of.is_integer() || of.is_decimal();
+                let is_mixed = (one.is_floating() && is_exact(other))
+                    || (is_exact(one) && other.is_floating())
+                    || (one.is_temporal() && other.is_temporal() && one != other);
+                if is_mixed {
+                    let message = format!("query: a set operation of {one} and {other} over several connections");
+                    return Err(carried(Error::invalid(message).hint("CAST both to one type")));
+                }
+                Ok(())
+            })
         }),
         _ => Ok(()),
     }

@@ -1,5 +1,6 @@
 //! From the text to the plan that runs: names, types, what goes to the sources, and in which order.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType as ArrowType, Field, Fields, Schema};
@@ -180,17 +181,21 @@ fn named(parsed: &Parsed, state: &SessionState) -> Result<Vec<Name>> {
     named.collect()
 }
 
-/// The plan with values in the places of its parameters, each of the type that is inferred for it.
+/// The plan with values in the places of its parameters: what the same literal would be, and NULL of the type that is
+/// inferred for it.
 fn with_values(plan: LogicalPlan, values: Vec<ScalarValue>) -> Result<LogicalPlan> {
     if values.is_empty() {
         return Ok(plan);
     }
-    let types = plan.get_parameter_types().map_err(told)?;
+    let types = if values.iter().any(ScalarValue::is_null) {
+        plan.get_parameter_types().map_err(told)?
+    } else {
+        HashMap::new()
+    };
     let typed = values.into_iter().enumerate().map(|(place, value)| {
         match types.get(&format!("${}", place + 1)).cloned().flatten() {
             Some(type_) if value.is_null() => ScalarValue::try_from(&type_).map_err(told),
-            Some(type_) => value.cast_to(&type_).map_err(told),
-            None => Ok(value),
+            _ => Ok(value),
         }
     });
     plan.with_param_values(ParamValues::from(typed.collect::<Result<Vec<_>>>()?)).map_err(told)

@@ -3,9 +3,12 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Join, JoinConstraint, JoinOperator, Query, Select, SelectItem, SetExpr, SetOperator,
-    SetQuantifier, Statement, TableFactor, TableWithJoins, UnaryOperator, Visit, Visitor,
+    BinaryOperator, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, OrderByKind, Query,
+    Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement, TableFactor, TableWithJoins, UnaryOperator,
+    Visit, Visitor, visit_expressions,
 };
+
+use crate::functions::allowed::is_aggregate;
 
 use portico_core::error::{Error, Result};
 
@@ -32,6 +35,7 @@ impl Visitor for Parts {
     type Break = Error;
 
     fn pre_visit_query(&mut self, query: &Query) -> Checked {
+        order(query)?;
         body(&query.body)
     }
 
@@ -58,6 +62,11 @@ impl Visitor for Parts {
                     | BinaryOperator::PGRegexNotIMatch,
                 ..
             } => refuse("a regular expression", "write LIKE, or match on the table's own connection"),
+            // Its precedence is another one, and `#` loses NULL.
+            Expr::BinaryOp { op: BinaryOperator::PGExp | BinaryOperator::PGBitwiseXor, .. } => {
+                refuse("the operators ^ and #", "write power(a, b)")
+            }
+            Expr::Exists { subquery, .. } | Expr::InSubquery { subquery, .. } => membership_of(subquery),
             // Its zone would be of the type, and not of the value.
             Expr::AtTimeZone { .. } => {
                 refuse("AT TIME ZONE", "all times are in UTC here; convert them on the table's own connection")
@@ -67,6 +76,69 @@ impl Visitor for Parts {
             _ => ControlFlow::Continue(()),
         }
     }
+}
+
+/// To the standard a name inside of an expression is a column that goes in, and to the engine one that comes out.
+fn order(query: &Query) -> Checked {
+    let (Some(by), SetExpr::Select(select)) = (&query.order_by, query.body.as_ref()) else {
+        return ControlFlow::Continue(());
+    };
+    let OrderByKind::Expressions(by) = &by.kind else { return ControlFlow::Continue(()) };
+    let is_renamed = |ident: &Ident| {
+        select.projection.iter().any(|item| match item {
+            SelectItem::ExprWithAlias { expr, alias } => {
+                let is_itself = matches!(expr, Expr::Identifier(column) if column.value == alias.value)
+                    || matches!(expr, Expr::CompoundIdentifier(parts) if parts.last().is_some_and(|last| last.value == alias.value));
+                alias.value == ident.value && !is_itself
+            }
+            _ => false,
+        })
+    };
+    for by in by.iter().filter(|by| !matches!(by.expr, Expr::Identifier(_))) {
+        let found = visit_expressions(&by.expr, |expr| match expr {
+            Expr::Identifier(ident) if is_renamed(ident) => ControlFlow::Break(ident.value.clone()),
+            _ => ControlFlow::Continue(()),
+        });
+        if let ControlFlow::Break(name) = found {
+            let what = format!("ORDER BY an expression of {name}, which is a name of the list too,");
+            return refuse(&what, "order by the name alone, or say which table the column is of");
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+/// Without GROUP BY an aggregate has a row where there are none, and behind OFFSET there may be none: the engine looks only
+/// for what the query reads.
+fn membership_of(query: &Query) -> Checked {
+    let has_offset = query.limit_clause.as_ref().is_some_and(|clause| match clause {
+        LimitClause::LimitOffset { offset, .. } => offset.is_some(),
+        LimitClause::OffsetCommaLimit { .. } => true,
+    });
+    if has_offset {
+        return refuse("EXISTS or IN with a query that has OFFSET", "put the query into WITH or FROM");
+    }
+    let SetExpr::Select(select) = query.body.as_ref() else { return ControlFlow::Continue(()) };
+    let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty());
+    if is_grouped {
+        return ControlFlow::Continue(());
+    }
+    let aggregates = select.projection.iter().any(|item| {
+        let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else { return false };
+        visit_expressions(expr, |expr| match expr {
+            Expr::Function(call) if call.over.is_none() && is_aggregate(&call.name.to_string()) => {
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        })
+        .is_break()
+    });
+    if aggregates || select.having.is_some() {
+        return refuse(
+            "EXISTS or IN with an aggregate without GROUP BY",
+            "compare with the aggregate in a subquery of its own",
+        );
+    }
+    ControlFlow::Continue(())
 }
 
 fn body(of: &SetExpr) -> Checked {
@@ -144,12 +216,34 @@ fn membership(condition: &Expr, is_alone: bool) -> Checked {
             membership(left, false)?;
             membership(right, false)
         }
-        Expr::InSubquery { negated, .. } if is_alone || !negated => ControlFlow::Continue(()),
+        Expr::InSubquery { expr, negated: true, .. } if is_alone => is_looked_up(expr),
+        Expr::InSubquery { negated: false, .. } => ControlFlow::Continue(()),
         Expr::UnaryOp { op: UnaryOperator::Not, expr } => match unnested(expr) {
-            Expr::InSubquery { negated, .. } if is_alone || *negated => ControlFlow::Continue(()),
+            Expr::InSubquery { expr, negated: false, .. } if is_alone => is_looked_up(expr),
+            Expr::InSubquery { negated: true, .. } => ControlFlow::Continue(()),
             inner => inner.visit(&mut Members { depth: 0 }),
         },
         other => other.visit(&mut Members { depth: 0 }),
+    }
+}
+
+/// The engine looks the values of a column up in the rows of the query, and among these for NULL. A constant it holds against
+/// each of them.
+fn is_looked_up(value: &Expr) -> Checked {
+    struct Columns;
+    impl Visitor for Columns {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            match expr {
+                Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    match value.visit(&mut Columns) {
+        ControlFlow::Break(()) => ControlFlow::Continue(()),
+        ControlFlow::Continue(()) => refuse("a constant NOT IN a query", "write NOT EXISTS"),
     }
 }
 

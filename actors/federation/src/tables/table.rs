@@ -275,7 +275,7 @@ impl Kind {
             DataType::Varchar => match column.text {
                 TextType::Padded => Self { padded: true, ..text(None) },
                 TextType::Plain => text(Some(Type::Text)),
-                TextType::Own | TextType::Coded | TextType::Undeclared => text(None),
+                TextType::Own | TextType::Coded | TextType::Canonical | TextType::Undeclared => text(None),
             },
         }
     }

@@ -237,9 +237,14 @@ impl ScalarUDFImpl for Arithmetic {
                 self.check(left, right, result)?;
             }
         }
+        // What is no number has a sign to the engine, by which it compares.
+        let one_nan = |value: f64| if value.is_nan() { f64::NAN } else { value };
         Ok(ColumnarValue::Array(match args.return_type() {
-            ArrowType::Float32 => Arc::new(result.as_primitive::<Float32Type>().clone()),
-            _ => result,
+            ArrowType::Float32 => {
+                let floats = result.as_primitive::<Float32Type>();
+                Arc::new(floats.unary::<_, Float32Type>(|value| if value.is_nan() { f32::NAN } else { value }))
+            }
+            _ => Arc::new(result.as_primitive::<Float64Type>().unary::<_, Float64Type>(one_nan)),
         }))
     }
 }

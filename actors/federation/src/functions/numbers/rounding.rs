@@ -142,7 +142,10 @@ impl ScalarUDFImpl for Rounding {
         let type_ = match args.arg_fields {
             [of] if of.data_type().is_decimal() => ArrowType::Decimal128(DIGITS, 0),
             [of] if *of.data_type() == ArrowType::Float64 => ArrowType::Float64,
-            [of, digits] if of.data_type().is_decimal() && digits.data_type().is_integer() => {
+            // An average of whole numbers is a float until it is ours.
+            [of, digits]
+                if (of.data_type().is_decimal() || of.data_type().is_floating()) && digits.data_type().is_integer() =>
+            {
                 ArrowType::Decimal128(DIGITS, self.scale(args.scalar_arguments.get(1).copied().flatten())?)
             }
             [of, ..] => {

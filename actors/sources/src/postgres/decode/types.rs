@@ -69,15 +69,8 @@ pub(crate) fn text_type(type_: &Type) -> TextType {
     match *type_ {
         Type::TEXT | Type::VARCHAR | Type::NAME => TextType::Plain,
         Type::BPCHAR => TextType::Padded,
-        Type::INET
-        | Type::CIDR
-        | Type::MACADDR
-        | Type::MACADDR8
-        | Type::TIMETZ
-        | Type::MONEY
-        | Type::BIT
-        | Type::VARBIT
-        | Type::CHAR => TextType::Coded,
+        Type::INET | Type::CIDR | Type::MACADDR | Type::MACADDR8 | Type::MONEY => TextType::Canonical,
+        Type::BIT | Type::VARBIT | Type::CHAR => TextType::Coded,
         _ => match type_.kind() {
             Kind::Domain(base) => text_type(base),
             Kind::Enum(_) => TextType::Coded,
