@@ -57,6 +57,11 @@ async fn what_was_answered_otherwise_is_answered_as_postgresql_does() {
         (format!("SELECT count(*) FROM {both} WHERE t.d + interval '12 hours' > t.d"), json!([[2]])),
         (format!("SELECT count(*) FROM {both} WHERE now() > t.d AND current_date > t.d"), json!([[2]])),
         (
+            "SELECT one.* FROM crm.main.one, shop.public.t WHERE one.id = t.id ORDER BY one.id".to_owned(),
+            json!([[1, 1], [2, null]]),
+        ),
+        (format!("SELECT count(*) FROM {both} WHERE t.d > '2020-01-01 12:00'::timestamp"), json!([[2]])),
+        (
             format!("SELECT count(*) FROM {both} JOIN (VALUES (1, 'a'), (2, 'b')) AS v(i, s) ON v.i = t.id"),
             json!([[2]]),
         ),

@@ -362,7 +362,10 @@ fn times(array: &ArrayRef) -> EngineResult<ArrayRef> {
 fn without_zone(array: &ArrayRef) -> ArrayRef {
     let cut = |text: &str| {
         let zone = text.find(':').and_then(|time| Some(time + text.get(time..)?.find(['+', '-', 'Z', 'z'])?));
-        text.get(..zone.unwrap_or(text.len())).unwrap_or(text).trim().to_owned()
+        let text = text.get(..zone.unwrap_or(text.len())).unwrap_or(text).trim();
+        // Seconds may be left out.
+        let is_short = text.matches(':').count() == 1 && text.len() == "2026-02-03 04:05".len();
+        if is_short { format!("{text}:00") } else { text.to_owned() }
     };
     let texts: StringArray = array.as_string::<i32>().iter().map(|text| text.map(cut)).collect();
     Arc::new(texts)

@@ -29,6 +29,9 @@ impl TypePlanner for TypeNames {
             DataType::Timestamp(_, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => {
                 ArrowType::Timestamp(TimeUnit::Microsecond, Some(Arc::from("UTC")))
             }
+            // Up to 24 bits are single precision.
+            DataType::Float(ExactNumberInfo::Precision(bits)) if *bits <= 24 => ArrowType::Float32,
+            DataType::Float(_) => ArrowType::Float64,
             DataType::Numeric(ExactNumberInfo::PrecisionAndScale(digits, scale))
             | DataType::Decimal(ExactNumberInfo::PrecisionAndScale(digits, scale))
                 if *scale < 0 || i128::from(*scale) > i128::from(*digits) =>

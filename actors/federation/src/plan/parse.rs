@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::{DFParserBuilder, ExplainStatement, Statement as Parsed};
-use datafusion::sql::sqlparser::ast;
+use datafusion::sql::sqlparser::ast::{self, VisitMut};
 
 use super::labels;
 use super::refused;
@@ -64,6 +64,7 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
     };
     if let Parsed::Statement(inner) = &mut parsed {
         refused::check(inner)?;
+        let _ = inner.visit(&mut Wildcards);
         labels::name(inner);
         leave_out_collations(inner)?;
         cut_to_length(inner);
@@ -73,6 +74,50 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
             Ok(Query { parsed, placeholders: one.placeholders, explain })
         }
         _ => Err(only_reads(&one.verb)),
+    }
+}
+
+/// Says in full whose columns `table.*` means, where the table has no alias: the engine takes a name without its
+/// connection for none of its own.
+struct Wildcards;
+
+impl ast::VisitorMut for Wildcards {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<()> {
+        let mut todo = vec![query.body.as_mut()];
+        while let Some(body) = todo.pop() {
+            match body {
+                ast::SetExpr::Select(select) => qualify(select),
+                ast::SetExpr::SetOperation { left, right, .. } => todo.extend([left.as_mut(), right.as_mut()]),
+                _ => {}
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn qualify(select: &mut ast::Select) {
+    let relations = || {
+        select
+            .from
+            .iter()
+            .flat_map(|from| std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation)))
+    };
+    let names: Vec<ast::ObjectName> = relations()
+        .filter_map(|relation| match relation {
+            ast::TableFactor::Table { name, alias: None, .. } => Some(name.clone()),
+            _ => None,
+        })
+        .collect();
+    for item in &mut select.projection {
+        let ast::SelectItem::QualifiedWildcard(ast::SelectItemQualifiedWildcardKind::ObjectName(of), _) = item else {
+            continue;
+        };
+        let mut meant = names.iter().filter(|name| of.0.len() == 1 && name.0.last() == of.0.first());
+        if let (Some(name), None) = (meant.next(), meant.next()) {
+            of.clone_from(name);
+        }
     }
 }
 
