@@ -97,7 +97,7 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
             any.map_or_else(|| not_impl_err!("IN of nothing"), |any| Ok(Transformed::yes(any)))
         }
         Expr::Like(like) => {
-            let expr = Box::new(comparison::matched(*like.expr, schema));
+            let expr = Box::new(comparison::matched(*like.expr, schema)?);
             Ok(Transformed::yes(Expr::Like(Like { expr, ..like })))
         }
         Expr::Case(case) => Ok(Transformed::yes(Expr::Case(branches(case, schema)?))),

@@ -173,13 +173,17 @@ pub(crate) fn compared(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool) -> R
 }
 
 /// What a pattern is held against: a padded text has its blanks there.
-pub(crate) fn matched(expr: Expr, schema: &DFSchema) -> Expr {
+///
+/// # Errors
+/// For one among others, whose blanks are not known.
+pub(crate) fn matched(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     match Comparison::handed_on(&expr, schema) {
+        Comparison::Padded(_) if !matches!(expr, Expr::Column(_)) => Err(refused(&expr, "LIKE of")),
         Comparison::Padded(length) if length > 0 => {
             let length = i64::try_from(length).unwrap_or(i64::MAX);
-            rpad().call(vec![expr, lit(length), lit(" ")])
+            Ok(rpad().call(vec![expr, lit(length), lit(" ")]))
         }
-        _ => expr,
+        _ => Ok(expr),
     }
 }
 

@@ -102,7 +102,8 @@ fn without_zeros(rows: &[String]) -> Vec<String> {
     };
     let one = |value: &Value| match value {
         Value::String(text) if is_number(text) => rounded(text).trim_end_matches('0').trim_end_matches('.').to_owned(),
-        Value::String(text) => text.clone(),
+        // Blanks that fill a text up are there where a column is only handed on.
+        Value::String(text) => text.trim_end().to_owned(),
         other => other.to_string(),
     };
     let row = |row: &String| {
