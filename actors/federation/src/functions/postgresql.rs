@@ -101,37 +101,7 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
             Ok(Transformed::yes(Expr::Like(Like { expr, ..like })))
         }
         Expr::Case(case) => Ok(Transformed::yes(Expr::Case(branches(case, schema)?))),
-        Expr::ScalarFunction(ScalarFunction { func, args }) => {
-            let types: Vec<ArrowType> = args.iter().filter_map(|each| each.get_type(schema).ok()).collect();
-            allowed::admit_scalar(func.name(), &types)?;
-            if matches!(func.name(), "round" | "trunc")
-                && let [of, _] = types.as_slice()
-                && of.is_floating()
-            {
-                return Err(no_function(func.name(), of, "write CAST(… AS numeric) around its argument"));
-            }
-            let args = match func.name() {
-                "concat" | "concat_ws" => {
-                    args.into_iter().map(|each| casts::shown(each, schema)).collect::<EngineResult<_>>()?
-                }
-                // Its value is of the type of the first, whatever that is compared with.
-                "nullif" => {
-                    let Ok([value, other]) = <[Expr; 2]>::try_from(args) else {
-                        return not_impl_err!("NULLIF of another number of values than two");
-                    };
-                    let type_ = value.get_type(schema)?;
-                    let [left, right] = alike([value.clone(), other], schema, false)?;
-                    let null = Expr::Literal(ScalarValue::try_from(&type_)?, None);
-                    return Ok(Transformed::yes(when(left.eq(right), null).otherwise(value)?));
-                }
-                "greatest" | "least" => comparison::compared(of_one_type(args, schema, Use::Answered), schema, true)?,
-                "coalesce" => of_one_type(args, schema, Use::Answered),
-                // PostgreSQL takes a date for an instant here.
-                "date_trunc" => args.into_iter().map(|each| times::begun_in_utc(each, schema)).collect(),
-                _ => args,
-            };
-            Ok(Transformed::yes(func.call(args)))
-        }
+        Expr::ScalarFunction(call) => function(call, schema),
         Expr::Cast(Cast { expr, field }) => {
             let is_text = *field.data_type() == ArrowType::Utf8;
             if is_text && comparison::text(&expr, schema)? {
@@ -149,37 +119,69 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
                 None => Transformed::no(Expr::AggregateFunction(AggregateFunction { func, params })),
             })
         }
-        Expr::WindowFunction(window) => {
-            comparison::admit_window(&window, schema)?;
-            let WindowFunction { fun, params } = *window;
-            let of = params.args.first().map(|argument| argument.get_type(schema)).transpose()?;
-            allowed::admit_aggregate(fun.name(), of.as_ref())?;
-            // The engine takes what leaves a frame off its sum, and bounds of a range beyond the type's end for none.
-            let frame = &params.window_frame;
-            let slides = !frame.start_bound.is_unbounded();
-            if slides && matches!(fun.name(), "sum" | "avg") && of.as_ref().is_some_and(ArrowType::is_floating) {
-                return not_impl_err!("{} of floats over a frame that slides", fun.name());
-            }
-            if frame.units == WindowFrameUnits::Range
-                && [&frame.start_bound, &frame.end_bound].into_iter().any(is_offset)
-            {
-                return not_impl_err!("RANGE with an offset; write ROWS");
-            }
-            // One text for each row, each longer than the one before, would fill the memory.
-            if fun.name() == "string_agg" {
-                return not_impl_err!("{} as a window function", fun.name());
-            }
-            let exact = match &fun {
-                WindowFunctionDefinition::AggregateUDF(func) => of.and_then(|of| aggregates::exact(func.name(), &of)),
-                WindowFunctionDefinition::WindowUDF(_) => None,
-            };
-            let changed = exact.is_some();
-            let fun = exact.map_or(fun, |func| WindowFunctionDefinition::AggregateUDF(Arc::clone(&func)));
-            let expr = Expr::WindowFunction(Box::new(WindowFunction { fun, params }));
-            Ok(if changed { Transformed::yes(expr) } else { Transformed::no(expr) })
-        }
+        Expr::WindowFunction(call) => window(*call, schema),
         other => Ok(Transformed::no(other)),
     }
+}
+
+fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
+    let types: Vec<ArrowType> = args.iter().filter_map(|each| each.get_type(schema).ok()).collect();
+    allowed::admit_scalar(func.name(), &types)?;
+    if matches!(func.name(), "round" | "trunc")
+        && let [of, _] = types.as_slice()
+        && of.is_floating()
+    {
+        return Err(no_function(func.name(), of, "write CAST(… AS numeric) around its argument"));
+    }
+    let args = match func.name() {
+        "concat" | "concat_ws" => {
+            args.into_iter().map(|each| casts::shown(each, schema)).collect::<EngineResult<_>>()?
+        }
+        // Its value is of the type of the first, whatever that is compared with.
+        "nullif" => {
+            let Ok([value, other]) = <[Expr; 2]>::try_from(args) else {
+                return not_impl_err!("NULLIF of another number of values than two");
+            };
+            let type_ = value.get_type(schema)?;
+            let [left, right] = alike([value.clone(), other], schema, false)?;
+            let null = Expr::Literal(ScalarValue::try_from(&type_)?, None);
+            return Ok(Transformed::yes(when(left.eq(right), null).otherwise(value)?));
+        }
+        "greatest" | "least" => comparison::compared(of_one_type(args, schema, Use::Answered), schema, true)?,
+        "coalesce" => of_one_type(args, schema, Use::Answered),
+        // PostgreSQL takes a date for an instant here.
+        "date_trunc" => args.into_iter().map(|each| times::begun_in_utc(each, schema)).collect(),
+        _ => args,
+    };
+    Ok(Transformed::yes(func.call(args)))
+}
+
+fn window(call: WindowFunction, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
+    comparison::admit_window(&call, schema)?;
+    let WindowFunction { fun, params } = call;
+    let of = params.args.first().map(|argument| argument.get_type(schema)).transpose()?;
+    allowed::admit_aggregate(fun.name(), of.as_ref())?;
+    // The engine takes what leaves a frame off its sum, and bounds of a range beyond the type's end for none.
+    let frame = &params.window_frame;
+    let slides = !frame.start_bound.is_unbounded();
+    if slides && matches!(fun.name(), "sum" | "avg") && of.as_ref().is_some_and(ArrowType::is_floating) {
+        return not_impl_err!("{} of floats over a frame that slides", fun.name());
+    }
+    if frame.units == WindowFrameUnits::Range && [&frame.start_bound, &frame.end_bound].into_iter().any(is_offset) {
+        return not_impl_err!("RANGE with an offset; write ROWS");
+    }
+    // One text for each row, each longer than the one before, would fill the memory.
+    if fun.name() == "string_agg" {
+        return not_impl_err!("{} as a window function", fun.name());
+    }
+    let exact = match &fun {
+        WindowFunctionDefinition::AggregateUDF(func) => of.and_then(|of| aggregates::exact(func.name(), &of)),
+        WindowFunctionDefinition::WindowUDF(_) => None,
+    };
+    let changed = exact.is_some();
+    let fun = exact.map_or(fun, |func| WindowFunctionDefinition::AggregateUDF(Arc::clone(&func)));
+    let expr = Expr::WindowFunction(Box::new(WindowFunction { fun, params }));
+    Ok(if changed { Transformed::yes(expr) } else { Transformed::no(expr) })
 }
 
 /// A whole number is an integer where it fits, and to the engine always a bigint. The least one is written as an operator on
