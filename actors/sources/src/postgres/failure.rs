@@ -148,7 +148,7 @@ fn site(source: &DbError) -> Site {
 }
 
 /// Whether a routine's author wrote the failure, by RAISE or ASSERT.
-pub(crate) fn is_raised(source: &DbError) -> bool {
+fn is_raised(source: &DbError) -> bool {
     matches!(source.routine(), Some("exec_stmt_raise" | "exec_stmt_assert"))
 }
 

@@ -212,15 +212,13 @@ impl Execution {
             failure.kind = Kind::Invalid;
             failure.message = format!("parameter @{}: {}", argument.name.trim_start_matches('@'), failure.message);
         }
-        // Without a context it is not said from within a function or a trigger.
-        let own = error.as_db_error().is_some_and(|error| error.where_().is_none());
-        if own && self.guarded.as_ref().is_some_and(PendingCheck::hides) {
+        let site = failure.get_site().cloned().unwrap_or_default();
+        if !site.within && self.guarded.as_ref().is_some_and(PendingCheck::hides) {
             failure = redaction::uttered(failure);
         }
-        let source = error.as_db_error();
         match &self.origin {
-            Some(statement) if !source.is_some_and(failure::is_raised) => {
-                advise(failure, statement, source.and_then(DbError::routine))
+            Some(statement) if !site.raised => {
+                advise(failure, statement, error.as_db_error().and_then(DbError::routine))
             }
             _ => failure,
         }

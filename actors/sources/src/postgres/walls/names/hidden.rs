@@ -174,9 +174,11 @@ impl HiddenNames {
         };
         names.denied.extend(names.routines.hidden.iter().cloned());
         names.folded = names.denied.iter().map(|name| cut(&name.to_lowercase()).to_owned()).collect();
-        let denied: Vec<&str> = names.denied.iter().map(String::as_str).collect();
-        for row in &ask(client, BUILT_IN, &[(&denied, Type::TEXT_ARRAY)]).await? {
-            shown.insert(get(row, 0)?);
+        if !names.denied.is_empty() {
+            let denied: Vec<&str> = names.denied.iter().map(String::as_str).collect();
+            for row in &ask(client, BUILT_IN, &[(&denied, Type::TEXT_ARRAY)]).await? {
+                shown.insert(get(row, 0)?);
+            }
         }
         names.hidden = names.denied.difference(&shown).cloned().collect();
         Ok(names)
