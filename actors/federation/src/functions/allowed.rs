@@ -11,7 +11,7 @@ use datafusion::logical_expr::{AggregateUDF, Expr, ScalarUDF};
 
 use super::numbers::{doubles, rounding};
 use super::parts;
-use super::types::no_function;
+use super::types::{AS_DOUBLE, no_function};
 
 /// Functions of values, as the engine calls them.
 const SCALAR: &[&str] = &[
@@ -142,12 +142,10 @@ pub(crate) fn admit_scalar(name: &str, of: &[ArrowType]) -> EngineResult<()> {
 pub(crate) fn admit_aggregate(name: &str, of: Option<&ArrowType>) -> EngineResult<()> {
     let Some(of) = of else { return Ok(()) };
     if OF_DOUBLES.contains(&name) && (of.is_integer() || of.is_decimal()) {
-        return Err(no_function(name, of, "write CAST(… AS double precision) around its argument"));
+        return Err(no_function(name, of, AS_DOUBLE));
     }
     match (name, of) {
-        ("sum", ArrowType::Float32) => {
-            Err(no_function(name, of, "write CAST(… AS double precision) around its argument"))
-        }
+        ("sum", ArrowType::Float32) => Err(no_function(name, of, AS_DOUBLE)),
         ("string_agg", of) if !(of.is_string() || of.is_null()) => {
             Err(no_function(name, of, "write CAST(… AS text) around its argument"))
         }

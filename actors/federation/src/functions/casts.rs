@@ -105,11 +105,27 @@ pub(crate) fn apart(truth: Expr) -> Expr {
     Conversion::function("apart", ArrowType::Boolean, |array| Ok(Arc::clone(array))).call(vec![truth])
 }
 
+/// Literals beside dates, times and octets are these, as a cast makes them: to the engine they are texts, and it counts
+/// nanoseconds and minds zones.
+pub(crate) fn literals_beside(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<Expr>> {
+    let is_read = |of: &ArrowType| Class::of(of).is_some_and(|class| class.is_time() || class == Class::Bytes);
+    let Some(type_) = exprs.iter().filter_map(|expr| expr.get_type(schema).ok()).find(is_read) else {
+        return Ok(exprs);
+    };
+    let one = |expr: Expr| match &expr {
+        Expr::Literal(value, _) if value.data_type().is_string() && !value.is_null() => {
+            exact(expr, Arc::new(Field::new("literal", type_.clone(), true)), schema)
+        }
+        _ => Ok(expr),
+    };
+    exprs.into_iter().map(one).collect()
+}
+
 /// The octets of a literal in PostgreSQL's hexadecimal form.
 ///
 /// # Errors
 /// `22P02` for another form.
-pub(crate) fn octets(text: &str) -> EngineResult<Vec<u8>> {
+fn octets(text: &str) -> EngineResult<Vec<u8>> {
     let digits = text.strip_prefix("\\x").filter(|digits| digits.len() % 2 == 0 && digits.is_ascii());
     let pairs = digits.map(|digits| (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16)));
     pairs.and_then(|mut pairs| pairs.by_ref().collect::<Result<_, _>>().ok()).ok_or_else(|| {

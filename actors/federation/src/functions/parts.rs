@@ -13,13 +13,12 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use super::numbers::DIGITS;
 use crate::failure::carried;
 use portico_core::error::{Error, Kind};
 
 /// The function behind `EXTRACT`.
 pub(crate) const EXTRACT: &str = "extract";
-/// Digits of its results.
-const DIGITS: u8 = 38;
 const MICROSECONDS: i64 = 1_000_000;
 const DAY: i64 = 24 * 3600;
 

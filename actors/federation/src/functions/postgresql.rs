@@ -320,9 +320,8 @@ fn same(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool) -> EngineResult<Vec
             return not_impl_err!("compare values of type {name}; compare dates and times instead");
         }
     }
-    let exprs = times::times_beside(exprs, schema)?;
-    let exprs = octets(of_one_type(exprs, schema, Use::Compared), schema)?;
-    comparison::compared(exprs, schema, by_order)
+    let exprs = casts::literals_beside(exprs, schema)?;
+    comparison::compared(of_one_type(exprs, schema, Use::Compared), schema, by_order)
 }
 
 fn alike<const N: usize>(exprs: [Expr; N], schema: &DFSchema, by_order: bool) -> EngineResult<[Expr; N]> {
@@ -356,19 +355,4 @@ fn of_one_type(exprs: Vec<Expr>, schema: &DFSchema, use_: Use) -> Vec<Expr> {
         _ => expr,
     };
     exprs.into_iter().zip(&types).map(widened).collect()
-}
-
-/// Literals beside octets are octets in PostgreSQL's hexadecimal form.
-fn octets(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<Expr>> {
-    if !exprs.iter().any(|expr| expr.get_type(schema).is_ok_and(|of| of.is_binary())) {
-        return Ok(exprs);
-    }
-    let one = |expr: Expr| match &expr {
-        Expr::Literal(value, metadata) if value.data_type().is_string() && !value.is_null() => {
-            let text = value.try_as_str().flatten().unwrap_or_default();
-            Ok(Expr::Literal(ScalarValue::Binary(Some(casts::octets(text)?)), metadata.clone()))
-        }
-        _ => Ok(expr),
-    };
-    exprs.into_iter().map(one).collect()
 }

@@ -1,13 +1,10 @@
-//! Dates and times beside each other, and beside numbers and literals.
+//! Dates and times beside each other, and beside numbers and intervals.
 
-use std::sync::Arc;
-
-use arrow_schema::{DataType as ArrowType, Field, TimeUnit};
+use arrow_schema::{DataType as ArrowType, TimeUnit};
 use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue};
 use datafusion::logical_expr::expr::BinaryExpr;
 use datafusion::logical_expr::{Expr, ExprSchemable, Operator, cast as to_type};
 
-use super::casts::exact;
 use super::numbers::checked;
 use super::types::{Class, type_name};
 use crate::failure::carried;
@@ -24,9 +21,7 @@ pub(crate) fn shifted(
     (right, of_right): (&Expr, &ArrowType),
 ) -> EngineResult<Option<Expr>> {
     let is_date = |type_: &ArrowType| Class::of(type_) == Some(Class::Date);
-    let is_time = |type_: &ArrowType| {
-        matches!(Class::of(type_), Some(Class::Date | Class::Timestamp | Class::Zoned | Class::Time))
-    };
+    let is_time = |type_: &ArrowType| Class::of(type_).is_some_and(Class::is_time);
     let has_hours = |expr: &Expr| match expr {
         Expr::Literal(ScalarValue::IntervalMonthDayNano(value), _) => value.is_some_and(|value| value.nanoseconds != 0),
         Expr::Literal(ScalarValue::IntervalDayTime(value), _) => value.is_some_and(|value| value.milliseconds != 0),
@@ -72,21 +67,6 @@ pub(crate) fn common_time<'a>(types: impl Iterator<Item = &'a ArrowType>) -> Opt
     classes.retain(|class| matches!(class, Class::Date | Class::Timestamp | Class::Zoned));
     let zone = classes.contains(&Class::Zoned).then(|| "UTC".into());
     (classes.len() > 1).then_some(ArrowType::Timestamp(TimeUnit::Microsecond, zone))
-}
-
-/// Literals beside dates and times are these, as a cast makes them: the engine counts nanoseconds, and minds zones.
-pub(crate) fn times_beside(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<Expr>> {
-    let types: Vec<Option<ArrowType>> = exprs.iter().map(|expr| expr.get_type(schema).ok()).collect();
-    let is_time =
-        |of: &&ArrowType| matches!(Class::of(of), Some(Class::Date | Class::Timestamp | Class::Zoned | Class::Time));
-    let Some(time) = types.iter().flatten().find(is_time).cloned() else { return Ok(exprs) };
-    let one = |expr: Expr| match &expr {
-        Expr::Literal(value, _) if value.data_type().is_string() && !value.is_null() => {
-            exact(expr, Arc::new(Field::new("literal", time.clone(), true)), schema)
-        }
-        _ => Ok(expr),
-    };
-    exprs.into_iter().map(one).collect()
 }
 
 /// A date as the instant at which it begins, in UTC; anything else as it is.

@@ -62,6 +62,10 @@ impl Class {
         }
     }
 
+    pub(super) fn is_time(self) -> bool {
+        matches!(self, Self::Date | Self::Timestamp | Self::Zoned | Self::Time)
+    }
+
     pub(super) fn is_number(self) -> bool {
         matches!(self, Self::SmallInt | Self::Integer | Self::BigInt | Self::Decimal | Self::Real | Self::Double)
     }
@@ -95,6 +99,9 @@ pub(super) fn no_cast(from: Class, to: Class) -> DataFusionError {
     let message = format!("cannot cast type {} to {}", from.name(), to.name());
     carried(Error::new(Kind::Rejected, message).sqlstate("42846"))
 }
+
+/// What to write where a function takes floats of double precision.
+pub(crate) const AS_DOUBLE: &str = "write CAST(… AS double precision) around its argument";
 
 /// The refusal of a function for a type.
 pub(crate) fn no_function(name: &str, of: &ArrowType, hint: &'static str) -> DataFusionError {

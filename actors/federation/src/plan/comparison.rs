@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 
-use arrow_schema::DataType as ArrowType;
 use datafusion::common::{DFSchema, DataFusionError, ExprSchema, Result, ScalarValue};
 use datafusion::functions::unicode::rpad;
 use datafusion::logical_expr::expr::{AggregateFunction, Sort, WindowFunction};
@@ -11,6 +10,7 @@ use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, lit};
 use uuid::Uuid;
 
 use crate::failure::carried;
+use crate::functions::numbers::is_exact;
 use portico_core::error::{Error, Kind};
 use portico_core::reply::{Column, DataType, TextType};
 
@@ -213,30 +213,31 @@ pub(crate) fn text(expr: &Expr, schema: &DFSchema) -> Result<bool> {
 
 /// Refuses a node of a plan that would order, group or join values otherwise than PostgreSQL does.
 pub(crate) fn admit(plan: &LogicalPlan) -> Result<()> {
-    let below = |at: usize| plan.inputs().get(at).map(|input| input.schema().as_ref().clone());
-    let Some(schema) = below(0) else { return Ok(()) };
-    let sorted = |by: &[Sort], what: &str| by.iter().try_for_each(|by| order(&by.expr, &schema, what));
-    let grouped = |by: &[Expr], what: &str| by.iter().try_for_each(|by| equality(by, &schema, what));
+    let inputs = plan.inputs();
+    let Some(schema) = inputs.first().map(|input| input.schema()) else { return Ok(()) };
+    let sorted = |by: &[Sort], what: &str| by.iter().try_for_each(|by| order(&by.expr, schema, what));
+    let grouped = |by: &[Expr], what: &str| by.iter().try_for_each(|by| equality(by, schema, what));
     match plan {
         LogicalPlan::Sort(of) => sorted(&of.expr, "ORDER BY"),
-        LogicalPlan::Aggregate(of) => {
-            let groups: Vec<Expr> = of.group_expr.iter().flat_map(grouping_parts).collect();
-            grouped(&groups, "GROUP BY")
-        }
+        LogicalPlan::Aggregate(of) => of.group_expr.iter().try_for_each(|by| match by {
+            Expr::GroupingSet(sets) => {
+                sets.distinct_expr().into_iter().try_for_each(|by| equality(by, schema, "GROUP BY"))
+            }
+            by => equality(by, schema, "GROUP BY"),
+        }),
         LogicalPlan::Distinct(Distinct::All(input)) => {
             let columns: Vec<Expr> = input.schema().columns().into_iter().map(Expr::Column).collect();
             grouped(&columns, "DISTINCT or UNION of")
         }
         LogicalPlan::Distinct(Distinct::On(of)) => grouped(&of.on_expr, "DISTINCT ON"),
         LogicalPlan::Join(of) => of.on.iter().try_for_each(|(left, right)| {
-            equality(left, &of.left.schema().as_ref().clone(), "a join on")?;
-            equality(right, &of.right.schema().as_ref().clone(), "a join on")
+            equality(left, of.left.schema(), "a join on")?;
+            equality(right, of.right.schema(), "a join on")
         }),
         LogicalPlan::Union(of) => of.inputs.iter().try_for_each(|input| {
             let fields = of.inputs.first().map(|first| first.schema().fields().iter());
             fields.into_iter().flatten().zip(input.schema().fields()).try_for_each(|(one, other)| {
                 let (one, other) = (one.data_type(), other.data_type());
-                let is_exact = |of: &ArrowType| of.is_integer() || of.is_decimal();
                 let is_mixed = (one.is_floating() && is_exact(other))
                     || (is_exact(one) && other.is_floating())
                     || (one.is_temporal() && other.is_temporal() && one != other);
@@ -248,13 +249,6 @@ pub(crate) fn admit(plan: &LogicalPlan) -> Result<()> {
             })
         }),
         _ => Ok(()),
-    }
-}
-
-fn grouping_parts(expr: &Expr) -> Vec<Expr> {
-    match expr {
-        Expr::GroupingSet(sets) => sets.distinct_expr().into_iter().cloned().collect(),
-        other => vec![other.clone()],
     }
 }
 

@@ -230,21 +230,14 @@ fn membership(condition: &Expr, is_alone: bool) -> Checked {
 /// The engine looks the values of a column up in the rows of the query, and among these for NULL. A constant it holds against
 /// each of them.
 fn is_looked_up(value: &Expr) -> Checked {
-    struct Columns;
-    impl Visitor for Columns {
-        type Break = ();
-
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            match expr {
-                Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
-        }
+    let found = visit_expressions(value, |expr| match expr {
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    if found.is_break() {
+        return ControlFlow::Continue(());
     }
-    match value.visit(&mut Columns) {
-        ControlFlow::Break(()) => ControlFlow::Continue(()),
-        ControlFlow::Continue(()) => refuse("a constant NOT IN a query", "write NOT EXISTS"),
-    }
+    refuse("a constant NOT IN a query", "write NOT EXISTS")
 }
 
 fn unnested(mut expr: &Expr) -> &Expr {

@@ -15,7 +15,7 @@ use datafusion::logical_expr::{
 };
 
 use super::functions::hashed_name;
-use crate::functions::types::no_function;
+use crate::functions::types::{AS_DOUBLE, no_function};
 
 /// Functions that compute with floats of double precision alone, as the engine calls them, with how many arguments.
 const FUNCTIONS: &[(&str, usize)] = &[
@@ -109,7 +109,7 @@ impl ScalarUDFImpl for Checked {
         let count = FUNCTIONS.iter().find(|(name, _)| *name == self.name()).map_or(0, |(_, count)| *count);
         let types = || args.arg_fields.iter().map(|field| field.data_type());
         match types().find(|of| **of != ArrowType::Float64) {
-            Some(of) => Err(no_function(self.name(), of, "write CAST(… AS double precision) around its argument")),
+            Some(of) => Err(no_function(self.name(), of, AS_DOUBLE)),
             None if types().count() == count => Ok(Arc::new(Field::new(self.name(), ArrowType::Float64, true))),
             None => plan_err!("function {} takes {count} values", self.name()),
         }
@@ -119,12 +119,7 @@ impl ScalarUDFImpl for Checked {
         let given = ColumnarValue::values_to_arrays(&args.args)?;
         let given = given.iter().map(|array| cast(array, &ArrowType::Float64)).collect::<Result<Vec<_>, _>>()?;
         let result = self.inner.invoke_with_args(args)?;
-        let ColumnarValue::Array(array) = &result else {
-            let array = result.to_array(1)?;
-            self.check(&array, &given)?;
-            return Ok(result);
-        };
-        self.check(array, &given)?;
+        self.check(&result.to_array(1)?, &given)?;
         Ok(result)
     }
 }
@@ -146,12 +141,12 @@ impl Checked {
             if result.is_infinite() && FINITE.contains(&self.name()) && !is_given(f64::is_infinite) {
                 return Err(out_of_range("overflow"));
             }
-            let vanishes = match self.name() {
+            let vanishes = || match self.name() {
                 "exp" => !is_given(f64::is_infinite),
                 "power" => !is_given(f64::is_infinite) && of(0) != Some(0.0),
                 _ => false,
             };
-            if result == 0.0 && vanishes {
+            if result == 0.0 && vanishes() {
                 return Err(out_of_range("underflow"));
             }
         }
@@ -208,8 +203,7 @@ impl ScalarUDFImpl for Arithmetic {
 
     /// Of single precision where both are, else of double.
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
-        let is_single = types.iter().all(|of| *of == ArrowType::Float32);
-        Ok(vec![if is_single { ArrowType::Float32 } else { ArrowType::Float64 }; types.len()])
+        Ok(vec![self.return_type(types)?; types.len()])
     }
 
     fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
@@ -238,13 +232,15 @@ impl ScalarUDFImpl for Arithmetic {
             }
         }
         // What is no number has a sign to the engine, by which it compares.
-        let one_nan = |value: f64| if value.is_nan() { f64::NAN } else { value };
         Ok(ColumnarValue::Array(match args.return_type() {
             ArrowType::Float32 => {
                 let floats = result.as_primitive::<Float32Type>();
                 Arc::new(floats.unary::<_, Float32Type>(|value| if value.is_nan() { f32::NAN } else { value }))
             }
-            _ => Arc::new(result.as_primitive::<Float64Type>().unary::<_, Float64Type>(one_nan)),
+            _ => {
+                let floats = result.as_primitive::<Float64Type>();
+                Arc::new(floats.unary::<_, Float64Type>(|value| if value.is_nan() { f64::NAN } else { value }))
+            }
         }))
     }
 }
