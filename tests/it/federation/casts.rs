@@ -9,7 +9,7 @@ use crate::support::app::TestApp;
 use crate::support::fixture;
 use crate::support::postgres::connect;
 
-pub(super) const TABLES: &str = "
+const TABLES: &str = "
 CREATE TABLE kinds (id int, s smallint, i int, l bigint, n numeric, p numeric(10, 3), f float8, r real, b boolean, t text,
     v varchar(9), c char(5), d date, ts timestamp, tz timestamptz, h time, o bytea, u uuid);
 INSERT INTO kinds VALUES
@@ -57,12 +57,7 @@ const TEXTS: &[&str] =
 
 /// Whether both texts are the same. An exact number has ten digits behind the point here, and there as many as it needs.
 fn is_same(expression: &str, told: Option<&str>, expected: Option<&str>) -> bool {
-    let number = |text: Option<&str>| {
-        let text = text?;
-        let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text };
-        Some(text.to_owned())
-    };
-    told == expected || (expression.contains("numeric") && number(told) == number(expected))
+    told == expected || (expression.contains("numeric") && trimmed(told) == trimmed(expected))
 }
 
 /// Whether an expression's value here and there is the same.
@@ -70,22 +65,26 @@ pub(super) type Same = fn(&str, Option<&str>, Option<&str>) -> bool;
 
 type Texts = Result<Vec<Option<String>>, String>;
 
-/// The values of the expression in PostgreSQL, of all rows or of one.
-async fn there(database: &Client, expression: &str, row: Option<u32>) -> Texts {
-    let only = row.map(|row| format!("WHERE id = {row}")).unwrap_or_default();
-    let query = format!("SELECT CAST({expression} AS text) FROM kinds k {only} ORDER BY id");
-    let rows = database.query(&query, &[]).await;
+/// A database with the kinds of values, and a service whose engine reads it beside a table of another connection.
+pub(super) async fn kinds() -> (Client, TestApp) {
+    let url = fixture::postgres().await;
+    let database = connect(&url).await;
+    database.batch_execute(&format!("{TABLES}; SET timezone = 'UTC'")).await.unwrap();
+    let one = "CREATE TABLE one (id BIGINT); WITH RECURSIVE i(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM i WHERE i < 10) \
+               INSERT INTO one SELECT i FROM i";
+    let app = sources(&url, one, "[federation]\npushdown = false\n").await;
+    (database, app)
+}
+
+/// The texts that PostgreSQL answers.
+pub(super) async fn texts_there(database: &Client, query: &str) -> Texts {
+    let rows = database.query(query, &[]).await;
     rows.map(|rows| rows.iter().map(|row| row.get(0)).collect())
         .map_err(|error| error.as_db_error().map_or_else(|| error.to_string(), |error| error.message().to_owned()))
 }
 
-/// The same in the engine.
-async fn here(app: &TestApp, expression: &str, row: Option<u32>) -> Texts {
-    let only = row.map(|row| format!("WHERE k.id = {row}")).unwrap_or_default();
-    let query = format!(
-        "SELECT CAST({expression} AS text) AS value FROM shop.public.kinds k JOIN crm.main.one o ON o.id = k.id {only} \
-         ORDER BY k.id"
-    );
+/// The texts that the engine answers.
+pub(super) async fn texts_here(app: &TestApp, query: &str) -> Texts {
     let (status, answer) = app.query(json!({"query": query})).await;
     let result = &answer["results"][0];
     if status != 200 || !result["error"].is_null() {
@@ -99,15 +98,32 @@ async fn here(app: &TestApp, expression: &str, row: Option<u32>) -> Texts {
     Ok(result["rows"].as_array().unwrap().iter().map(text).collect())
 }
 
+/// Without the zeros behind the point of a number.
+pub(super) fn trimmed(text: Option<&str>) -> Option<&str> {
+    text.map(|text| if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text })
+}
+
+/// The values of the expression in PostgreSQL, of all rows or of one.
+async fn there(database: &Client, expression: &str, row: Option<u32>) -> Texts {
+    let only = row.map(|row| format!("WHERE id = {row}")).unwrap_or_default();
+    let query = format!("SELECT CAST({expression} AS text) FROM kinds k {only} ORDER BY id");
+    texts_there(database, &query).await
+}
+
+/// The same in the engine.
+async fn here(app: &TestApp, expression: &str, row: Option<u32>) -> Texts {
+    let only = row.map(|row| format!("WHERE k.id = {row}")).unwrap_or_default();
+    let query = format!(
+        "SELECT CAST({expression} AS text) AS value FROM shop.public.kinds k JOIN crm.main.one o ON o.id = k.id {only} \
+         ORDER BY k.id"
+    );
+    texts_here(app, &query).await
+}
+
 /// Refused alike, or a value that is refused here; never another value.
 #[actix_web::test]
 async fn values_become_others_as_in_postgresql() {
-    let url = fixture::postgres().await;
-    let database = connect(&url).await;
-    database.batch_execute(&format!("{TABLES}; SET timezone = 'UTC'")).await.unwrap();
-    let one = "CREATE TABLE one (id BIGINT); WITH RECURSIVE i(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM i WHERE i < 10) \
-               INSERT INTO one SELECT i FROM i";
-    let app = sources(&url, one, "[federation]\npushdown = false\n").await;
+    let (database, app) = kinds().await;
     let mut expressions: Vec<String> = COLUMNS
         .iter()
         .flat_map(|column| {

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::casts::{TABLES, compare};
+use super::casts::{compare, kinds, texts_here, texts_there, trimmed};
 use super::sources;
 use crate::support::fixture;
 use crate::support::postgres::connect;
@@ -278,11 +278,6 @@ const AGGREGATES: &[&str] = &[
 /// An exact number has as many digits behind the point as its column here, and there as it needs; a quotient has twenty. Of
 /// what a library of mathematics computes, the last digit is its own.
 fn is_same(expression: &str, told: Option<&str>, expected: Option<&str>) -> bool {
-    let trimmed = |text: Option<&str>| {
-        let text = text?;
-        let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text };
-        Some(text.to_owned())
-    };
     let number = |text: Option<&str>| text.and_then(|text| text.parse::<f64>().ok());
     let is_computed = expression.contains('/') || DOUBLES.iter().any(|name| expression.starts_with(name));
     let is_near = || match (number(told), number(expected)) {
@@ -300,12 +295,7 @@ const DOUBLES: &[&str] = &[
 
 #[actix_web::test]
 async fn functions_answer_as_in_postgresql() {
-    let url = fixture::postgres().await;
-    let database = connect(&url).await;
-    database.batch_execute(&format!("{TABLES}; SET timezone = 'UTC'")).await.unwrap();
-    let one = "CREATE TABLE one (id BIGINT); WITH RECURSIVE i(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM i WHERE i < 10) \
-               INSERT INTO one SELECT i FROM i";
-    let app = sources(&url, one, "[federation]\npushdown = false\n").await;
+    let (database, app) = kinds().await;
     let expressions = OF.iter().flat_map(|(columns, calls)| {
         columns.iter().flat_map(|column| calls.iter().map(move |call| call.replace('$', &format!("k.{column}"))))
     });
@@ -314,12 +304,7 @@ async fn functions_answer_as_in_postgresql() {
 
 #[actix_web::test]
 async fn aggregates_answer_as_in_postgresql() {
-    let url = fixture::postgres().await;
-    let database = connect(&url).await;
-    database.batch_execute(&format!("{TABLES}; SET timezone = 'UTC'")).await.unwrap();
-    let one = "CREATE TABLE one (id BIGINT); WITH RECURSIVE i(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM i WHERE i < 10) \
-               INSERT INTO one SELECT i FROM i";
-    let app = sources(&url, one, "[federation]\npushdown = false\n").await;
+    let (database, app) = kinds().await;
     let (mut differ, mut refused, mut compared) = (Vec::new(), Vec::new(), 0);
     for column in ["s", "i", "l", "n", "p", "f", "r", "b", "t", "d", "ts", "tz", "h"] {
         for aggregate in AGGREGATES {
@@ -327,20 +312,8 @@ async fn aggregates_answer_as_in_postgresql() {
             let ask = |from: &str| {
                 format!("SELECT CAST({call} AS text) AS it FROM {from} WHERE k.id < 5 GROUP BY k.s ORDER BY k.s")
             };
-            let there = database.query(&ask("kinds k"), &[]).await;
-            let there: Result<Vec<Option<String>>, String> =
-                there.map(|rows| rows.iter().map(|row| row.get(0)).collect()).map_err(|error| {
-                    error.as_db_error().map_or_else(|| error.to_string(), |error| error.message().to_owned())
-                });
-            let (status, answer) =
-                app.query(json!({"query": ask("shop.public.kinds k JOIN crm.main.one o ON o.id = k.id")})).await;
-            let result = &answer["results"][0];
-            let here: Result<Vec<Option<String>>, String> = if status == 200 && result["error"].is_null() {
-                let rows = result["rows"].as_array().unwrap().iter();
-                Ok(rows.map(|row| row[0].as_str().map(str::to_owned)).collect())
-            } else {
-                Err(answer.to_string())
-            };
+            let there = texts_there(&database, &ask("kinds k")).await;
+            let here = texts_here(&app, &ask("shop.public.kinds k JOIN crm.main.one o ON o.id = k.id")).await;
             match (here, there) {
                 (Ok(here), Ok(there)) if is_alike(&here, &there) => compared += 1,
                 (Err(_), Err(_)) => {}
