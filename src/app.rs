@@ -128,29 +128,15 @@ impl App {
     /// As [`App::start`].
     pub async fn start_offering(config: Config, observer: Observer, features: Arc<dyn Features>) -> Result<Arc<Self>> {
         let metrics = Arc::new(Metrics::default());
-        let observer: Observer = {
-            let metrics = Arc::clone(&metrics);
-            Arc::new(move |event| {
-                metrics.count(event);
-                observer(event);
-            })
-        };
+        let observer = counting(&metrics, observer);
         let budget = Budget::of(config.server.bounds.max_decoding);
         let connections = config.connections.iter().map(|connection| runnable(connection, &budget)).collect();
-        let mut auth = AuthSettings::new(&config.store.place, &config.server.public_url, Arc::clone(&observer));
-        auth.token_lifetime = config.tokens.lifetime;
-        auth.clock = config.tokens.clock();
-        auth.store_key.clone_from(&config.store.key);
-        auth.limits = config.limits.auth();
-        auth.issuers.clone_from(&config.issuers);
-        auth.admission = config.oauth.admission();
-        auth.connections = config.connections.iter().map(|connection| connection.id).collect();
+        let mut settings = auth_settings(&config, &observer);
         // Before whoever makes changes that are to be recorded.
         let audit = Audit::start(&config.audit, &config.store.place, Arc::clone(&observer))?;
         if let Some(audit) = &audit {
-            auth.recording = Recording::by(Arc::clone(audit) as Arc<dyn Recorder>);
+            settings.recording = Recording::by(Arc::clone(audit) as Arc<dyn Recorder>);
         }
-        let settings = auth;
         let auth = Auth::start(settings.clone()).await?;
         let people = Accounts::start(&settings, auth.clone()).await?;
         let documents = Documents::new(config.oauth.private_client_documents);
@@ -310,6 +296,28 @@ impl App {
     pub fn workspace_url(&self, name: &str) -> String {
         format!("{}/mcp/workspaces/{name}", self.config().server.public_url)
     }
+}
+
+/// The same observer, behind `metrics` that count each event.
+fn counting(metrics: &Arc<Metrics>, observer: Observer) -> Observer {
+    let metrics = Arc::clone(metrics);
+    Arc::new(move |event| {
+        metrics.count(event);
+        observer(event);
+    })
+}
+
+/// What the service's configuration says of credentials.
+fn auth_settings(config: &Config, observer: &Observer) -> AuthSettings {
+    let mut settings = AuthSettings::new(&config.store.place, &config.server.public_url, Arc::clone(observer));
+    settings.token_lifetime = config.tokens.lifetime;
+    settings.clock = config.tokens.clock();
+    settings.store_key.clone_from(&config.store.key);
+    settings.limits = config.limits.auth();
+    settings.issuers.clone_from(&config.issuers);
+    settings.admission = config.oauth.admission();
+    settings.connections = config.connections.iter().map(|connection| connection.id).collect();
+    settings
 }
 
 /// What a source is opened with.

@@ -11,13 +11,14 @@ pub mod queue;
 pub mod recorder;
 pub mod traces;
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use log::kv::{self, Key, Source, Value, VisitSource};
 use log::{Level, Metadata, Record};
 use portico_actors::error::Kind;
 use portico_actors::event::{CallEnded, Event};
-use portico_actors::finding::Grade;
+use portico_actors::finding::{Finding, Grade};
 
 pub use metrics::{Metrics, Traffic};
 
@@ -35,13 +36,7 @@ impl Log {
         match event {
             Event::CallEnded(call) => self.write_call(call),
             Event::ConnectionUp { name, product } => log::info!("connection {name} is up: {product}"),
-            Event::ConnectionFinding { name, finding } => {
-                // Names of what is hidden are in no log.
-                let names = if finding.names.is_empty() { "" } else { " (portico check names them)" };
-                let remedy = if finding.remedy.is_empty() { String::new() } else { format!("; {}", finding.remedy) };
-                let level = if finding.grade == Grade::Warning { Level::Warn } else { Level::Info };
-                log::log!(level, "connection {name}: {}{names}{remedy}", finding.message);
-            }
+            Event::ConnectionFinding { name, finding } => write_finding(name, finding),
             Event::CatalogueChanged { name, told, .. } => {
                 let how = if *told { ", as another process said" } else { "" };
                 log::debug!("connection {name} offers something else than before{how}");
@@ -58,20 +53,10 @@ impl Log {
                 log::warn!("connection {name} is down: {cause}; next attempt in {} ms", retry_in.as_millis());
             }
             Event::ConnectionDied { name, panicked, restart_in } => {
-                let how = if *panicked { "panicked" } else { "ended" };
-                match restart_in {
-                    Some(delay) => {
-                        log::error!("actor of connection {name} {how}; a new one starts in {} ms", delay.as_millis());
-                    }
-                    None => log::error!("actor of connection {name} {how} too often; it is not started again"),
-                }
+                write_death(format_args!("actor of connection {name}"), *panicked, *restart_in);
             }
             Event::AuthDied { panicked, restart_in } => {
-                let how = if *panicked { "panicked" } else { "ended" };
-                log::error!(
-                    "the actor that judges credentials {how}; a new one starts in {} ms",
-                    restart_in.as_millis()
-                );
+                write_death("the actor that judges credentials", *panicked, Some(*restart_in));
             }
             Event::IssuerFailed { issuer, cause } => {
                 log::warn!("the keys of {issuer} cannot be fetched: {cause}; those that are known stay in force");
@@ -102,6 +87,7 @@ impl Log {
         }
     }
 
+    /// Writes the line of a call.
     fn write_call(&self, call: &CallEnded) {
         let level = if call.cause.is_some() { Level::Error } else { Level::Info };
         let metadata = Metadata::builder().level(level).target("portico::call").build();
@@ -121,6 +107,24 @@ impl Log {
             0 => {}
             count => log::warn!("{count} more requests of callers who are not known have no line of their own"),
         }
+    }
+}
+
+/// Writes what was found out about a connection.
+fn write_finding(connection: &str, finding: &Finding) {
+    // Names of what is hidden are in no log.
+    let names = if finding.names.is_empty() { "" } else { " (portico check names them)" };
+    let remedy = if finding.remedy.is_empty() { String::new() } else { format!("; {}", finding.remedy) };
+    let level = if finding.grade == Grade::Warning { Level::Warn } else { Level::Info };
+    log::log!(level, "connection {connection}: {}{names}{remedy}", finding.message);
+}
+
+/// Writes that an actor died, and when a new one starts.
+fn write_death(actor: impl Display, panicked: bool, restart_in: Option<Duration>) {
+    let how = if panicked { "panicked" } else { "ended" };
+    match restart_in {
+        Some(delay) => log::error!("{actor} {how}; a new one starts in {} ms", delay.as_millis()),
+        None => log::error!("{actor} {how} too often; it is not started again"),
     }
 }
 

@@ -4,11 +4,13 @@
 mod address;
 mod asking;
 mod found;
+mod listing;
 mod merged;
 mod statement;
 mod workspace;
 
 pub(crate) use address::{Addressing, matching};
 pub(crate) use asking::{Asking, ask, ask_several};
+pub(crate) use listing::list_workspace;
 pub(crate) use merged::{catalogs, list};
-pub(crate) use workspace::{ask_workspace, list_workspace};
+pub(crate) use workspace::ask_workspace;

@@ -111,7 +111,7 @@ struct Rewriter<'a> {
     room: usize,
 }
 
-impl Rewriter<'_> {
+impl<'a> Rewriter<'a> {
     fn statements(&mut self, text: &str, given: &Given) -> Result<Vec<Statement>> {
         guard::admit(text)?;
         let tokens = lexer::tokens_with(text, self.dialect, given);
@@ -176,13 +176,8 @@ impl Rewriter<'_> {
 
     /// Puts what it stands for in the place of a relation's name.
     fn relation(&mut self, text: &str, words: &[Token], relation: &Relation, edits: &mut Vec<Edit>) -> Result<()> {
-        let named: Vec<Token> = words
-            .get(relation.words.clone())
-            .unwrap_or_default()
-            .iter()
-            .copied()
-            .filter(|word| word.is_name())
-            .collect();
+        let inside = words.get(relation.words.clone()).unwrap_or_default();
+        let named: Vec<Token> = inside.iter().copied().filter(|word| word.is_name()).collect();
         let parts: Vec<String> = named.iter().map(|word| identifier(word.text(text)).into_owned()).collect();
         let position = |error: Error| {
             let start = named.first().map_or(0, |first| first.start);
@@ -206,30 +201,48 @@ impl Rewriter<'_> {
             [catalog, ..] => return Err(position(workspace.elsewhere(catalog))),
             [] => return Err(Error::invalid("query: a relation without a name")),
         };
-        let own = folder.or(self.within.folder);
-        let found = own.and_then(|folder| Some((folder, workspace.find(folder, name)?)));
-        let in_main = || Some((MAIN, workspace.find(MAIN, name)?)).filter(|_| folder.is_none());
-        let Some((folder, found)) = found.or_else(in_main) else {
-            return Err(position(workspace.unknown(folder.or(self.within.folder).unwrap_or(MAIN), name)));
-        };
+        let (folder, found) = self.find(folder, name).map_err(position)?;
+        self.check(name, found, relation.usage).map_err(position)?;
         let replacement = match found {
-            Found::Table { asset, connection, schema, table } => {
-                if !connection.eq_ignore_ascii_case(self.within.connection) {
-                    return Err(position(crossing(name, connection, self.within.connection)));
-                }
+            Found::Table { asset, schema, table, .. } => {
                 self.table(folder, name, asset, schema, table).map_err(position)?
             }
-            Found::View(view) => {
-                if relation.usage != Usage::Read {
-                    return Err(position(Error::invalid(if relation.usage == Usage::Write {
-                        format!("query: {} is a view of the workspace, and views only read", view.name)
-                    } else {
-                        format!("query: {} is a view of the workspace: write SELECT * FROM {}", view.name, view.name)
-                    })));
-                }
-                self.view(view)?
-            }
+            Found::View(view) => self.view(view)?,
         };
+        edits.push(self.edit(text, words, relation, name, &replacement)?);
+        Ok(())
+    }
+
+    /// Finds what a name stands for. One without a folder may be of the default folder, else of the main one.
+    fn find<'p>(&self, folder: Option<&'p str>, name: &'p str) -> Result<(&'p str, Found<'p>)>
+    where
+        'a: 'p,
+    {
+        let workspace = self.within.workspace;
+        let own = folder.or(self.within.folder);
+        let found = own.and_then(|own| Some((own, workspace.find(own, name)?)));
+        let in_main = || Some((MAIN, workspace.find(MAIN, name)?)).filter(|_| folder.is_none());
+        found.or_else(in_main).ok_or_else(|| workspace.unknown(own.unwrap_or(MAIN), name))
+    }
+
+    /// Refuses a table of another connection, and a view where no query may stand.
+    fn check(&self, name: &str, found: Found<'_>, usage: Usage) -> Result<()> {
+        match found {
+            Found::Table { connection, .. } if !connection.eq_ignore_ascii_case(self.within.connection) => {
+                Err(crossing(name, connection, self.within.connection))
+            }
+            Found::View(View { name, .. }) if usage == Usage::Write => {
+                Err(Error::invalid(format!("query: {name} is a view of the workspace, and views only read")))
+            }
+            Found::View(View { name, .. }) if usage != Usage::Read => {
+                Err(Error::invalid(format!("query: {name} is a view of the workspace: write SELECT * FROM {name}")))
+            }
+            Found::Table { .. } | Found::View(_) => Ok(()),
+        }
+    }
+
+    /// The edit that replaces a relation's name in a statement that goes on to call it `name`.
+    fn edit(&self, text: &str, words: &[Token], relation: &Relation, name: &str, replacement: &str) -> Result<Edit> {
         let mut end = relation.words.end;
         let alias = match (relation.usage, relation.is_aliased) {
             (Usage::Read | Usage::Write, false) => {
@@ -243,8 +256,7 @@ impl Rewriter<'_> {
         let (Some(first), Some(last)) = (words.get(relation.words.start), words.get(end.saturating_sub(1))) else {
             return Err(Error::internal("a relation without words"));
         };
-        edits.push(Edit { range: first.start..last.end, replacement: format!("{replacement}{star}{alias}") });
-        Ok(())
+        Ok(Edit { range: first.start..last.end, replacement: format!("{replacement}{star}{alias}") })
     }
 
     fn is_same(&self, text: &str, word: Option<&Token>, name: &str) -> bool {

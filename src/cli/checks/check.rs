@@ -18,6 +18,7 @@ use crate::cli::common::{Common, Failure, error_words};
 use crate::cli::output::{print_json, say};
 use crate::config::{Config, Connection};
 
+/// Checks the configuration, and tells of each of its connections.
 pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
     let config = match Config::load(&common.config) {
         Ok(config) => config,
@@ -28,7 +29,7 @@ pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
         Err(problems) => return Err(problems.into()),
     };
     let attempts = actix::System::new().block_on(async {
-        let mut attempts = Vec::new();
+        let mut attempts: Vec<Attempt<'_>> = Vec::new();
         for connection in &config.connections {
             attempts.push((connection, attempt(connection, Some(&config)).await));
         }
@@ -38,25 +39,7 @@ pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
     let ok =
         refused.is_empty() && attempts.iter().all(|(_, result)| result.as_ref().is_ok_and(|up| up.missing.is_empty()));
     if common.json {
-        let connections: Vec<Value> = attempts
-            .iter()
-            .map(|(connection, result)| match result {
-                Ok(up) => {
-                    let findings: Vec<Value> = up.findings.iter().map(reach::describe).collect();
-                    let product = &up.profile.product;
-                    let mut told =
-                        json!({"name": connection.name, "status": "up", "product": product, "findings": findings});
-                    if !up.entries.is_empty() {
-                        told["exposure"] = json!(up.entries);
-                    }
-                    if !up.missing.is_empty() {
-                        told["missing"] = json!(up.missing);
-                    }
-                    told
-                }
-                Err(error) => json!({"name": connection.name, "status": "down", "error": error_words(error)}),
-            })
-            .collect();
+        let connections: Vec<Value> = attempts.iter().map(describe).collect();
         let sign_in = sign_in::look(&config);
         let mut told = json!({"ok": ok, "problems": [], "connections": connections, "signIn": sign_in});
         if !refused.is_empty() {
@@ -74,21 +57,45 @@ pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
                 say(format_args!("         -> {remedy}"));
             }
         }
-        for (connection, result) in &attempts {
-            match result {
-                Ok(up) => {
-                    say(format_args!("connection {}: up, {}", connection.name, up.profile.product));
-                    up.findings.iter().for_each(reach::tell);
-                    for entry in &up.entries {
-                        entry.say(&connection.name);
-                    }
-                    up.missing.iter().for_each(Missing::say);
-                }
-                Err(error) => say(format_args!("connection {}: down, {}", connection.name, error_words(error))),
-            }
-        }
+        attempts.iter().for_each(tell);
     }
     if ok { Ok(()) } else { Err(Failure::Said) }
+}
+
+/// A connection, and what came of the attempt at it.
+type Attempt<'c> = (&'c Connection, Result<Up, Error>);
+
+/// Describes an attempt for programs.
+fn describe((connection, result): &Attempt<'_>) -> Value {
+    let up = match result {
+        Ok(up) => up,
+        Err(error) => return json!({"name": connection.name, "status": "down", "error": error_words(error)}),
+    };
+    let findings: Vec<Value> = up.findings.iter().map(reach::describe).collect();
+    let product = &up.profile.product;
+    let mut told = json!({"name": connection.name, "status": "up", "product": product, "findings": findings});
+    if !up.entries.is_empty() {
+        told["exposure"] = json!(up.entries);
+    }
+    if !up.missing.is_empty() {
+        told["missing"] = json!(up.missing);
+    }
+    told
+}
+
+/// Tells people of an attempt.
+fn tell((connection, result): &Attempt<'_>) {
+    match result {
+        Ok(up) => {
+            say(format_args!("connection {}: up, {}", connection.name, up.profile.product));
+            up.findings.iter().for_each(reach::tell);
+            for entry in &up.entries {
+                entry.say(&connection.name);
+            }
+            up.missing.iter().for_each(Missing::say);
+        }
+        Err(error) => say(format_args!("connection {}: down, {}", connection.name, error_words(error))),
+    }
 }
 
 /// A connection that answered, and what there is to say about it.

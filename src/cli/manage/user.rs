@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use portico_actors::auth::records::{NewUser, RefusedSubject, User as Record};
+use portico_actors::auth::store::Store;
 use portico_actors::error::Error;
 use portico_actors::principal::Scope;
 use secrecy::SecretString;
@@ -95,39 +96,16 @@ impl Rights {
     }
 }
 
+/// Runs the command, and tells what came of it.
 pub(in crate::cli) fn run(command: User, common: &Common) -> Result<(), Failure> {
     let (config, mut store) = open_store(common, matches!(command, User::List))?;
     match command {
         User::Add { rights, password } => {
             let password = if password { Some(read_password()?) } else { None };
-            let mut user = store.add_user(rights.read(&config)?)?;
-            if let Some(password) = &password {
-                match store.change_password(&user.email, Some(password)) {
-                    Ok(changed) => user = changed,
-                    Err(error) => {
-                        // All of the command or nothing.
-                        store.remove_user(&user.email)?;
-                        return Err(error.into());
-                    }
-                }
-            }
+            let user = add(&mut store, rights.read(&config)?, password.as_ref())?;
             common.tell(&user, format_args!("added {}; now: portico pat create {}", user.email, user.email));
         }
-        User::List => {
-            let users = store.users()?.into_iter().map(Listed::User);
-            let refused = store.refused_subjects()?.into_iter().map(Listed::Subject);
-            let listed: Vec<Listed> = users.chain(refused).collect();
-            common.list(&listed, ["EMAIL", "SCOPE", "CONNECTIONS", "DISABLED"], |listed| match listed {
-                Listed::User(user) => {
-                    let scope = user.rights.widest().word().to_owned();
-                    let disabled = timestamp_or(user.disabled_at, "-");
-                    [user.email.clone(), scope, describe_rights(&config, &user.rights), disabled]
-                }
-                Listed::Subject(refused) => {
-                    [refused.subject.clone(), "-".to_owned(), "-".to_owned(), refused.disabled_at.to_string()]
-                }
-            });
-        }
+        User::List => list(&store, &config, common)?,
         User::Change(rights) => {
             let user = store.change_user(rights.read(&config)?)?;
             let access = describe_access(&config, &user.rights);
@@ -171,6 +149,37 @@ pub(in crate::cli) fn run(command: User, common: &Common) -> Result<(), Failure>
             common.tell(&user, format_args!("removed {} and all their tokens", user.email));
         }
     }
+    Ok(())
+}
+
+/// Adds a user, with a password where one is given: all of that or nothing.
+fn add(store: &mut Store, new: NewUser, password: Option<&SecretString>) -> Result<Record, Error> {
+    let user = store.add_user(new)?;
+    if password.is_none() {
+        return Ok(user);
+    }
+    let changed = store.change_password(&user.email, password);
+    if changed.is_err() {
+        store.remove_user(&user.email)?;
+    }
+    changed
+}
+
+/// Lists the users, and the subjects of other issuers who are refused.
+fn list(store: &Store, config: &Config, common: &Common) -> Result<(), Error> {
+    let users = store.users()?.into_iter().map(Listed::User);
+    let refused = store.refused_subjects()?.into_iter().map(Listed::Subject);
+    let listed: Vec<Listed> = users.chain(refused).collect();
+    common.list(&listed, ["EMAIL", "SCOPE", "CONNECTIONS", "DISABLED"], |listed| match listed {
+        Listed::User(user) => {
+            let scope = user.rights.widest().word().to_owned();
+            let disabled = timestamp_or(user.disabled_at, "-");
+            [user.email.clone(), scope, describe_rights(config, &user.rights), disabled]
+        }
+        Listed::Subject(refused) => {
+            [refused.subject.clone(), "-".to_owned(), "-".to_owned(), refused.disabled_at.to_string()]
+        }
+    });
     Ok(())
 }
 

@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 
 use actix_web::{HttpRequest, HttpResponse};
 use futures_util::{StreamExt, stream};
+use portico_actors::call::RequestId;
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::Principal;
 use portico_actors::reply::{Column, Part, Results};
 
 use crate::app::App;
-use crate::encode::{self, Arrow, Document, Encoded, Lines};
+use crate::encode::{self, Arrow, Document, Encoded, Lines, Shape};
 use crate::http::api::media::{self, Form};
 use crate::http::api::parameters;
 use crate::http::middleware::recorder::{self, CallRecorder};
@@ -189,43 +190,54 @@ pub(in crate::http) async fn send(
         Ok((shape, results)) => {
             let class = results.class;
             recorder.note(|event| event.class = class);
-            let failed = LateFailure::default();
-            let mut response = HttpResponse::Ok();
-            response.extensions_mut().insert(failed.clone());
-            let ended = move |rows, bytes, failure: Option<&Error>| {
-                recorder.record(|request| request.bytes = Some(bytes));
-                recorder.finish(rows, failure);
-                if failure.is_some() {
-                    failed.set();
-                }
-                failure.map(|failure| error::body(failure, id))
-            };
-            response.content_type(form.content_type());
-            match form {
-                Form::Document => {
-                    let document = Document::new(results.dry_run, shape);
-                    response.streaming(socket::Watched::new(request, Encoded::new(document, results, ended)))
-                }
-                Form::Arrow => {
-                    let mut rows = Encoded::new(Arrow::default(), results, ended);
-                    // The first rows are there: what is wrong with them still has its own status.
-                    match rows.next().await {
-                        Some(Err(failure)) => error::api(&failure, id, None),
-                        first => {
-                            let rows = stream::iter(first).chain(rows);
-                            response.streaming(socket::Watched::new(request, rows))
-                        }
-                    }
-                }
-                Form::Lines(form) => {
-                    let lines = Lines::new(form, shape.numbers);
-                    response.streaming(socket::Watched::new(request, Encoded::new(lines, results, ended)))
-                }
-            }
+            respond(request, id, (form, shape), results, recorder).await
         }
         Err(failure) => {
             recorder.finish(0, Some(&failure));
             error::api(&failure, id, Some(&caller::api_challenge(request, app)))
+        }
+    }
+}
+
+/// Responds with `results` in `form`: the body is written while they are read, and `recorder` tells of its end.
+async fn respond(
+    request: &HttpRequest,
+    id: RequestId,
+    (form, shape): (Form, Shape),
+    results: Results,
+    mut recorder: CallRecorder,
+) -> HttpResponse {
+    let failed = LateFailure::default();
+    let mut response = HttpResponse::Ok();
+    response.extensions_mut().insert(failed.clone());
+    let ended = move |rows, bytes, failure: Option<&Error>| {
+        recorder.record(|request| request.bytes = Some(bytes));
+        recorder.finish(rows, failure);
+        if failure.is_some() {
+            failed.set();
+        }
+        failure.map(|failure| error::body(failure, id))
+    };
+    response.content_type(form.content_type());
+    match form {
+        Form::Document => {
+            let document = Document::new(results.dry_run, shape);
+            response.streaming(socket::Watched::new(request, Encoded::new(document, results, ended)))
+        }
+        Form::Arrow => {
+            let mut rows = Encoded::new(Arrow::default(), results, ended);
+            // The first rows are there: what is wrong with them still has its own status.
+            match rows.next().await {
+                Some(Err(failure)) => error::api(&failure, id, None),
+                first => {
+                    let rows = stream::iter(first).chain(rows);
+                    response.streaming(socket::Watched::new(request, rows))
+                }
+            }
+        }
+        Form::Lines(form) => {
+            let lines = Lines::new(form, shape.numbers);
+            response.streaming(socket::Watched::new(request, Encoded::new(lines, results, ended)))
         }
     }
 }

@@ -2,6 +2,7 @@
 //! each as a stream of our own that ends when nothing comes of it. The library's own server has no place for one.
 
 use std::fmt::Debug;
+use std::future::ready;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -92,11 +93,7 @@ where
             }
             Listener::Unix(unix) => server.listen_uds(name, unix, move || {
                 let terms = terms.clone();
-                let accept = move |unix: UnixStream| {
-                    let bounds = &terms.app.config().server.bounds;
-                    let stream = Stream::new(Transport::Right(unix.into()), bounds, false, None);
-                    async move { Ok((stream, Protocol::Http1, None)) }
-                };
+                let accept = move |unix: UnixStream| ready(Ok(terms.accept_local(unix)));
                 fn_service(accept).and_then(http())
             })?,
         };
@@ -129,6 +126,12 @@ impl Terms {
         };
         let protocol = if is_http2(&transport) { Protocol::Http2 } else { Protocol::Http1 };
         Ok((Stream::new(transport, &bounds, listener.ip().to_canonical().is_loopback(), place), protocol, peer))
+    }
+
+    /// Takes a connection of a Unix socket in.
+    fn accept_local(&self, unix: UnixStream) -> Accepted {
+        let bounds = &self.app.config().server.bounds;
+        (Stream::new(Transport::Right(unix.into()), bounds, false, None), Protocol::Http1, None)
     }
 
     /// A place for a connection from `address`, where they are counted; `Err` where it has too many.

@@ -17,6 +17,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use portico_actors::auth::accounts::session::Session;
+use portico_actors::call::RequestId;
 use portico_actors::error::Error;
 
 use crate::app::App;
@@ -80,6 +81,36 @@ impl AuditReservation {
         } else if self.late {
             self.waiting.replace(Some(record()));
         }
+    }
+
+    /// Uses the place for a request that nobody gives an account of: its record tells of the status alone.
+    fn keep_status(&self, response: &ServiceResponse<BoxBody>, id: RequestId, said: Record) {
+        self.keep(|| {
+            let status = response.status();
+            let session = response.request().extensions().get::<SignedIn>().map(|person| person.0.clone());
+            Box::new(Record {
+                request_id: Some(id.to_string()),
+                credential: session.as_ref().and_then(Session::credential),
+                principal: session.map(|session| session.email).unwrap_or_default(),
+                code: Some(status.as_u16().to_string()),
+                reason: self.reason.take(),
+                ..said.ended(if status.is_success() { "ok" } else { "refused" })
+            })
+        });
+    }
+
+    /// Takes a place for the account that waits for one, and uses it.
+    ///
+    /// # Errors
+    /// There is no place.
+    async fn record_waiting(&self, audit: &Audit) -> Result<(), Error> {
+        let waiting = self.waiting.borrow().clone();
+        let Some(record) = waiting else { return Ok(()) };
+        // Whoever leaves meanwhile is recorded by what is still kept here.
+        let recorded = audit.record(*record).await;
+        self.waiting.take();
+        self.written.replace(recorded?);
+        Ok(())
     }
 }
 
@@ -147,31 +178,11 @@ pub(in crate::http) async fn reserve(
     let (id, said) = (request_id::request_id(request.request()), introduce(request.request(), &app));
     let response = next.call(request).await?.map_into_boxed_body();
     if !reservation.claimed.get() {
-        reservation.keep(|| {
-            let status = response.status();
-            let session = response.request().extensions().get::<SignedIn>().map(|person| person.0.clone());
-            Box::new(Record {
-                request_id: Some(id.to_string()),
-                credential: session.as_ref().and_then(Session::credential),
-                principal: session.map(|session| session.email).unwrap_or_default(),
-                code: Some(status.as_u16().to_string()),
-                reason: reservation.reason.take(),
-                ..said.ended(if status.is_success() { "ok" } else { "refused" })
-            })
-        });
+        reservation.keep_status(&response, id, said);
     }
-    let waiting = reservation.waiting.borrow().clone();
-    if let Some(record) = waiting {
-        // Whoever leaves meanwhile is recorded by what is still kept here.
-        let recorded = audit.record(*record).await;
-        reservation.waiting.take();
-        match recorded {
-            Ok(written) => drop(reservation.written.replace(written)),
-            Err(refusal) => {
-                let refused = error::refusal(response.request(), &refusal);
-                return Ok(response.into_response(refused));
-            }
-        }
+    if let Err(refusal) = reservation.record_waiting(audit).await {
+        let refused = error::refusal(response.request(), &refusal);
+        return Ok(response.into_response(refused));
     }
     // What was told of by now was so before the first byte.
     let is_written = reservation.written().await;

@@ -109,10 +109,11 @@ pub(super) fn plan<'m>(
     offers: &[Offer<'_>],
     found: &Found<'_>,
     addressing: Option<Addressing>,
-    mut fields: Fields,
+    fields: Fields,
 ) -> Result<Plan<'m>> {
+    let planner = Planner { context, offers, found };
     if let Target::Workspace(workspace) = context.target {
-        return Ok(Plan::Ask(found.resolve(offers, 0, context.filter, fields)?, Asked::Workspace(workspace)));
+        return Ok(Plan::Ask(planner.resolve(0, fields)?, Asked::Workspace(workspace)));
     }
     let members = context.target.members();
     let workspaces = offers::own_workspaces(context.target);
@@ -121,45 +122,79 @@ pub(super) fn plan<'m>(
         let workspace = || of.checked_sub(members.len()).and_then(|of| workspaces.get(of)).copied();
         let whom = member.or_else(|| workspace().map(Asked::Workspace));
         let whom = whom.ok_or_else(|| Error::internal("a tool of no connection"))?;
-        return Ok(Plan::Ask(found.resolve(offers, of, context.filter, fields)?, whom));
+        return Ok(Plan::Ask(planner.resolve(of, fields)?, whom));
     }
     let all = members.iter().zip(offers).enumerate();
     let all: Vec<Choice<'m, '_>> = all.map(|(of, (member, offer))| Choice { member, of, offer }).collect();
-    if let Some(addressing) = addressing {
-        let explain = |error| match context.target {
+    match addressing {
+        Some(addressing) => planner.addressed(&all, addressing, fields),
+        None => planner.listed(&all, &workspaces, fields),
+    }
+}
+
+/// What a call of one tool is planned by.
+struct Planner<'a, 'm> {
+    context: &'a Context<'m>,
+    offers: &'a [Offer<'a>],
+    found: &'a Found<'a>,
+}
+
+impl<'m> Planner<'_, 'm> {
+    /// Understands the arguments for the offer at the place `of`.
+    fn resolve(&self, of: usize, fields: Fields) -> Result<Resolved> {
+        self.found.resolve(self.offers, of, self.context.filter, fields)
+    }
+
+    /// Understands the arguments for several offers at once.
+    fn resolve_for_all(&self, offers: &[Offer<'_>], fields: Fields) -> Result<Resolved> {
+        self.found.resolve(&[tools::widest(offers)], 0, self.context.filter, fields)
+    }
+
+    /// Plans a call whose statement or procedure says whom it addresses.
+    fn addressed(&self, all: &[Choice<'m, '_>], addressing: Addressing, fields: Fields) -> Result<Plan<'m>> {
+        let explain = |error| match self.context.target {
             Target::All(all) => addressing.explain(error, all.workspaces.iter().map(|it| &it.reachable), CATALOG),
             _ => error,
         };
-        if let Some(several) = addressing.several(&all).map_err(explain)? {
-            several.iter().try_for_each(|choice| is_on(found, choice.offer))?;
+        if let Some(several) = addressing.several(all).map_err(explain)? {
+            several.iter().try_for_each(|choice| is_on(self.found, choice.offer))?;
             let of: Vec<Offer<'_>> = several.iter().map(|choice| *choice.offer).collect();
-            let resolved = found.resolve(&[tools::widest(&of)], 0, context.filter, fields)?;
+            let resolved = self.resolve_for_all(&of, fields)?;
             let members = several.into_iter().map(|choice| choice.member).collect();
             return Ok(Plan::Ask(resolved, Asked::Several(members, addressing)));
         }
-        let Choice { member, of, offer } = addressing.choose(&all).map_err(explain)?;
-        is_on(found, offer)?;
-        return Ok(Plan::Ask(
-            found.resolve(offers, *of, context.filter, fields)?,
-            Asked::One(member, Some(addressing)),
-        ));
+        let Choice { member, of, offer } = addressing.choose(all).map_err(explain)?;
+        is_on(self.found, offer)?;
+        Ok(Plan::Ask(self.resolve(*of, fields)?, Asked::One(member, Some(addressing))))
     }
-    let mut wanted = matching(&all, &workspaces, fields.peek(CATALOG)?.as_deref())?;
-    let offer = |of: &usize| offers.get(*of);
-    let is_there = |(_, of): &(Catalog<'_>, usize)| offer(of).is_some_and(|offer| found.is_on(offer));
-    if let Some(first) = wanted.first().filter(|_| !wanted.iter().any(is_there)).and_then(|(_, of)| offer(of)) {
-        is_on(found, first)?;
+
+    /// Plans a call that is asked of each of those that its arguments name.
+    fn listed(&self, all: &[Choice<'m, '_>], workspaces: &[&'m WorkspaceTarget], fields: Fields) -> Result<Plan<'m>> {
+        let mut wanted = matching(all, workspaces, fields.peek(CATALOG)?.as_deref())?;
+        let offer = |of: &usize| self.offers.get(*of);
+        let is_there = |(_, of): &(Catalog<'_>, usize)| offer(of).is_some_and(|offer| self.found.is_on(offer));
+        if let Some(first) = wanted.first().filter(|_| !wanted.iter().any(is_there)).and_then(|(_, of)| offer(of)) {
+            is_on(self.found, first)?;
+        }
+        wanted.retain(is_there);
+        if self.found.operation() == Operation::GetInstructions {
+            return self.instructions(wanted, fields);
+        }
+        let of: Vec<Offer<'_>> = wanted.iter().filter_map(|(_, of)| offer(of).copied()).collect();
+        let mut resolved = self.resolve_for_all(&of, fields)?;
+        if of.len() > 1 {
+            resolved.caps.rest = Rest::Connections;
+        }
+        Ok(Plan::Ask(resolved, Asked::Listed(wanted.into_iter().map(|(catalog, _)| catalog).collect())))
     }
-    wanted.retain(is_there);
-    if found.operation() == Operation::GetInstructions {
+
+    /// Plans what each of `wanted` is asked to say of itself.
+    fn instructions(&self, wanted: Vec<(Catalog<'m>, usize)>, mut fields: Fields) -> Result<Plan<'m>> {
         drop(fields.take(CATALOG));
         fields.finish("arguments")?;
-        let each = wanted.into_iter().map(|(catalog, of)| {
-            let resolved = found.resolve(offers, of, context.filter, Fields::default())?;
-            Ok((resolved, catalog))
-        });
+        let each = wanted.into_iter().map(|(catalog, of)| Ok((self.resolve(of, Fields::default())?, catalog)));
         let mut each = each.collect::<Result<Vec<_>>>()?;
-        return Ok(match each.pop() {
+        Ok(match each.pop() {
             Some((resolved, Catalog::Connection(only))) if each.is_empty() => {
                 Plan::Ask(resolved, Asked::One(only, None))
             }
@@ -167,14 +202,8 @@ pub(super) fn plan<'m>(
                 Plan::Ask(resolved, Asked::Workspace(only))
             }
             last => Plan::Instructions(each.into_iter().chain(last).collect()),
-        });
+        })
     }
-    let of: Vec<Offer<'_>> = wanted.iter().filter_map(|(_, of)| offer(of).copied()).collect();
-    let mut resolved = found.resolve(&[tools::widest(&of)], 0, context.filter, fields)?;
-    if of.len() > 1 {
-        resolved.caps.rest = Rest::Connections;
-    }
-    Ok(Plan::Ask(resolved, Asked::Listed(wanted.into_iter().map(|(catalog, _)| catalog).collect())))
 }
 
 /// What `catalog` names, exactly or as a pattern, and everything without it; each with the place of its offer.

@@ -124,13 +124,40 @@ impl Reading<'_> {
     /// What an agent should know before its first query, and whether all of it could be read.
     async fn write(&self, briefing: &Briefing) -> Result<(String, bool)> {
         let workspace = &self.it.reachable.workspace;
-        let name = &workspace.name;
         let (facts, is_whole) = self.facts(briefing).await?;
+        let may_write = self.it.access() == Access::ReadWrite && self.it.reachable.scope >= Scope::Write;
+        let mut text = self.introduction(briefing, may_write);
+        let _ = write!(text, "\n## Tables\n\n{}", digest::LEGEND);
+        let style = Style { default_schema: Some(MAIN), may_write, without_remarks: false };
+        let functions = match self.it.underneath.as_slice() {
+            [_] => String::new(),
+            _ => format!("\nFunctions: {}\n", federation::functions()),
+        };
+        let room = (briefing.tokens * TOKEN).saturating_sub(text.len() + functions.len()).max(LEAST_TABLES);
+        text.push_str(&digest::write(
+            &facts,
+            &style,
+            room,
+            "get_columns tells them, get_tables with search finds more",
+        ));
+        text.push_str(&functions);
+        add_relations(&mut text, workspace, &facts);
+        if let Some(words) = &workspace.instructions {
+            let words = words.trim();
+            let end = words.floor_char_boundary(MOST_WORDS);
+            let _ = writeln!(text, "\n## From the administrator\n\n{}", words.get(..end).unwrap_or_default());
+        }
+        Ok((text, is_whole))
+    }
+
+    /// What the workspace is, and how its tables are named and asked.
+    fn introduction(&self, briefing: &Briefing, may_write: bool) -> String {
+        let workspace = &self.it.reachable.workspace;
+        let name = &workspace.name;
         let mut text = format!("# Workspace {name}\n\n");
         if let Some(description) = &workspace.description {
             let _ = writeln!(text, "{description}\n");
         }
-        let may_write = self.it.access() == Access::ReadWrite && self.it.reachable.scope >= Scope::Write;
         let access = if may_write {
             "which you may read, and write where a table's connection can be written to; views only read"
         } else {
@@ -152,40 +179,7 @@ impl Reading<'_> {
              cut at {} rows and {} bytes unless `maxRows` asks for more: filter and aggregate in SQL.",
             briefing.max_rows, briefing.max_bytes,
         );
-        let _ = write!(text, "\n## Tables\n\n{}", digest::LEGEND);
-        let style = Style { default_schema: Some(MAIN), may_write, without_remarks: false };
-        let functions = match self.it.underneath.as_slice() {
-            [_] => String::new(),
-            _ => format!("\nFunctions: {}\n", federation::functions()),
-        };
-        let room = (briefing.tokens * TOKEN).saturating_sub(text.len() + functions.len()).max(LEAST_TABLES);
-        text.push_str(&digest::write(
-            &facts,
-            &style,
-            room,
-            "get_columns tells them, get_tables with search finds more",
-        ));
-        text.push_str(&functions);
-        // Views refer to nothing by themselves, and what a relation says of one is in no listing of keys.
-        let views = || {
-            workspace
-                .relations
-                .iter()
-                .filter(|relation| !column(&relation.from).is_some_and(|(of, it)| facts.refers(&of, it)))
-        };
-        if views().next().is_some() {
-            text.push_str("\nThese belong together:");
-            for relation in views() {
-                let _ = write!(text, " {} → {};", relation.from, relation.to);
-            }
-            text.push('\n');
-        }
-        if let Some(words) = &workspace.instructions {
-            let words = words.trim();
-            let end = words.floor_char_boundary(MOST_WORDS);
-            let _ = writeln!(text, "\n## From the administrator\n\n{}", words.get(..end).unwrap_or_default());
-        }
-        Ok((text, is_whole))
+        text
     }
 
     async fn facts(&self, briefing: &Briefing) -> Result<(Facts, bool)> {
@@ -246,6 +240,20 @@ impl Reading<'_> {
         let sent = SentStatements::default();
         routing::ask_workspace(federation, directory, &self.it.reachable, op, asking, sent).await?.into_results()
     }
+}
+
+/// Adds the relations of columns that refer to nothing by themselves, as those of views: no listing of keys has them.
+fn add_relations(text: &mut String, workspace: &Workspace, facts: &Facts) {
+    let refers = |from: &str| column(from).is_some_and(|(of, it)| facts.refers(&of, it));
+    let mut relations = workspace.relations.iter().filter(|relation| !refers(&relation.from)).peekable();
+    if relations.peek().is_none() {
+        return;
+    }
+    text.push_str("\nThese belong together:");
+    for relation in relations {
+        let _ = write!(text, " {} → {};", relation.from, relation.to);
+    }
+    text.push('\n');
 }
 
 /// The table of a column that a relation names, and its own name.

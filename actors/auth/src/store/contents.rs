@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::clock::Timestamp;
 use crate::keys::key::PublicKey;
-use crate::keys::sealing;
+use crate::keys::sealing::{self, StoreKey};
 use crate::oauth::client::ClientKind;
 use crate::secret::Digest;
 use crate::store::connection::Connection;
@@ -95,97 +95,116 @@ impl Store {
     pub(crate) fn contents(&self) -> Result<Contents> {
         self.connection.read(|connection| {
             self.check()?;
-            self.everything(connection)
+            Ok(Contents {
+                users: users(connection)?,
+                tokens: tokens(connection, self.clock.now().time().before(REVOKED_KNOWN))?,
+                accounts: accounts(connection)?,
+                grants: grants(connection)?,
+                keys: keys(connection, self.key.as_ref())?,
+                revoked: connection.query("SELECT jti FROM revoked_tokens", (), |row| row.id(0))?,
+                refused: connection.query("SELECT subject FROM refused_subjects", (), |row| row.get(0))?,
+            })
         })
     }
+}
 
-    fn everything(&self, connection: &Connection) -> Result<Contents> {
-        Ok(Contents {
-            users: connection.query(
-                "SELECT email, email_key, scope, reach, created_at FROM users WHERE disabled_at IS NULL",
-                (),
-                |row| {
-                    Ok(UserRow {
-                        email: row.get(0)?,
-                        email_key: row.get(1)?,
-                        rights: rights(row, 2, 3)?,
-                        created_at: row.get(4)?,
-                    })
-                },
-            )?,
-            tokens: connection.query(
-                "SELECT t.digest, u.email, u.email_key, u.scope, u.reach, t.scope, t.reach, t.expires_at, t.id,
-                        t.revoked_at, u.disabled_at, t.parent_id
-                 FROM personal_access_tokens t JOIN users u ON u.id = t.user_id
-                 WHERE t.revoked_at IS NULL OR t.revoked_at > :then ORDER BY t.rowid",
-                named_params! { ":then": self.clock.now().time().before(REVOKED_KNOWN) },
-                |row| {
-                    Ok(TokenRow {
-                        id: row.id(8)?,
-                        parent: row.optional_id(11)?,
-                        is_revoked: row.get::<_, Option<i64>>(9)?.is_some(),
-                        is_disabled: row.get::<_, Option<i64>>(10)?.is_some(),
-                        digest: row.get(0)?,
-                        email: row.get(1)?,
-                        email_key: row.get(2)?,
-                        rights: rights(row, 3, 4)?.and(&rights(row, 5, 6)?),
-                        expires_at: row.get(7)?,
-                    })
-                },
-            )?,
-            accounts: connection.query(
-                "SELECT client_id, digest, scope, connections, coalesce(ended_at + 1, created_at), name,
-                        secret_scope, secret_reach, secret_parent, named
-                 FROM service_accounts WHERE disabled_at IS NULL",
-                (),
-                |row| {
-                    Ok(AccountRow {
-                        client_id: row.get(0)?,
-                        name: row.get(5)?,
-                        digest: row.get(1)?,
-                        rights: rights(row, 2, 3)?,
-                        since: row.get(4)?,
-                        seen: rights(row, 6, 7)?,
-                        parent: row.optional_id(8)?,
-                        named: row.get(9)?,
-                    })
-                },
-            )?,
-            grants: connection.query(
-                "SELECT g.id, g.expires_at, g.scope, g.connections, u.scope, u.reach, t.scope, t.reach, g.token_id,
-                        g.client_id, c.kind, c.redirect_uris
-                 FROM grants g JOIN users u ON u.id = g.user_id
-                 LEFT JOIN personal_access_tokens t ON t.id = g.token_id
-                 LEFT JOIN clients c ON c.client_id = g.client_id
-                 WHERE g.used_at IS NOT NULL AND u.disabled_at IS NULL",
-                (),
-                |row| {
-                    Ok(GrantRow {
-                        id: row.id(0)?,
-                        rights: rights(row, 2, 3)?.and(&rights(row, 4, 5)?).and(&rights(row, 6, 7)?),
-                        expires_at: row.get(1)?,
-                        token: row.optional_id(8)?,
-                        kind: ClientKind::of_grant(&row.get::<_, String>(9)?, row.get(10)?, row.get(11)?),
-                    })
-                },
-            )?,
-            keys: connection.query(
-                "SELECT kid, public_key, private_key, retired_at, sealed FROM signing_keys
-                 ORDER BY retired_at IS NOT NULL, retired_at DESC, rowid DESC",
-                (),
-                |row| {
-                    let (kid, private): (String, Option<Vec<u8>>) = (row.get(0)?, row.get(2)?);
-                    let private = match private.map(SecretSlice::from) {
-                        Some(sealed) if row.get(4)? => {
-                            Some(sealing::open(self.key.as_ref(), &kid, sealed.expose_secret())?)
-                        }
-                        private => private,
-                    };
-                    Ok(KeyRow { kid, public: row.get(1)?, private, retired_at: row.get(3)? })
-                },
-            )?,
-            revoked: connection.query("SELECT jti FROM revoked_tokens", (), |row| row.id(0))?,
-            refused: connection.query("SELECT subject FROM refused_subjects", (), |row| row.get(0))?,
-        })
-    }
+/// Reads the users that are not disabled.
+fn users(connection: &Connection) -> Result<Vec<UserRow>> {
+    connection.query(
+        "SELECT email, email_key, scope, reach, created_at FROM users WHERE disabled_at IS NULL",
+        (),
+        |row| {
+            Ok(UserRow {
+                email: row.get(0)?,
+                email_key: row.get(1)?,
+                rights: rights(row, 2, 3)?,
+                created_at: row.get(4)?,
+            })
+        },
+    )
+}
+
+/// Reads the personal access tokens, without those that were revoked before `then`.
+fn tokens(connection: &Connection, then: Timestamp) -> Result<Vec<TokenRow>> {
+    connection.query(
+        "SELECT t.digest, u.email, u.email_key, u.scope, u.reach, t.scope, t.reach, t.expires_at, t.id,
+                t.revoked_at, u.disabled_at, t.parent_id
+         FROM personal_access_tokens t JOIN users u ON u.id = t.user_id
+         WHERE t.revoked_at IS NULL OR t.revoked_at > :then ORDER BY t.rowid",
+        named_params! { ":then": then },
+        |row| {
+            Ok(TokenRow {
+                id: row.id(8)?,
+                parent: row.optional_id(11)?,
+                is_revoked: row.get::<_, Option<i64>>(9)?.is_some(),
+                is_disabled: row.get::<_, Option<i64>>(10)?.is_some(),
+                digest: row.get(0)?,
+                email: row.get(1)?,
+                email_key: row.get(2)?,
+                rights: rights(row, 3, 4)?.and(&rights(row, 5, 6)?),
+                expires_at: row.get(7)?,
+            })
+        },
+    )
+}
+
+/// Reads the service accounts that are not disabled.
+fn accounts(connection: &Connection) -> Result<Vec<AccountRow>> {
+    connection.query(
+        "SELECT client_id, digest, scope, connections, coalesce(ended_at + 1, created_at), name,
+                secret_scope, secret_reach, secret_parent, named
+         FROM service_accounts WHERE disabled_at IS NULL",
+        (),
+        |row| {
+            Ok(AccountRow {
+                client_id: row.get(0)?,
+                name: row.get(5)?,
+                digest: row.get(1)?,
+                rights: rights(row, 2, 3)?,
+                since: row.get(4)?,
+                seen: rights(row, 6, 7)?,
+                parent: row.optional_id(8)?,
+                named: row.get(9)?,
+            })
+        },
+    )
+}
+
+/// Reads the grants that are in use, of users that are not disabled.
+fn grants(connection: &Connection) -> Result<Vec<GrantRow>> {
+    connection.query(
+        "SELECT g.id, g.expires_at, g.scope, g.connections, u.scope, u.reach, t.scope, t.reach, g.token_id,
+                g.client_id, c.kind, c.redirect_uris
+         FROM grants g JOIN users u ON u.id = g.user_id
+         LEFT JOIN personal_access_tokens t ON t.id = g.token_id
+         LEFT JOIN clients c ON c.client_id = g.client_id
+         WHERE g.used_at IS NOT NULL AND u.disabled_at IS NULL",
+        (),
+        |row| {
+            Ok(GrantRow {
+                id: row.id(0)?,
+                rights: rights(row, 2, 3)?.and(&rights(row, 4, 5)?).and(&rights(row, 6, 7)?),
+                expires_at: row.get(1)?,
+                token: row.optional_id(8)?,
+                kind: ClientKind::of_grant(&row.get::<_, String>(9)?, row.get(10)?, row.get(11)?),
+            })
+        },
+    )
+}
+
+/// Reads the signing keys, the newest first, and decrypts private ones with `store_key`.
+fn keys(connection: &Connection, store_key: Option<&StoreKey>) -> Result<Vec<KeyRow>> {
+    connection.query(
+        "SELECT kid, public_key, private_key, retired_at, sealed FROM signing_keys
+         ORDER BY retired_at IS NOT NULL, retired_at DESC, rowid DESC",
+        (),
+        |row| {
+            let (kid, private): (String, Option<Vec<u8>>) = (row.get(0)?, row.get(2)?);
+            let private = match private.map(SecretSlice::from) {
+                Some(sealed) if row.get(4)? => Some(sealing::open(store_key, &kid, sealed.expose_secret())?),
+                private => private,
+            };
+            Ok(KeyRow { kid, public: row.get(1)?, private, retired_at: row.get(3)? })
+        },
+    )
 }

@@ -13,7 +13,7 @@ mod sql;
 mod sqlite;
 mod tables;
 
-pub(crate) use self::contents::{Contents, TokenRow};
+pub(crate) use self::contents::{AccountRow, Contents, GrantRow, KeyRow, TokenRow, UserRow};
 pub use self::model::change::Change;
 pub use self::model::location::StoreLocation;
 pub(crate) use self::open::Revision;

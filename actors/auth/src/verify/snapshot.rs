@@ -14,7 +14,7 @@ use crate::keys::key::{SigningKey, VerifyingKey};
 use crate::keys::shared_secret;
 use crate::oauth::client::{Admission, ClientKind};
 use crate::secret::Digest;
-use crate::store::{Contents, Store, TokenRow, email_key};
+use crate::store::{AccountRow, Contents, GrantRow, KeyRow, Store, TokenRow, UserRow, email_key};
 use crate::verify::refusal::Refusal;
 use crate::verify::token::{Tokens, Verified};
 use portico_core::error::Result;
@@ -28,6 +28,26 @@ struct Token {
     expires_at: Option<Timestamp>,
     /// With what is left of the token's rights with the user's.
     principal: Arc<Principal>,
+}
+
+impl Token {
+    /// The token of a row, by its digest.
+    fn from_row(row: TokenRow, lifetime: Lifetime) -> (Digest, Self) {
+        let refused = match (lifetime.is_revoked, lifetime.is_disabled) {
+            (true, _) => Some(Refusal::RevokedToken),
+            (false, true) => Some(Refusal::DisabledUser),
+            (false, false) => None,
+        };
+        let principal = Principal {
+            credential: Some(row.id.to_string().into()),
+            claims: claims(&[("email", &row.email)]),
+            subject: row.email,
+            rights: row.rights,
+            validity: Validity::default(),
+        };
+        let (email_key, expires_at, principal) = (row.email_key, lifetime.ends, Arc::new(principal));
+        (row.digest, Self { refused, email_key, expires_at, principal })
+    }
 }
 
 /// Who shows a personal access token, and when that ends, if it does.
@@ -82,12 +102,33 @@ pub(crate) struct Holder {
     claims: Claims,
 }
 
+impl Holder {
+    /// The user of a row, by the key of the address.
+    fn from_row(row: UserRow) -> (String, Self) {
+        let claims = claims(&[("email", &row.email)]);
+        let (since, lifetime) = (row.created_at, Lifetime::default());
+        (row.email_key, Self { subject: row.email, rights: row.rights, since, lifetime, claims })
+    }
+}
+
 /// One service account that is not disabled.
 pub(crate) struct Account {
     pub(crate) holder: Holder,
     secret: Digest,
     /// What the secret opens at most.
     pub(crate) seen: Rights,
+}
+
+impl Account {
+    /// The account of a row, by its id.
+    fn from_row(row: AccountRow, lifetimes: &Lifetimes) -> (String, Self) {
+        // A name that an administrator of some connections chose leads to nobody's role.
+        let known = [("client_id", row.client_id.as_str()), ("name", &row.name)];
+        let claims = claims(if row.named { &known } else { &known[..1] });
+        let (subject, since, lifetime) = (row.client_id.clone(), row.since, lifetimes.of(row.parent));
+        let holder = Holder { subject, rights: row.rights, since, lifetime, claims };
+        (row.client_id, Self { holder, secret: row.digest, seen: row.seen })
+    }
 }
 
 /// One grant of a person to a client, in force.
@@ -97,6 +138,18 @@ struct Granted {
     expires_at: Timestamp,
     /// That of the client; none for one that is not kept any more.
     kind: Option<ClientKind>,
+}
+
+impl Granted {
+    /// The grant of a row, by its id; `None` where the token that it was given with opens nothing any more.
+    fn from_row(row: GrantRow, lifetimes: &Lifetimes) -> Option<(Uuid, Self)> {
+        let lifetime = lifetimes.of(row.token);
+        if lifetime.is_revoked || lifetime.is_disabled {
+            return None;
+        }
+        let expires_at = lifetime.ends.map_or(row.expires_at, |ends| ends.min(row.expires_at));
+        Some((row.id, Self { rights: row.rights, expires_at, kind: row.kind }))
+    }
 }
 
 /// Everything that credentials are judged by. The default one knows nobody.
@@ -123,75 +176,35 @@ impl Snapshot {
     pub(crate) fn load(store: &Store) -> Result<Self> {
         let Contents { users, tokens, accounts, grants, keys, revoked, refused } = store.contents()?;
         let mut lifetimes = Lifetimes::default();
-        let tokens = tokens
-            .into_iter()
-            .map(|row| {
-                let lifetime = lifetimes.add(&row);
-                let refused = match (lifetime.is_revoked, lifetime.is_disabled) {
-                    (true, _) => Some(Refusal::RevokedToken),
-                    (false, true) => Some(Refusal::DisabledUser),
-                    (false, false) => None,
-                };
-                let principal = Principal {
-                    credential: Some(row.id.to_string().into()),
-                    claims: claims(&[("email", &row.email)]),
-                    subject: row.email,
-                    rights: row.rights,
-                    validity: Validity::default(),
-                };
-                let (email_key, expires_at, principal) = (row.email_key, lifetime.ends, Arc::new(principal));
-                let token = Token { refused, email_key, expires_at, principal };
-                (row.digest, token)
-            })
-            .collect();
-        let users = users
-            .into_iter()
-            .map(|row| {
-                let since = row.created_at;
-                let claims = claims(&[("email", &row.email)]);
-                let holder =
-                    Holder { subject: row.email, rights: row.rights, since, lifetime: Lifetime::default(), claims };
-                (row.email_key, holder)
-            })
-            .collect();
-        let accounts = accounts
-            .into_iter()
-            .map(|row| {
-                // A name that an administrator of some connections chose leads to nobody's role.
-                let known = [("client_id", row.client_id.as_str()), ("name", &row.name)];
-                let claims = claims(if row.named { &known } else { &known[..1] });
-                let (subject, since, lifetime) = (row.client_id.clone(), row.since, lifetimes.of(row.parent));
-                let holder = Holder { subject, rights: row.rights, since, lifetime, claims };
-                (row.client_id, Account { holder, secret: row.digest, seen: row.seen })
-            })
-            .collect();
-        let grants = grants.into_iter().filter_map(|row| {
-            let lifetime = lifetimes.of(row.token);
-            let expires_at = lifetime.ends.map_or(row.expires_at, |ends| ends.min(row.expires_at));
-            let granted = Granted { rights: row.rights, expires_at, kind: row.kind };
-            (!lifetime.is_revoked && !lifetime.is_disabled).then_some((row.id, granted))
-        });
+        let token = |row: TokenRow| {
+            let lifetime = lifetimes.add(&row);
+            Token::from_row(row, lifetime)
+        };
+        let tokens = tokens.into_iter().map(token).collect();
         let mut snapshot = Self {
             tokens,
-            users,
-            accounts,
+            users: users.into_iter().map(Holder::from_row).collect(),
+            accounts: accounts.into_iter().map(|row| Account::from_row(row, &lifetimes)).collect(),
+            grants: grants.into_iter().filter_map(|row| Granted::from_row(row, &lifetimes)).collect(),
             revoked: revoked.into_iter().collect(),
-            grants: grants.collect(),
             refused: refused.into_iter().collect(),
-            admission: Admission::default(),
-            signing: None,
-            secret: None,
-            verifying: Vec::with_capacity(keys.len()),
+            ..Self::default()
         };
+        snapshot.add_keys(keys)?;
+        Ok(snapshot)
+    }
+
+    /// Takes the keys in: all of them verify, and the one with its private part signs.
+    fn add_keys(&mut self, keys: Vec<KeyRow>) -> Result<()> {
         for row in keys {
             let key = VerifyingKey::new(row.kid, row.public, row.retired_at)?;
             if let Some(private) = row.private {
-                snapshot.secret = Some(shared_secret::extract(private.expose_secret()));
-                snapshot.signing = Some(SigningKey::new(key.kid.clone(), key.algorithm, &private));
+                self.secret = Some(shared_secret::extract(private.expose_secret()));
+                self.signing = Some(SigningKey::new(key.kid.clone(), key.algorithm, &private));
             }
-            snapshot.verifying.push(key);
+            self.verifying.push(key);
         }
-        Ok(snapshot)
+        Ok(())
     }
 
     /// Takes over from the contents before: a personal access token keeps its validity, unless it opens

@@ -15,6 +15,7 @@ use std::pin::Pin;
 
 use actix_web::body::{BodyStream, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, rt, web};
@@ -76,31 +77,16 @@ pub(in crate::http) async fn once(
                 .await
                 .map_err(|_| actix_web::error::ErrorInternalServerError("the request ended without an answer"))?;
         }
-        Lookup::Known(State::Kept(stored)) => Ok(stored),
-        Lookup::Known(State::Running) => Err((
-            error::CONFLICT,
-            Error::invalid("Idempotency-Key: the first request with this key is still running")
-                .retry_after(std::time::Duration::from_secs(1)),
-        )),
+        Lookup::Known(state) => kept(state),
         Lookup::Different => Err((
             error::UNPROCESSABLE,
             Error::invalid("Idempotency-Key: this key was used for another request").hint("use a new key"),
-        )),
-        Lookup::Known(State::NotKept) => Err((
-            error::CONFLICT,
-            Error::invalid(format!(
-                "Idempotency-Key: the first request with this key ran, but its answer was not kept: it had more than {LARGEST} bytes, or as many were in answers as the service prepares at once"
-            ))
-            .hint("look at what it did; use a new key to run it again"),
         )),
     };
     let response = match answered {
         Ok(stored) => {
             recorder.finish(0, None);
-            HttpResponse::build(stored.status)
-                .insert_header((header::CONTENT_TYPE, stored.content_type))
-                .insert_header((REPLAYED, "true"))
-                .body(stored.body)
+            replay(stored)
         }
         Err((status, refusal)) => {
             recorder.finish(0, Some(&refusal));
@@ -108,6 +94,33 @@ pub(in crate::http) async fn once(
         }
     };
     Ok(request.into_response(response))
+}
+
+/// The answer that is kept of the first request with a key, or why none is.
+fn kept(state: State) -> Result<StoredResponse, (StatusCode, Error)> {
+    match state {
+        State::Kept(stored) => Ok(stored),
+        State::Running => Err((
+            error::CONFLICT,
+            Error::invalid("Idempotency-Key: the first request with this key is still running")
+                .retry_after(std::time::Duration::from_secs(1)),
+        )),
+        State::NotKept => Err((
+            error::CONFLICT,
+            Error::invalid(format!(
+                "Idempotency-Key: the first request with this key ran, but its answer was not kept: it had more than {LARGEST} bytes, or as many were in answers as the service prepares at once"
+            ))
+            .hint("look at what it did; use a new key to run it again"),
+        )),
+    }
+}
+
+/// Gives an answer again.
+fn replay(stored: StoredResponse) -> HttpResponse {
+    HttpResponse::build(stored.status)
+        .insert_header((header::CONTENT_TYPE, stored.content_type))
+        .insert_header((REPLAYED, "true"))
+        .body(stored.body)
 }
 
 /// Admits the request as if it were the first, and finds what is known of the key.

@@ -21,7 +21,7 @@ use portico_core::call::{Argument, Call, Mode, Op, ProcedureCall, Sql, Verb};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::identity::Assumed;
 use portico_core::principal::{Principal, Scope};
-use portico_core::reply::Reply;
+use portico_core::reply::{Reply, Results};
 use portico_sources::{Access, Invocation, Prepared, Procedure, Profile, Task};
 use portico_sql::{Class, Given, Naming, Renamed, Statement};
 
@@ -43,82 +43,88 @@ impl Runner {
         reply.map_err(|failure| validity.explain(failure))
     }
 
+    /// Waits for the turn of `call`, and does what it asks for.
     async fn admit(&self, call: Call, known: &Arc<Profile>) -> Result<Reply> {
         let identity = self.identity(&call)?;
         let role = identity.as_ref().map(|identity| identity.role.as_str());
-        let key = match &call.op {
-            Op::Instructions(briefing) => {
-                let key =
-                    Key::new(self.refreshes.load(Ordering::Acquire), known, role, self.may_write(&call), briefing);
-                if let Some(kept) = self.instructions.get(|it| *it == key) {
-                    return Ok(Reply::Text(kept.to_string()));
-                }
-                Some(key)
-            }
-            _ => None,
-        };
+        let key = self.instructions_key(&call, known, role);
+        if let Some(kept) = key.as_ref().and_then(|key| self.instructions.get(|it| it == key)) {
+            return Ok(Reply::Text(kept.to_string()));
+        }
         let seen = role.map(|role| known.seen_by(role));
         let profile = seen.as_ref().unwrap_or(known);
         let arrived = Instant::now();
         let permit = self.permit(&call.by.subject, call.limits.timeout).await?;
         let queued = arrived.elapsed();
         if let Some(key) = key {
-            let (text, is_whole) = instructions::write(self, profile, key.briefing(), &call).await?;
-            if is_whole {
-                let text = Arc::from(text.as_str());
-                self.instructions.put(key.clone(), text, |it| it.is_replaced_by(&key));
-            }
-            return Ok(Reply::Text(text));
+            return self.write_instructions(key, profile, &call).await.map(Reply::Text);
         }
-        if let Op::Describe(facet, narrow) = &call.op
-            && narrow.explains
-        {
-            let mut results = listing::explained(self, *facet, narrow, &call).await?;
-            results.queued = queued;
-            let validity = call.by.validity.clone();
-            return Ok(Reply::Results(attended(
-                results.keep(permit),
-                self.description.connection.reader_timeout,
-                validity,
-            )));
-        }
-        let (task, access, renamed) = self.prepare(&call, profile).await?;
-        let names = call.op.within().map(|within| Names::new(within, renamed));
-        let class = match &task {
-            Task::Statement(prepared) => Some(prepared.statement.class.as_str()),
-            Task::Statements(_) => Some("script"),
-            Task::Batch(repeated) => Some(repeated.statement.class.as_str()),
-            Task::Procedure(_) => Some(Class::Call.as_str()),
-            Task::Describe(..) | Task::Columns(_) => None,
+        let mut results = match &call.op {
+            Op::Describe(facet, narrow) if narrow.explains => listing::explained(self, *facet, narrow, &call).await?,
+            _ => self.ask_source(identity, profile, &call).await?,
         };
-        let outcome = match self.guard(&identity, &task, &call).await {
-            Ok(()) => self.plan_as(identity.clone(), task, access, call.limits, &call).await,
+        results.queued = queued;
+        let validity = call.by.validity.clone();
+        Ok(Reply::Results(attended(results.keep(permit), self.description.connection.reader_timeout, validity)))
+    }
+
+    /// What the instructions that `call` asks for depend on; `None` for any other call.
+    fn instructions_key(&self, call: &Call, known: &Arc<Profile>, role: Option<&str>) -> Option<Key> {
+        let Op::Instructions(briefing) = &call.op else { return None };
+        Some(Key::new(self.refreshes.load(Ordering::Acquire), known, role, self.may_write(call), briefing))
+    }
+
+    /// Writes instructions, and keeps them where everything could be read for them.
+    async fn write_instructions(&self, key: Key, profile: &Profile, call: &Call) -> Result<String> {
+        let (text, is_whole) = instructions::write(self, profile, key.briefing(), call).await?;
+        if is_whole {
+            let text = Arc::from(text.as_str());
+            self.instructions.put(key.clone(), text, |it| it.is_replaced_by(&key));
+        }
+        Ok(text)
+    }
+
+    /// Has the source do what `call` asks for, and tells of it in the names that the caller uses.
+    async fn ask_source(&self, identity: Assumed, profile: &Profile, call: &Call) -> Result<Results> {
+        let (task, access, renamed) = self.prepare(call, profile).await?;
+        let names = call.op.within().map(|within| Names::new(within, renamed));
+        let class = class_of(&task);
+        let outcome = match self.guard(&identity, &task, call).await {
+            Ok(()) => self.plan_as(identity.clone(), task, access, call.limits, call).await,
             Err(refusal) => Err(refusal),
         };
         let mut results = match outcome {
-            Err(error) if names.is_none() && is_misspelt(&error, &call.op) => {
-                return Err(Box::pin(self.nearby(identity, &call, profile).offer(error)).await);
-            }
-            Err(error) if names.is_none() && error.kind == Kind::TimedOut => {
-                return Err(Box::pin(self.blame_plan(error, &identity, &call)).await);
-            }
-            Err(error) => return Err(if let Some(names) = &names { names.failure(error) } else { error }),
             Ok(results) => results,
+            Err(error) => return Err(self.explain(error, names.as_ref(), identity, (call, profile)).await),
         };
         if let Some(names) = names {
             results = names.of(results);
         } else if class == Some("script") {
             // Each statement is only looked at when those before it are done.
-            let nearby = self.nearby(identity, &call, profile);
+            let nearby = self.nearby(identity, call, profile);
             results = results.mend(move |error| {
                 if names_nothing(&error) { nearby.clone().offer(error).boxed() } else { ready(error).boxed() }
             });
         }
         results.class = class;
         results.dry_run = call.op.is_dry_run();
-        results.queued = queued;
-        let validity = call.by.validity.clone();
-        Ok(Reply::Results(attended(results.keep(permit), self.description.connection.reader_timeout, validity)))
+        Ok(results)
+    }
+
+    /// The failure in the caller's names, with what helps to mend the statement. What is seldom needed is boxed.
+    async fn explain(
+        &self,
+        error: Error,
+        names: Option<&Names>,
+        identity: Assumed,
+        (call, profile): (&Call, &Profile),
+    ) -> Error {
+        match names {
+            Some(names) => names.failure(error),
+            None if is_misspelt(&error, &call.op) => Box::pin(self.nearby(identity, call, profile).offer(error)).await,
+            None if error.kind == Kind::TimedOut => Box::pin(self.blame_plan(error, &identity, call)).await,
+            None => error,
+        }
     }
 
     /// Where names like one that `call` has misspelt are looked for.
@@ -335,6 +341,17 @@ impl Runner {
             },
         )
         .hint(format!("use {name}, or leave that part out")))
+    }
+}
+
+/// The class that is told of a task.
+fn class_of(task: &Task) -> Option<&'static str> {
+    match task {
+        Task::Statement(prepared) => Some(prepared.statement.class.as_str()),
+        Task::Statements(_) => Some("script"),
+        Task::Batch(repeated) => Some(repeated.statement.class.as_str()),
+        Task::Procedure(_) => Some(Class::Call.as_str()),
+        Task::Describe(..) | Task::Columns(_) => None,
     }
 }
 

@@ -49,21 +49,7 @@ pub(crate) async fn results(
     context: CallContext,
 ) -> Result<Results> {
     let Repeated { statement, sets, default_schema } = repeated;
-    let mut waiting = VecDeque::with_capacity(sets.len());
-    let (mut variants, mut known) = (Vec::new(), HashMap::new());
-    for (number, set) in sets.into_iter().enumerate() {
-        let values = argument::in_order(&statement.placeholders, set);
-        let values = values.map_err(|error| Repeated::failure(number, error))?;
-        let kinds: Vec<_> = values.iter().map(argument_types::kind).collect();
-        let variant = match known.entry(kinds) {
-            Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(new) => {
-                variants.push(Variant { values: values.clone(), first: number, made: None });
-                *new.insert(variants.len() - 1)
-            }
-        };
-        waiting.push_back((variant, values));
-    }
+    let (variants, waiting) = sorted(&statement.placeholders, sets)?;
     let position = TransactionPosition { begins: true, ends: false, pooled: shared.pooled };
     let execution = |variant: &Variant| {
         let (statement, values) = (statement.clone(), variant.values.clone());
@@ -80,13 +66,7 @@ pub(crate) async fn results(
     for (number, variant) in variants.iter().enumerate() {
         let made = if number == 0 { None } else { Some(execution(variant)?) };
         let execution = made.as_ref().unwrap_or(&first);
-        admit(&shared.cache, &session, execution, &context).await.map_err(|error| {
-            // Told as it would be of what does not exist: but for what does not parse, when it runs.
-            let runs = execution.guarded.as_ref().is_some_and(PendingCheck::is_definition)
-                && error.get_sqlstate() != Some("42601");
-            let error = context.judge(error);
-            if runs { Repeated::failure(variant.first, error) } else { error }
-        })?;
+        judge(shared, &session, execution, variant.first, &context).await?;
     }
     let mut runs = BatchRun {
         session,
@@ -107,6 +87,45 @@ pub(crate) async fn results(
     runs.make(0).await?;
     let parts = stream::unfold(runs, |mut runs| async move { runs.next().await.map(|part| (part, runs)) });
     Ok(Results::new(asked.options.access == Access::ReadWrite, parts))
+}
+
+/// Sets of values that wait for their runs, each with the variant that runs it.
+type Waiting = VecDeque<(usize, Vec<Argument>)>;
+
+/// Sorts `sets` by the kinds of their values, with a variant of the statement for each.
+fn sorted(placeholders: &[String], sets: Vec<Vec<Argument>>) -> Result<(Vec<Variant>, Waiting)> {
+    let mut waiting = VecDeque::with_capacity(sets.len());
+    let (mut variants, mut known) = (Vec::new(), HashMap::new());
+    for (number, set) in sets.into_iter().enumerate() {
+        let values = argument::in_order(placeholders, set);
+        let values = values.map_err(|error| Repeated::failure(number, error))?;
+        let kinds: Vec<_> = values.iter().map(argument_types::kind).collect();
+        let variant = match known.entry(kinds) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                variants.push(Variant { values: values.clone(), first: number, made: None });
+                *new.insert(variants.len() - 1)
+            }
+        };
+        waiting.push_back((variant, values));
+    }
+    Ok((variants, waiting))
+}
+
+/// Judges the statement with the values of the set of this number.
+async fn judge(
+    shared: &Shared,
+    session: &Arc<Session>,
+    execution: &Execution,
+    number: usize,
+    context: &CallContext,
+) -> Result<()> {
+    let Err(error) = admit(&shared.cache, session, execution, context).await else { return Ok(()) };
+    // Told as it would be of what does not exist: but for what does not parse, when it runs.
+    let runs =
+        execution.guarded.as_ref().is_some_and(PendingCheck::is_definition) && error.get_sqlstate() != Some("42601");
+    let error = context.judge(error);
+    Err(if runs { Repeated::failure(number, error) } else { error })
 }
 
 /// The statement as it is prepared for sets whose values are of the same kinds.
@@ -141,7 +160,7 @@ struct BatchRun {
     variants: Vec<Variant>,
     /// Those of the variants that are prepared; the one that was so first comes first.
     made: VecDeque<usize>,
-    waiting: VecDeque<(usize, Vec<Argument>)>,
+    waiting: Waiting,
     /// With what was prepared for them.
     sent: VecDeque<(Ready, Sent)>,
     reading: Option<(Ready, Answer)>,

@@ -5,9 +5,10 @@ use crate::postgres::execute::envelope::transaction::begun;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use futures_util::future::{join, join3};
+use futures_util::future::{BoxFuture, join, join3};
 use tokio::sync::oneshot;
 use tokio_postgres::Statement;
+use tokio_postgres::types::Oid;
 
 use crate::postgres::bind::argument::BoundValue;
 use crate::postgres::bind::inference::{Inferred, inferred};
@@ -15,12 +16,12 @@ use crate::postgres::bind::split_parameters::SplitParameters;
 use crate::postgres::bind::values;
 use crate::postgres::catalog::cache::CatalogCache;
 use crate::postgres::catalog::relations;
-use crate::postgres::catalog::relations::TableLookup;
+use crate::postgres::catalog::relations::{Relations, TableLookup};
 use crate::postgres::decode::columns::{ColumnDescription, descriptions};
 use crate::postgres::decode::form::{Form, printed};
 use crate::postgres::execute::answer::response::{Progress, Response, finish};
 use crate::postgres::execute::answer::running;
-use crate::postgres::execute::answer::running::RunningStatement;
+use crate::postgres::execute::answer::running::{Rows, RunningStatement};
 use crate::postgres::execute::answer::text_fallback::TextFallback;
 use crate::postgres::execute::envelope::autocommit::keep_if_it_comes_again;
 use crate::postgres::execute::envelope::transaction::{PREPARED, ending, give_up, held};
@@ -48,20 +49,62 @@ pub(crate) async fn prepared(
         }
     };
     let PreparedExecution { ready, text, bound, columns, forms, shift, fallback, .. } = made;
-    let tables = if execution.options.describes { relations::tables(&columns) } else { Vec::new() };
-    let (asked, within) = if tables.is_empty() {
-        (None, None)
-    } else if execution.asks_within() {
-        let (tell, told) = oneshot::channel();
-        (Some(TableLookup::within(tables.clone(), told.map(Result::ok))), Some((tables, tell)))
+    let (asked, within) = look_up(cache, execution, &columns);
+    // Several messages, each sent when the one before is answered: the end cannot be sent ahead.
+    let end = if fallback.is_some() {
+        held(&session, mode, execution.position)
     } else {
-        (Some(cache.ask_of(tables)), None)
+        ending(&session, mode, !columns.is_empty(), execution.position)
     };
-    let opening = {
-        let session = Arc::clone(&session);
-        let begins = execution.position.begins;
-        let text = text.unwrap_or_else(|| execution.text.clone());
-        let fallback = fallback.clone();
+    let text = text.unwrap_or_else(|| execution.text.clone());
+    let run = Run { ready, text, bound, fallback, within, begins: execution.position.begins };
+    let mut running = RunningStatement::new(Arc::clone(&session), run.send(session), end);
+    let failed = |error| execution.failure(&error, shift);
+    let first = context.bound(running.batch()).await?.map_err(failed)?;
+    let progress = if first.is_some() {
+        Progress::RunningStatement(running)
+    } else {
+        let (affected, session) = finish(running, context, execution.position).await?.map_err(failed)?;
+        Progress::Over(affected, session)
+    };
+    Ok(Response { columns, forms, first, progress, shift, asked, fingerprint: None })
+}
+
+/// Tables to look up in the statement's own transaction, and who is told.
+type LookupWithin = (Vec<Oid>, oneshot::Sender<Relations>);
+
+/// Looks up the tables of `columns` where somebody is told of them: beside the statement, or within its transaction.
+fn look_up(
+    cache: &CatalogCache,
+    execution: &Execution,
+    columns: &[ColumnDescription],
+) -> (Option<TableLookup>, Option<LookupWithin>) {
+    let tables = if execution.options.describes { relations::tables(columns) } else { Vec::new() };
+    if tables.is_empty() {
+        return (None, None);
+    }
+    if !execution.asks_within() {
+        return (Some(cache.ask_of(tables)), None);
+    }
+    let (tell, told) = oneshot::channel();
+    (Some(TableLookup::within(tables.clone(), told.map(Result::ok))), Some((tables, tell)))
+}
+
+/// One run of a prepared statement.
+struct Run {
+    ready: Statement,
+    text: String,
+    bound: Vec<BoundValue>,
+    fallback: Option<Arc<TextFallback>>,
+    within: Option<LookupWithin>,
+    /// Whether the statement begins its transaction.
+    begins: bool,
+}
+
+impl Run {
+    /// Sends the run on `session`, with what has to be said and asked in front of its rows.
+    fn send(self, session: Arc<Session>) -> BoxFuture<'static, Result<Rows, tokio_postgres::Error>> {
+        let Self { ready, text, bound, fallback, within, begins } = self;
         async move {
             // In front of the statement's rows: it holds its tables already.
             let described = async {
@@ -95,25 +138,7 @@ pub(crate) async fn prepared(
             released.and(described).and(rows).map(running::rows)
         }
         .boxed()
-    };
-    let holds_rows = !columns.is_empty();
-    // Several messages, each sent when the one before is answered: the end cannot be sent ahead.
-    let end = if fallback.is_some() {
-        held(&session, mode, execution.position)
-    } else {
-        ending(&session, mode, holds_rows, execution.position)
-    };
-    let mut running = RunningStatement::new(Arc::clone(&session), opening, end);
-    drop(session);
-    let failed = |error| execution.failure(&error, shift);
-    let first = context.bound(running.batch()).await?.map_err(failed)?;
-    let progress = if first.is_some() {
-        Progress::RunningStatement(running)
-    } else {
-        let (affected, session) = finish(running, context, execution.position).await?.map_err(failed)?;
-        Progress::Over(affected, session)
-    };
-    Ok(Response { columns, forms, first, progress, shift, asked, fingerprint: None })
+    }
 }
 
 /// A prepared statement with its values, its transaction open.

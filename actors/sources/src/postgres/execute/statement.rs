@@ -1,7 +1,7 @@
 //! One statement from its text to its first rows: in one round trip where nothing must be known
 //! beforehand, else prepared first. How its rows are read on is in `rows.rs`.
 
-use crate::postgres::decode::columns::descriptions;
+use crate::postgres::decode::columns::{ColumnDescription, descriptions};
 use crate::postgres::execute::answer::response::Progress;
 use crate::postgres::execute::answer::response::Response;
 use crate::postgres::execute::envelope::autocommit;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::join4;
+use futures_util::future::{BoxFuture, join4};
 use tokio::time::timeout;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
@@ -21,7 +21,7 @@ use crate::Access;
 use crate::postgres::catalog::cache::CatalogCache;
 use crate::postgres::decode::form::Form;
 use crate::postgres::execute::answer::running;
-use crate::postgres::execute::answer::running::RunningStatement;
+use crate::postgres::execute::answer::running::{RowBatch, Rows, RunningStatement};
 use crate::postgres::execute::envelope::identity;
 use crate::postgres::execute::envelope::options::TransactionPosition;
 use crate::postgres::execute::envelope::transaction::{beginning, ending, give_up, search_path};
@@ -112,64 +112,26 @@ enum Direct {
     Stuck,
 }
 
+type WireResult<T> = Result<T, tokio_postgres::Error>;
+
+/// Sends the statement without preparing it, and reads its first rows.
 async fn direct(
     session: Arc<Session>,
     cache: &CatalogCache,
     execution: &Execution,
     (context, autocommit): (&CallContext, Option<Autocommit>),
 ) -> Result<Direct> {
-    let mode = execution.mode();
     // Our own queries hold nothing that would need it.
     let may_repeat = execution.options.access == Access::ReadOnly && matches!(execution.values, Values::Inferred(_));
     let fingerprint = execution.fingerprint();
     let asked = fingerprint.and_then(|fingerprint| cache.prefetch(&fingerprint));
     let known = autocommit.as_ref().and_then(Autocommit::columns);
     let (is_kept, autocommits) = (known.is_some(), autocommit.is_some());
-    let opening = {
-        let Autocommit { opening, milliseconds, statement, bound } = autocommit.unwrap_or_else(|| {
-            let mut opening = beginning(mode, context, session.pooled);
-            if let Values::Facet(..) = execution.values {
-                opening.push_str(concat!("; ", without_jit!("true")));
-            }
-            Autocommit { opening: Some(opening), milliseconds: None, statement: None, bound: Vec::new() }
-        });
-        let (session, text) = (Arc::clone(&session), execution.text.clone());
-        let (schema, by) = (execution.default_schema.clone(), execution.identity.clone());
-        let values: Vec<(Option<String>, Type)> = match &execution.values {
-            Values::Facet(_, texts) => texts.iter().map(|text| (text.clone(), Type::TEXT)).collect(),
-            Values::Inferred(_) => Vec::new(),
-        };
-        async move {
-            let path = search_path(&session, schema.as_deref(), mode);
-            let rows = match &statement {
-                Some(statement) => session.query_raw(statement, bound).left_future(),
-                None => session.query_typed_raw(&text, values).right_future(),
-            };
-            let role = identity::assume(&session, &by, mode);
-            let opened = autocommit::open(&session, opening.as_deref(), milliseconds);
-            let (opened, role, path, rows) = join4(opened, role, path, rows).await;
-            opened.and(role).and(path).and(rows).map(running::rows)
-        }
-        .boxed()
-    };
-    let end = if autocommits {
-        autocommit::nothing_to_end()
-    } else {
-        ending(&session, mode, false, TransactionPosition::ALONE)
-    };
-    let mut running = RunningStatement::new(Arc::clone(&session), opening, end);
-    let first = loop {
-        match context.bound(timeout(SILENCE, running.batch())).await? {
-            Ok(first) => break first,
-            Err(_) if may_repeat && cache.is_stuck(session.process()).await => {
-                if let Ok(first) = timeout(LAST_LOOK, running.batch()).await {
-                    break first;
-                }
-                running.discard();
-                return Ok(Direct::Stuck);
-            }
-            Err(_) => {}
-        }
+    let mut running = start(&session, execution, context, autocommit);
+    let process = may_repeat.then(|| session.process());
+    let Some(first) = first_batch(&mut running, cache, process, context).await? else {
+        running.discard();
+        return Ok(Direct::Stuck);
     };
     let first = match first {
         Err(error) if is_kept && autocommit::is_outdated(&error) => {
@@ -191,14 +153,7 @@ async fn direct(
         match (&execution.values, session) {
             // No row told the columns' names and types.
             (Values::Inferred(_), Some(session)) if execution.returns_rows && !is_kept => {
-                let described = if autocommits {
-                    let described = context.bound(autocommit::described(&session, execution)).await?;
-                    session.settle();
-                    described
-                } else {
-                    context.bound(described(&session, execution, context)).await?
-                };
-                columns = described.map_err(|error| execution.failure(&error, 0))?;
+                columns = columns_without_rows(&session, execution, context, autocommits).await?;
             }
             (_, Some(session)) => session.settle(),
             (_, None) => {}
@@ -206,14 +161,101 @@ async fn direct(
         Progress::Over(affected, None)
     };
     let natively: Option<Vec<Form>> = columns.iter().map(|column| Form::of(&column.type_)).collect();
-    Ok(match (natively, progress) {
-        (Some(forms), progress) => {
-            Direct::Answered(Response { columns, forms, first, progress, shift: 0, asked, fingerprint })
+    let progress = match progress {
+        Progress::RunningStatement(running) if natively.is_none() && may_repeat => {
+            return Ok(Direct::NeedsText(running));
         }
-        (None, Progress::RunningStatement(running)) if may_repeat => Direct::NeedsText(running),
-        (None, progress) => {
-            let forms = columns.iter().map(|column| Form::of(&column.type_).unwrap_or(Form::Opaque)).collect();
-            Direct::Answered(Response { columns, forms, first, progress, shift: 0, asked, fingerprint })
+        progress => progress,
+    };
+    let opaque = || columns.iter().map(|column| Form::of(&column.type_).unwrap_or(Form::Opaque)).collect();
+    let forms = natively.unwrap_or_else(opaque);
+    Ok(Direct::Answered(Response { columns, forms, first, progress, shift: 0, asked, fingerprint }))
+}
+
+/// Starts the statement, with what goes in front of it and behind it in one round trip.
+fn start(
+    session: &Arc<Session>,
+    execution: &Execution,
+    context: &CallContext,
+    autocommit: Option<Autocommit>,
+) -> RunningStatement {
+    let end = if autocommit.is_some() {
+        autocommit::nothing_to_end()
+    } else {
+        ending(session, execution.mode(), false, TransactionPosition::ALONE)
+    };
+    let envelope = autocommit.unwrap_or_else(|| in_transaction(session, execution, context));
+    RunningStatement::new(Arc::clone(session), opening(session, execution, envelope), end)
+}
+
+/// How the statement runs in a transaction of its own.
+fn in_transaction(session: &Session, execution: &Execution, context: &CallContext) -> Autocommit {
+    let mut opening = beginning(execution.mode(), context, session.pooled);
+    if let Values::Facet(..) = execution.values {
+        opening.push_str(concat!("; ", without_jit!("true")));
+    }
+    Autocommit { opening: Some(opening), milliseconds: None, statement: None, bound: Vec::new() }
+}
+
+/// Sends the statement and all that goes in front of it.
+fn opening(
+    session: &Arc<Session>,
+    execution: &Execution,
+    envelope: Autocommit,
+) -> BoxFuture<'static, WireResult<Rows>> {
+    let Autocommit { opening, milliseconds, statement, bound } = envelope;
+    let (session, mode, text) = (Arc::clone(session), execution.mode(), execution.text.clone());
+    let (schema, by) = (execution.default_schema.clone(), execution.identity.clone());
+    let values: Vec<(Option<String>, Type)> = match &execution.values {
+        Values::Facet(_, texts) => texts.iter().map(|text| (text.clone(), Type::TEXT)).collect(),
+        Values::Inferred(_) => Vec::new(),
+    };
+    async move {
+        let path = search_path(&session, schema.as_deref(), mode);
+        let rows = match &statement {
+            Some(statement) => session.query_raw(statement, bound).left_future(),
+            None => session.query_typed_raw(&text, values).right_future(),
+        };
+        let role = identity::assume(&session, &by, mode);
+        let opened = autocommit::open(&session, opening.as_deref(), milliseconds);
+        let (opened, role, path, rows) = join4(opened, role, path, rows).await;
+        opened.and(role).and(path).and(rows).map(running::rows)
+    }
+    .boxed()
+}
+
+/// Waits for the first rows. `None` where the wire is stuck: that is looked for where the session's `process` is given.
+async fn first_batch(
+    running: &mut RunningStatement,
+    cache: &CatalogCache,
+    process: Option<i32>,
+    context: &CallContext,
+) -> Result<Option<WireResult<Option<RowBatch>>>> {
+    loop {
+        if let Ok(first) = context.bound(timeout(SILENCE, running.batch())).await? {
+            return Ok(Some(first));
         }
-    })
+        if let Some(process) = process
+            && cache.is_stuck(process).await
+        {
+            return Ok(timeout(LAST_LOOK, running.batch()).await.ok());
+        }
+    }
+}
+
+/// Asks for the columns of an answer without rows.
+async fn columns_without_rows(
+    session: &Session,
+    execution: &Execution,
+    context: &CallContext,
+    autocommits: bool,
+) -> Result<Vec<ColumnDescription>> {
+    let columns = if autocommits {
+        let columns = context.bound(autocommit::described(session, execution)).await?;
+        session.settle();
+        columns
+    } else {
+        context.bound(described(session, execution, context)).await?
+    };
+    columns.map_err(|error| execution.failure(&error, 0))
 }

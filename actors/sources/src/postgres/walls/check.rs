@@ -13,8 +13,6 @@ use std::time::Duration;
 
 use futures_util::future::join;
 
-use crate::postgres::bind::argument_types;
-use crate::postgres::bind::fingerprint::QueryFingerprint;
 use crate::postgres::execute::envelope::options::ExecOptions;
 use crate::postgres::execute::execution::Execution;
 use crate::postgres::recent::Recent;
@@ -22,7 +20,7 @@ use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
 use crate::postgres::session::housekeeping::Housekeeping;
 use crate::postgres::walls::ask::Analysis;
-use crate::postgres::walls::memory::{Admission, AdmittedStatements};
+use crate::postgres::walls::memory::{Admission, AdmittedStatements, fingerprint};
 use crate::postgres::walls::names::hidden::{HiddenNames, NameCache};
 use crate::postgres::walls::objects::is_system;
 use crate::postgres::walls::policy::{PendingCheck, Policy, StatementUse};
@@ -201,6 +199,7 @@ impl Walls {
         }
     }
 
+    /// Judges the statement of `execution` by what the server understood of it, or by its names.
     pub(crate) async fn inspect(
         &self,
         session: &Session,
@@ -208,64 +207,60 @@ impl Walls {
         guarded: &PendingCheck,
         context: &CallContext,
     ) -> Result<(), Refusal> {
-        let whole = 0..guarded.text.len();
-        let part = |range: &Range<usize>| guarded.text.get(range.clone()).unwrap_or_default();
-        let query = match &guarded.outline {
-            Outline::Query | Outline::Other(_) => whole,
-            Outline::Explain { query, .. } => query.clone(),
-            Outline::CreateAs { head, query } => {
-                self.admit(part(head), guarded.guard, execution).await?;
-                query.clone()
-            }
-            Outline::SelectInto { into } => {
-                self.admit(part(into), guarded.guard, execution).await?;
-                whole
-            }
-            Outline::Definition | Outline::Call => {
-                return Ok(self.admit(&guarded.text, guarded.guard, execution).await?);
-            }
-            Outline::Show(_) => return Ok(()),
-        };
+        let Some(query) = self.query(guarded, execution).await? else { return Ok(()) };
         if self.able(execution) == Some(false) {
             return Ok(self.judge_by_names(guarded, execution).await?);
         }
-        let before = part(&(0..query.start)).chars().count();
-        let mut text = Cow::Borrowed(part(&query));
-        if let Outline::SelectInto { into } = &guarded.outline {
-            let blank: String = text.get(into.clone()).unwrap_or_default().chars().map(|_| ' ').collect();
-            text.to_mut().replace_range(into.clone(), &blank);
-        }
+        let text = query_text(guarded, &query);
         match ask::ask(session, execution, &text, context).await {
             Ok(Analysis::Tree(tree)) => {
                 self.is_able(execution, true);
                 let judged = self.judge(session, &tree, guarded).await;
                 let lasting = judged.map_err(|error| placed(error, execution))?;
                 ask::undo(session, execution).await?;
-                if let (Some((fingerprint, generation)), Some(admission)) = (guarded.fingerprint, lasting) {
-                    match &guarded.outline {
-                        Outline::Query => self.memory.keep(fingerprint, generation, admission),
-                        // What an option means can stand in a literal, and what is told of a plan depends on what is hidden.
-                        Outline::Explain { query, .. }
-                            if !guarded.guard.hides && has_words_alone(part(&(0..query.start))) =>
-                        {
-                            self.memory.keep(fingerprint, generation, Admission::default());
-                        }
-                        _ => {}
-                    }
+                if let Some(admission) = lasting {
+                    self.remember(guarded, admission);
                 }
                 Ok(())
             }
-            Ok(Analysis::NoQuery) if guarded.guard.read_only => Err(writes().into()),
-            Ok(Analysis::NoQuery) => Err(match &guarded.outline {
-                Outline::Other(word) if !word.is_empty() => refused(word).into(),
-                _ => refused("this kind of statement").into(),
-            }),
+            Ok(Analysis::NoQuery) => Err(no_query(guarded).into()),
             Ok(Analysis::Refused(error)) => {
+                let before = guarded.part(0..query.start).chars().count();
                 let shift = ask::shift().saturating_sub(before);
                 let end = ask::shift() + text.chars().count();
                 self.refused(&error, (shift, end), session, (execution, guarded), context).await
             }
             Err(error) => Err(Refusal::of_server(error)),
+        }
+    }
+
+    /// The part of the statement that is a query, once the rest is judged by its names; `None` where no part is one.
+    async fn query(&self, guarded: &PendingCheck, execution: &Execution) -> Result<Option<Range<usize>>> {
+        let whole = 0..guarded.text.len();
+        let (rest, query) = match &guarded.outline {
+            Outline::Query | Outline::Other(_) => (None, Some(whole)),
+            Outline::Explain { query, .. } => (None, Some(query.clone())),
+            Outline::CreateAs { head, query } => (Some(head.clone()), Some(query.clone())),
+            Outline::SelectInto { into } => (Some(into.clone()), Some(whole)),
+            Outline::Definition | Outline::Call => (Some(whole), None),
+            Outline::Show(_) => (None, None),
+        };
+        if let Some(rest) = rest {
+            self.admit(guarded.part(rest), guarded.guard, execution).await?;
+        }
+        Ok(query)
+    }
+
+    /// Remembers what every statement of the shape of `guarded` may do without, where that does not depend on more.
+    fn remember(&self, guarded: &PendingCheck, admission: Admission) {
+        let Some((fingerprint, generation)) = guarded.fingerprint else { return };
+        match &guarded.outline {
+            Outline::Query => self.memory.keep(fingerprint, generation, admission),
+            // What an option means can stand in a literal, and what is told of a plan depends on what is hidden.
+            Outline::Explain { query, .. } if !guarded.guard.hides && has_words_alone(guarded.part(0..query.start)) => {
+                self.memory.keep(fingerprint, generation, Admission::default());
+            }
+            _ => {}
         }
     }
 
@@ -366,22 +361,23 @@ impl Walls {
     }
 }
 
-/// By what is remembered what a text was found to be under `guard`, with values of such types. What was found of an
-/// administrator's, by `advisory`, nobody else finds.
-fn fingerprint(
-    text: &str,
-    (values, default_schema): (&[Argument], Option<&str>),
-    (guard, advisory): (Policy, bool),
-    by: &Assumed,
-) -> QueryFingerprint {
-    let role = by.as_ref().map_or("", |identity| identity.role.as_str());
-    let types: Vec<String> = values.iter().map(|value| format!("{:?}", argument_types::kind(value))).collect();
-    let stands = |wall: bool, word: &'static str| if wall { word } else { "" };
-    let (hides, identity) = (stands(guard.hides, "h"), stands(guard.identity, "i"));
-    let (read_only, advisory) = (stands(guard.read_only, "r"), stands(advisory, "a"));
-    let types = types.join(",");
-    let schema = default_schema.unwrap_or_default();
-    QueryFingerprint::of(text, &[role, schema, hides, identity, read_only, advisory, types.as_str()])
+/// The query of a statement as the server is asked about it: with blanks in the place of an INTO.
+fn query_text<'g>(guarded: &'g PendingCheck, query: &Range<usize>) -> Cow<'g, str> {
+    let mut text = Cow::Borrowed(guarded.part(query.clone()));
+    if let Outline::SelectInto { into } = &guarded.outline {
+        let blank: String = text.get(into.clone()).unwrap_or_default().chars().map(|_| ' ').collect();
+        text.to_mut().replace_range(into.clone(), &blank);
+    }
+    text
+}
+
+/// The refusal of what the server says is no query.
+fn no_query(guarded: &PendingCheck) -> Error {
+    match &guarded.outline {
+        _ if guarded.guard.read_only => writes(),
+        Outline::Other(word) if !word.is_empty() => refused(word),
+        _ => refused("this kind of statement"),
+    }
 }
 
 /// Whether a text has words and signs alone: no literal, and no name in quotes.

@@ -3,8 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::postgres::bind::argument_types;
 use crate::postgres::bind::fingerprint::QueryFingerprint;
 use crate::postgres::recent::Recent;
+use crate::postgres::walls::policy::Policy;
+use portico_core::call::Argument;
+use portico_core::identity::Assumed;
 
 /// How long a verdict holds. What another session changes in the catalogue meanwhile, such as which
 /// table a name without a schema means, is seen after that time.
@@ -59,6 +63,24 @@ impl AdmittedStatements {
         self.generation.fetch_add(1, Ordering::AcqRel);
         self.admitted.clear();
     }
+}
+
+/// By what is remembered what a text was found to be under `guard`, with values of such types. What was found of an
+/// administrator's, by `advisory`, nobody else finds.
+pub(crate) fn fingerprint(
+    text: &str,
+    (values, default_schema): (&[Argument], Option<&str>),
+    (guard, advisory): (Policy, bool),
+    by: &Assumed,
+) -> QueryFingerprint {
+    let role = by.as_ref().map_or("", |identity| identity.role.as_str());
+    let types: Vec<String> = values.iter().map(|value| format!("{:?}", argument_types::kind(value))).collect();
+    let stands = |wall: bool, word: &'static str| if wall { word } else { "" };
+    let (hides, identity) = (stands(guard.hides, "h"), stands(guard.identity, "i"));
+    let (read_only, advisory) = (stands(guard.read_only, "r"), stands(advisory, "a"));
+    let types = types.join(",");
+    let schema = default_schema.unwrap_or_default();
+    QueryFingerprint::of(text, &[role, schema, hides, identity, read_only, advisory, types.as_str()])
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What has to be judged of a statement, and why.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use crate::Exposure;
@@ -82,6 +83,11 @@ impl PendingCheck {
         }
     }
 
+    /// A part of its text.
+    pub(crate) fn part(&self, range: Range<usize>) -> &str {
+        self.text.get(range).unwrap_or_default()
+    }
+
     /// Whether nothing that runs before it in its transaction can change what its names mean.
     pub(crate) fn is_alone(&self) -> bool {
         self.fingerprint.is_some()
@@ -110,7 +116,7 @@ impl PendingCheck {
     /// The plan may hold what is hidden: of formats that are one value nothing can be left out.
     pub(crate) fn tell_briefly(&self) -> Result<()> {
         let Outline::Explain { query, .. } = &self.outline else { return Ok(()) };
-        let options = self.text.get(..query.start).unwrap_or_default().to_ascii_uppercase();
+        let options = self.part(0..query.start).to_ascii_uppercase();
         if ["JSON", "XML", "YAML"].iter().any(|format| options.contains(format)) {
             let what = "EXPLAIN in this format, of what reads something through a view, a policy or a function,";
             return Err(refused(what).hint("leave FORMAT out: the nodes of the plan are told as text"));

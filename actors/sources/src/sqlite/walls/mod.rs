@@ -2,4 +2,5 @@
 
 pub(crate) mod authorizer;
 pub(crate) mod hidden_objects;
+pub(crate) mod visible_objects;
 pub(crate) mod visible_schema;

@@ -17,12 +17,10 @@ use crate::sqlite::failure::{no_table, unavailable_here};
 use crate::sqlite::functions;
 use crate::sqlite::functions::stop::StopSwitch;
 use crate::sqlite::schema::lossy;
-use crate::sqlite::walls::hidden_objects::{HiddenObjects, Object, ObjectKind, is_engine, objects};
+use crate::sqlite::walls::hidden_objects::{HiddenObjects, is_engine, objects};
+use crate::sqlite::walls::visible_objects::{self, MODULES};
 use portico_core::error::Error;
 use portico_sql::Dialect;
-
-/// Virtual tables that are there without being made, and that read their arguments alone.
-const MODULES: &[&str] = &["json_each", "json_tree", "jsonb_each", "jsonb_tree"];
 
 /// The exposed part of one state of a file's schema.
 pub(crate) struct VisibleSchema {
@@ -72,7 +70,7 @@ impl VisibleSchema {
         // The same names with the same properties; nothing is computed here.
         functions::replace(&visible_schema, &StopSwitch::default())?;
         visible_schema.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, false)?;
-        furnish(connection, &visible_schema, &objects, &hiding)?;
+        visible_objects::create(connection, &visible_schema, &objects, &hiding)?;
         let judge = Judge::default();
         judge.lock().modules = names(&visible_schema, "SELECT lower(name) FROM pragma_module_list")?;
         let authorizer = judge.authorizer(&hiding, exposure);
@@ -91,7 +89,7 @@ impl VisibleSchema {
             _ if explains => Ok(()),
             (Some(view), _) => self.try_out(text, |_| {
                 // What the view reads is only asked for when somebody reads the view.
-                self.compile(&format!("SELECT * FROM main.{}", quoted(view)), Some(view)).map(drop)
+                self.compile(&format!("SELECT * FROM main.{}", Dialect::SQLITE.quoted(view)), Some(view)).map(drop)
             }),
             (None, Some(table)) if !asked.selects && !is_engine(table) => {
                 self.try_out(text, |before| self.keys(before))
@@ -179,117 +177,10 @@ fn free(name: &str, exposure: &Exposure) -> Option<Error> {
     (!free).then(|| unavailable_here(&format!("the name {name}")))
 }
 
-fn quoted(name: &str) -> String {
-    Dialect::SQLITE.quoted(name)
-}
-
 fn names(connection: &Connection, query: &str) -> rusqlite::Result<Vec<String>> {
     let mut statement = connection.prepare(query)?;
     let names = statement.query_map([], |row| lossy(row, 0))?;
     names.collect()
-}
-
-/// Makes in `visible_schema` what is exposed of `objects`. What cannot be made there is missing there, and
-/// so is refused.
-fn furnish(
-    file: &Connection,
-    visible_schema: &Connection,
-    objects: &[Object],
-    hiding: &HiddenObjects,
-) -> rusqlite::Result<()> {
-    visible_schema.execute_batch("BEGIN")?;
-    let of = |what: ObjectKind, shown: bool| {
-        objects.iter().filter(move |object| object.what == what && hiding.shown.has(&object.table) == shown)
-    };
-    for table in of(ObjectKind::Table, true).filter(|table| !hiding.behind.has(&table.name)) {
-        if visible_schema.execute_batch(&table.sql).is_err() {
-            // Its text needs a function or collation that is not here.
-            let _missing =
-                columns(file, &table.name).and_then(|columns| plain(visible_schema, &table.name, &columns)).is_err();
-        }
-    }
-    let failed: Vec<&Object> =
-        of(ObjectKind::Virtual, true).filter(|object| visible_schema.execute_batch(&object.sql).is_err()).collect();
-    if !failed.is_empty() {
-        // One that indexes a hidden table needs it to be made, and not afterwards.
-        let made: Vec<&Object> =
-            of(ObjectKind::Table, false).filter(|object| visible_schema.execute_batch(&object.sql).is_ok()).collect();
-        for table in failed {
-            if visible_schema.execute_batch(&table.sql).is_err() {
-                let _missing = columns(file, &table.name)
-                    .and_then(|columns| plain(visible_schema, &table.name, &columns))
-                    .is_err();
-            }
-        }
-        for table in made {
-            visible_schema.execute_batch(&format!("DROP TABLE main.{}", quoted(&table.name)))?;
-        }
-    }
-    // Most are made with the virtual table that they belong to.
-    for table in of(ObjectKind::Table, true).filter(|table| hiding.behind.has(&table.name)) {
-        let _made = visible_schema.execute_batch(&table.sql).is_err();
-    }
-    for view in of(ObjectKind::View, true) {
-        // A view over something that is gone has no columns.
-        if let Ok(columns) = columns(file, &view.name) {
-            let listed: Vec<String> = columns.iter().map(|column| quoted(&column.0)).collect();
-            let nothing = vec!["NULL"; listed.len()].join(", ");
-            let mut make = format!("CREATE VIEW {} ({}) AS SELECT {nothing};", quoted(&view.name), listed.join(", "));
-            for event in ["INSERT", "UPDATE", "DELETE"] {
-                let trigger = quoted(&format!("{event} on {}", view.name));
-                make += &format!(
-                    "CREATE TRIGGER {trigger} INSTEAD OF {event} ON {} BEGIN SELECT 1; END;",
-                    quoted(&view.name)
-                );
-            }
-            let _missing = visible_schema.execute_batch(&make).is_err();
-        }
-    }
-    for index in of(ObjectKind::Index, true) {
-        let _missing = visible_schema.execute_batch(&index.sql).is_err();
-    }
-    for trigger in of(ObjectKind::Trigger, true) {
-        let of_view =
-            objects.iter().any(|it| it.what == ObjectKind::View && it.name.eq_ignore_ascii_case(&trigger.table));
-        let moment = if of_view { "INSTEAD OF" } else { "AFTER" };
-        let (name, table) = (quoted(&trigger.name), quoted(&trigger.table));
-        let make = format!("CREATE TRIGGER {name} {moment} INSERT ON {table} BEGIN SELECT 1; END");
-        let _missing = visible_schema.execute_batch(&make).is_err();
-    }
-    // Where a hidden table bears a module's name, that name means the table.
-    for table in objects.iter().filter(|object| hiding.hidden.has(&object.name)) {
-        if MODULES.iter().any(|module| module.eq_ignore_ascii_case(&table.name)) {
-            visible_schema.execute_batch(&format!("CREATE TABLE {} (a)", quoted(&table.name)))?;
-        }
-    }
-    visible_schema.execute_batch("COMMIT")
-}
-
-/// Name, declared type, place in the key, and whether it is computed.
-type Column = (String, String, i64, bool);
-
-fn columns(file: &Connection, table: &str) -> rusqlite::Result<Vec<Column>> {
-    let mut statement =
-        file.prepare_cached("SELECT name, type, pk, hidden > 0 FROM pragma_table_xinfo(?1, 'main') ORDER BY cid")?;
-    let rows = statement.query_map([table], |row| Ok((lossy(row, 0)?, lossy(row, 1)?, row.get(2)?, row.get(3)?)))?;
-    rows.collect()
-}
-
-/// A table with the names and the key of another one.
-fn plain(visible_schema: &Connection, table: &str, columns: &[Column]) -> rusqlite::Result<()> {
-    let mut parts: Vec<String> = Vec::new();
-    for (name, declared, _, computed) in columns {
-        let integer = if declared.eq_ignore_ascii_case("INTEGER") { " INTEGER" } else { "" };
-        let value = if *computed { " AS (NULL)" } else { "" };
-        parts.push(format!("{}{integer}{value}", quoted(name)));
-    }
-    let mut key: Vec<&Column> = columns.iter().filter(|column| column.2 > 0).collect();
-    key.sort_by_key(|column| column.2);
-    if !key.is_empty() {
-        let key: Vec<String> = key.iter().map(|column| quoted(&column.0)).collect();
-        parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
-    }
-    visible_schema.execute_batch(&format!("CREATE TABLE {} ({})", quoted(table), parts.join(", ")))
 }
 
 /// The authorizer's side that the visible schema holds.

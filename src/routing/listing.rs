@@ -1,0 +1,348 @@
+//! What a workspace has: listings of the connections underneath, under the workspace's names, and of its views.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use portico_actors::call::{Facet, Limits, Mode, Narrow, Op, Sql};
+use portico_actors::directory::{Directory, Entry};
+use portico_actors::error::{Error, Kind, Result};
+use portico_actors::pattern;
+use portico_actors::reply::{Cell, Column, Part, Reply, Results};
+use portico_actors::source::catalog::{assembled, labels, place};
+use portico_actors::source::texts;
+use portico_actors::workspace::{Asset, MAIN, View, Workspace, without_names};
+
+use super::asking::Asking;
+use super::found;
+use super::workspace::{ask_workspace, folders};
+use crate::federation::{Federation, SentStatements};
+use crate::workspace::Reachable;
+
+/// One row of a listing.
+type Row = Vec<Cell<'static>>;
+
+/// Columns whose names and comments are searched.
+const MOST_SEARCHED: usize = 100_000;
+
+/// The rows of `facet` of what the workspace has.
+///
+/// # Errors
+/// Those of a connection underneath.
+pub(crate) async fn list_workspace(
+    federation: &Federation,
+    directory: &Directory,
+    reachable: &Reachable,
+    facet: Facet,
+    narrow: Narrow,
+    asking: Asking,
+) -> Result<Results> {
+    let workspace = reachable.workspace.as_ref();
+    if !pattern::matches(narrow.catalog.as_deref(), &workspace.name) {
+        return Err(Error::not_found(format!("catalogName: this is the workspace {}", workspace.name))
+            .hint("leave the parameter out"));
+    }
+    let listing = WorkspaceListing { federation, directory, reachable, facet, asking: &asking };
+    let mut rows = listing.rows(&narrow).await?;
+    if facet == Facet::Columns {
+        found::relate(workspace, &mut rows);
+    }
+    if !narrow.explains {
+        return Ok(assembled(facet, rows));
+    }
+    let searched = match &narrow.search {
+        Some(_) => {
+            let (facet, narrow) = (Facet::Columns, Narrow::default());
+            let asking = Asking { by: Arc::clone(&asking.by), notices: None, ..asking };
+            let listed = Box::pin(list_workspace(federation, directory, reachable, facet, narrow, asking));
+            texts(listed.await?, MOST_SEARCHED).await?
+        }
+        None => Vec::new(),
+    };
+    let (rows, hint) = found::explained(workspace, facet, &narrow, rows, &searched);
+    let results = assembled(facet, rows);
+    if let Some(hint) = hint {
+        results.hint.say(hint);
+    }
+    Ok(results)
+}
+
+/// A facet of a workspace, for one caller.
+struct WorkspaceListing<'a> {
+    federation: &'a Federation,
+    directory: &'a Directory,
+    reachable: &'a Reachable,
+    facet: Facet,
+    asking: &'a Asking,
+}
+
+impl WorkspaceListing<'_> {
+    /// The rows that `narrow` asks for by names and patterns.
+    async fn rows(&self, narrow: &Narrow) -> Result<Vec<Row>> {
+        let workspace = self.reachable.workspace.as_ref();
+        match self.facet {
+            Facet::Catalogs => Ok(vec![vec![text(&workspace.name)]]),
+            Facet::Schemas => {
+                let folders = folders(workspace);
+                let wanted = folders.iter().filter(|folder| pattern::matches(narrow.schema.as_deref(), folder));
+                Ok(wanted.map(|folder| vec![text(&workspace.name), text(folder)]).collect())
+            }
+            _ => {
+                let mut rows = Vec::new();
+                for entry in self.reachable.entries(self.directory) {
+                    rows.extend(self.of_connection(&entry, narrow).await?);
+                }
+                let is_wanted = |view: &&View| {
+                    pattern::matches(narrow.schema.as_deref(), view.folder())
+                        && pattern::matches(narrow.table.as_deref(), &view.name)
+                };
+                for view in workspace.views.iter().filter(is_wanted) {
+                    rows.extend(self.of_view(view).await?);
+                }
+                retain_wanted(&mut rows, self.facet, narrow);
+                Ok(rows)
+            }
+        }
+    }
+
+    /// The rows of a connection underneath, under the workspace's names.
+    async fn of_connection(&self, entry: &Entry, narrow: &Narrow) -> Result<Vec<Row>> {
+        let Self { directory, reachable, facet, asking, .. } = *self;
+        let listing = ConnectionListing { workspace: &reachable.workspace, connection: &entry.name, facet };
+        let op = Op::Describe(facet, listing.narrow(narrow));
+        let by = reachable.reader(&asking.by);
+        let is_reached = asking.by.rights.covers(entry.id);
+        let told = |error| if is_reached { error } else { without_names(error) };
+        let reply = directory.ask(entry, asking.origin, by, op, asking.limits).await;
+        let mut results = reply.and_then(Reply::into_results).map_err(told)?;
+        let mut rows = Vec::new();
+        while let Some(part) = results.next().await {
+            let Part::Rows(batch) = part.map_err(told)? else { continue };
+            for row in 0..batch.rows() {
+                let cells = (0..labels(facet).len()).map(|column| batch.cell(row, column).map(Cell::into_owned));
+                rows.extend(listing.renamed(&cells.collect::<Result<Row>>()?));
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The rows that tell of a view.
+    async fn of_view(&self, view: &View) -> Result<Vec<Row>> {
+        match self.facet {
+            Facet::Tables => {
+                let remarks = view.description.as_deref().map_or(Cell::Null, text);
+                Ok(vec![self.view_row(view, &[("TABLE_TYPE", text("VIEW")), ("REMARKS", remarks)])])
+            }
+            Facet::Columns => {
+                let results = self.columns(view).await?;
+                let columns = results.iter().flat_map(|columns| columns.iter().enumerate());
+                Ok(columns.map(|(at, column)| self.view_row(view, &column_cells(at, column))).collect())
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// A row that tells of a view: its name, and `cells` by their labels.
+    fn view_row(&self, view: &View, cells: &[(&str, Cell<'static>)]) -> Row {
+        let cell = |label: &str| match label {
+            "TABLE_CATALOG" => text(&self.reachable.workspace.name),
+            "TABLE_SCHEMA" => text(view.folder()),
+            "TABLE_NAME" => text(&view.name),
+            _ => cells.iter().find(|(known, _)| *known == label).map_or(Cell::Null, |(_, cell)| cell.clone()),
+        };
+        labels(self.facet).iter().map(|(label, _)| cell(label)).collect()
+    }
+
+    /// Asks for the columns of a view, those of each result. One over what its reader may not see, or what is not there
+    /// any more, has none.
+    async fn columns(&self, view: &View) -> Result<Vec<Arc<[Column]>>> {
+        let Self { federation, directory, reachable, asking, .. } = *self;
+        let op = Op::Script(Mode::Describe, Sql { text: view.query.to_string(), ..Sql::default() });
+        let asking = Asking {
+            by: Arc::clone(&asking.by),
+            origin: asking.origin,
+            limits: Limits { rows: None, ..asking.limits },
+            notices: None,
+        };
+        let described = ask_workspace(federation, directory, reachable, op, asking, SentStatements::default()).await;
+        let mut results = match described.and_then(Reply::into_results) {
+            Err(error) if is_of_view(error.kind) => return Ok(Vec::new()),
+            results => results?,
+        };
+        let mut columns = Vec::new();
+        while let Some(part) = results.next().await {
+            if let Part::Columns(of_result) = part? {
+                columns.push(of_result);
+            }
+        }
+        Ok(columns)
+    }
+}
+
+/// Keeps the rows whose names `narrow` asks for.
+fn retain_wanted(rows: &mut Vec<Row>, facet: Facet, narrow: &Narrow) {
+    let place = |label: &str| labels(facet).iter().position(|(known, _)| *known == label);
+    let wanted = [
+        (&narrow.schema, place("TABLE_SCHEMA").or(place("TABLE_SCHEM")).or(place("PROCEDURE_SCHEMA"))),
+        (&narrow.table, place("TABLE_NAME")),
+        (&narrow.table_type, place("TABLE_TYPE")),
+        (&narrow.column, place("COLUMN_NAME")),
+        (&narrow.procedure, place("PROCEDURE_NAME")),
+        (&narrow.param, place("PARAM_NAME")),
+    ];
+    rows.retain(|row| {
+        wanted.iter().all(|(wanted, place)| match (wanted, place.and_then(|place| row.get(place))) {
+            (Some(wanted), Some(Cell::Text(name))) => pattern::matches(Some(wanted), name),
+            _ => true,
+        })
+    });
+}
+
+/// What is told of a view's column at a place, counted from 0.
+fn column_cells(at: usize, column: &Column) -> [(&'static str, Cell<'static>); 11] {
+    [
+        ("COLUMN_NAME", text(&column.label)),
+        ("DATA_TYPE", Cell::Integer(column.data_type.code().into())),
+        ("TYPE_NAME", text(&column.data_type.name().to_lowercase())),
+        ("COLUMN_SIZE", Cell::Integer(if column.length > 0 { column.length } else { column.precision })),
+        ("PRECISION", Cell::Integer(column.precision)),
+        ("SCALE", Cell::Integer(column.scale)),
+        ("ORDINAL_POSITION", Cell::Integer(i64::try_from(at + 1).unwrap_or(i64::MAX))),
+        ("IS_NULLABLE", Cell::Boolean(column.nullable)),
+        ("IS_KEY", Cell::Boolean(false)),
+        ("IS_AUTOINCREMENT", Cell::Boolean(false)),
+        ("IS_GENERATEDCOLUMN", Cell::Boolean(false)),
+    ]
+}
+
+/// A cell with a text.
+fn text(text: &str) -> Cell<'static> {
+    Cell::Text(text.to_owned().into())
+}
+
+/// Whether a failure of this kind concerns one view, and not its connections.
+const fn is_of_view(kind: Kind) -> bool {
+    matches!(kind, Kind::NotFound | Kind::Forbidden | Kind::Invalid | Kind::Rejected)
+}
+
+/// The rows of a facet of one connection, as a workspace has them.
+struct ConnectionListing<'a> {
+    workspace: &'a Workspace,
+    connection: &'a str,
+    facet: Facet,
+}
+
+impl ConnectionListing<'_> {
+    /// What the connection is asked for: as little as covers all that the workspace has of it.
+    fn narrow(&self, narrow: &Narrow) -> Narrow {
+        let of_here = self.workspace.assets.iter().filter(|asset| asset.connection() == self.connection);
+        let schemas: BTreeSet<&str> = of_here.map(Asset::schema).collect();
+        let only = Some(&schemas).filter(|schemas| schemas.len() == 1).and_then(|schemas| schemas.first());
+        let schema = only.filter(|schema| !schema.contains('%')).map(|schema| (*schema).to_owned());
+        Narrow { schema, param: narrow.param.clone(), column: narrow.column.clone(), ..Narrow::default() }
+    }
+
+    /// The row under each name that the workspace has for what it tells of.
+    fn renamed(&self, row: &Row) -> Vec<Row> {
+        let labels = labels(self.facet);
+        let place = |label: &str| labels.iter().position(|(known, _)| *known == label);
+        let sides: &[[&str; 3]] = match self.facet {
+            Facet::Procedures | Facet::ProcedureParameters => {
+                &[["PROCEDURE_CATALOG", "PROCEDURE_SCHEMA", "PROCEDURE_NAME"]]
+            }
+            Facet::PrimaryKeys | Facet::Indexes => &[["TABLE_CAT", "TABLE_SCHEM", "TABLE_NAME"]],
+            Facet::ImportedKeys | Facet::ExportedKeys => {
+                &[["PKTABLE_CAT", "PKTABLE_SCHEM", "PKTABLE_NAME"], ["FKTABLE_CAT", "FKTABLE_SCHEM", "FKTABLE_NAME"]]
+            }
+            _ => &[["TABLE_CATALOG", "TABLE_SCHEMA", "TABLE_NAME"]],
+        };
+        let mut rows = vec![row.clone()];
+        for side in sides {
+            let [Some(catalog), Some(schema), Some(name)] = side.map(place) else { return Vec::new() };
+            let (Some(Cell::Text(of)), Some(Cell::Text(known))) = (row.get(schema), row.get(name)) else {
+                return Vec::new();
+            };
+            let names = self.names(of, known);
+            let renamed = |row: Row| {
+                let rename = move |(folder, alias): &(String, String)| {
+                    let mut row = row.clone();
+                    for (place, text) in [(catalog, self.workspace.name.as_ref()), (schema, folder), (name, alias)] {
+                        if let Some(cell) = row.get_mut(place) {
+                            *cell = Cell::Text(text.to_owned().into());
+                        }
+                    }
+                    row
+                };
+                names.iter().map(rename).collect::<Vec<_>>()
+            };
+            rows = rows.into_iter().flat_map(renamed).collect();
+        }
+        for row in &mut rows {
+            self.rename_beside(row);
+        }
+        rows
+    }
+
+    /// Puts the workspace's names in where a row tells of other tables than its own; those that it does not have are
+    /// left out.
+    fn rename_beside(&self, row: &mut Row) {
+        let text = |row: &Row, at: usize| match row.get(at) {
+            Some(Cell::Text(text)) => Some(text.clone().into_owned()),
+            _ => None,
+        };
+        let cell = |name: Option<String>| name.map_or(Cell::Null, |name| Cell::Text(name.into()));
+        match self.facet {
+            Facet::Columns => {
+                let at = place(self.facet, "REFERENCES");
+                let referred = text(row, at).and_then(|column| self.column(&column));
+                if let Some(it) = row.get_mut(at) {
+                    *it = cell(referred);
+                }
+            }
+            Facet::TableDetails => {
+                let [schema, name] = ["PARENT_SCHEMA", "PARENT_NAME"].map(|label| place(self.facet, label));
+                let of = text(row, schema).zip(text(row, name));
+                let parent = of.and_then(|(schema, name)| self.names(&schema, &name).into_iter().next());
+                let (folder, alias) = parent.unzip();
+                // A schema's comment is none of the folder's.
+                let of_schema = (place(self.facet, "SCHEMA_REMARKS"), None);
+                for (at, name) in [(schema, folder), (name, alias), of_schema] {
+                    if let Some(it) = row.get_mut(at) {
+                        *it = cell(name);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A column of the connection, `schema.table.column`, as the workspace has it. Names may have dots in them.
+    fn column(&self, column: &str) -> Option<String> {
+        let dots: Vec<usize> = column.match_indices('.').map(|(at, _)| at).collect();
+        let mut ways = dots.iter().enumerate().flat_map(|(first, at)| {
+            let rest = dots.iter().skip(first + 1);
+            rest.map(move |other| (column.get(..*at), column.get(at + 1..*other), column.get(other + 1..)))
+        });
+        ways.find_map(|way| {
+            let (Some(schema), Some(table), Some(name)) = way else { return None };
+            let (folder, alias) = self.names(schema, table).into_iter().next()?;
+            Some(format!("{folder}.{alias}.{name}"))
+        })
+    }
+
+    /// Folder and name of each asset that a table or procedure of the connection is.
+    fn names(&self, schema: &str, name: &str) -> Vec<(String, String)> {
+        let is_procedure = matches!(self.facet, Facet::Procedures | Facet::ProcedureParameters);
+        let is_it = |asset: &&Asset| asset.connection() == self.connection && asset.is(schema, name);
+        let of_here = self.workspace.assets.iter().filter(is_it);
+        let named = of_here.filter_map(|asset| match asset {
+            Asset::Table { alias, folder, .. } if !is_procedure => {
+                let folder = folder.as_deref().unwrap_or(MAIN).to_owned();
+                Some((folder, alias.as_deref().unwrap_or(name).to_owned()))
+            }
+            Asset::Procedure { .. } if is_procedure => Some((MAIN.to_owned(), name.to_owned())),
+            _ => None,
+        });
+        named.collect()
+    }
+}
