@@ -7,7 +7,7 @@ use std::sync::Arc;
 use divan::{AllocProfiler, Bencher, black_box};
 use futures_util::{FutureExt, stream};
 use portico::audit::{AuditEvent, Record, StatementRecord};
-use portico::encode::{Caps, Format, Rest, tabulate};
+use portico::encode::{Caps, Format, TruncationHint, read_tool_result};
 use portico::mcp::envelope::read_body;
 use portico_actors::error::Error;
 use portico_actors::reply::{Batch, Cell, Column, DataType, Part, Results};
@@ -66,9 +66,9 @@ fn tabulated_rows(bencher: Bencher, rows: usize) {
             [Part::Columns(Arc::clone(&columns)), Part::Rows(Box::new(Rows(rows))), Part::Done { affected: -1 }];
         Results::new(false, stream::iter(parts.map(Ok)))
     };
-    let caps = Caps { rows: 10_000, bytes: 1 << 20, rows_bound: 10_000, rest: Rest::Rewrite };
+    let caps = Caps { rows: 10_000, bytes: 1 << 20, rows_bound: 10_000, rest: TruncationHint::Rewrite };
     bencher.with_inputs(results).bench_values(|results| {
-        let table = tabulate(results, caps, Format::Json, |_, _| Ok(())).now_or_never().unwrap().unwrap();
+        let table = read_tool_result(results, caps, Format::Json, |_, _| Ok(())).now_or_never().unwrap().unwrap();
         assert_eq!(table.rows, rows as u64);
         table
     });

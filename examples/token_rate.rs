@@ -14,7 +14,7 @@ use portico::app::App;
 use portico::config::Config;
 use portico_actors::auth::records::NewServiceAccount;
 use portico_actors::auth::store::Store;
-use portico_actors::auth::{Authenticate, ClientProof, Exchange, Grant};
+use portico_actors::auth::{Authenticate, AuthorizationGrant, ClientAuthentication, TokenRequest};
 use portico_actors::error::Error;
 use portico_actors::principal::{Credential, Endpoint, Principal, Rights, Scope};
 use secrecy::ExposeSecret;
@@ -39,7 +39,7 @@ fn main() {
     let config = Config::parse(&text, Path::new(&folder), &|_| None).unwrap();
     let new = NewServiceAccount { name: "rate".to_owned(), rights: Rights::only([CONNECTION], Scope::Read) };
     let (account, client_secret) = Store::open(&config.store.place).unwrap().create_service_account(new).unwrap();
-    let client = ClientProof { client_id: account.client_id, client_secret, from: None };
+    let client = ClientAuthentication { client_id: account.client_id, client_secret, from: None };
     actix::System::new().block_on(async move {
         let app = App::start(config, Arc::new(|_| ())).await.unwrap();
         judge(&app, client.clone()).await;
@@ -72,9 +72,9 @@ impl Handler<Ask> for Nothing {
 }
 
 /// Many at once, in turn with an actor that has nothing to do.
-async fn judge(app: &App, client: ClientProof) {
-    let grant = Grant::ClientCredentials { client, scope: None, resource: None };
-    let token = app.auth.send(Exchange(grant)).await.unwrap().unwrap().token;
+async fn judge(app: &App, client: ClientAuthentication) {
+    let grant = AuthorizationGrant::ClientCredentials { client, scope: None, resource: None };
+    let token = app.auth.send(TokenRequest(grant)).await.unwrap().unwrap().token;
     let asked = Authenticate { credential: Credential::Bearer(token), endpoint: Endpoint::Api, from: None };
     let principal = app.auth.authenticate(asked.clone()).await.unwrap();
     let nothing = Nothing::start_in_arbiter(&Arbiter::new().handle(), |_| Nothing(principal));
@@ -95,7 +95,7 @@ async fn judge(app: &App, client: ClientProof) {
     println!("a known token: {:.2} µs, {:.2} µs of it the mailbox's", each(judged), each(idle));
 }
 
-async fn issue(address: &str, client: &ClientProof) {
+async fn issue(address: &str, client: &ClientAuthentication) {
     let body = format!(
         "grant_type=client_credentials&client_id={}&client_secret={}",
         client.client_id,

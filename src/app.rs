@@ -9,12 +9,12 @@ use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use portico_actors::auth::accounts::Accounts;
-use portico_actors::auth::recording::{Recorder, Recording};
+use portico_actors::auth::recording::{AuditRecorder, Recording};
 use portico_actors::auth::throttle::Throttle;
 use portico_actors::auth::{Auth, AuthSettings};
 use portico_actors::beat::Beat;
 use portico_actors::budget::Budget;
-use portico_actors::directory::{self, Directory, Entry, Intensity};
+use portico_actors::directory::{self, ConnectionEntry, Directory, Intensity};
 use portico_actors::error::{Error, Quota, Result};
 use portico_actors::event::Observer;
 use portico_actors::principal::{Principal, Rights};
@@ -28,18 +28,18 @@ use uuid::Uuid;
 use crate::audit::Audit;
 use crate::client_document::Documents;
 use crate::config::{Config, Connection};
-use crate::edge::tls::Certificates;
 use crate::federation::Federation;
 use crate::mcp::connection::ConnectionFeatures;
 use crate::mcp::extensions::request_state::StateSigner;
 use crate::mcp::extensions::tasks::Tasks;
 use crate::mcp::features::Features;
 use crate::mcp::sessions::Sessions;
+use crate::net::tls::Certificates;
 use crate::observe::Metrics;
 use crate::observe::traces::Traces;
 use crate::peers;
 use crate::workspace::{self, Configured, Reachable};
-use portico_actors::shares::{Most, Room, Share, Shares, Short};
+use portico_actors::shares::{Allowance, Share, ShareExceeded, ShareLimits, Shares};
 
 /// Callers whose requests are counted at one time.
 const PRINCIPALS: usize = 20_000;
@@ -135,7 +135,7 @@ impl App {
         // Before whoever makes changes that are to be recorded.
         let audit = Audit::start(&config.audit, &config.store.place, Arc::clone(&observer))?;
         if let Some(audit) = &audit {
-            settings.recording = Recording::by(Arc::clone(audit) as Arc<dyn Recorder>);
+            settings.recording = Recording::by(Arc::clone(audit) as Arc<dyn AuditRecorder>);
         }
         let auth = Auth::start(settings.clone()).await?;
         let people = Accounts::start(&settings, auth.clone()).await?;
@@ -225,17 +225,17 @@ impl App {
     ///
     /// # Errors
     /// As many are worked on as the service takes, of this principal or of all.
-    pub(crate) fn slot(&self, by: &Principal) -> std::result::Result<Share<String>, Short> {
+    pub(crate) fn slot(&self, by: &Principal) -> std::result::Result<Share<String>, ShareExceeded> {
         let config = self.config();
         let bounds = &config.server.bounds;
-        let most = Most { each: bounds.calls_per_principal(), all: bounds.max_calls };
+        let most = ShareLimits { each: bounds.calls_per_principal(), all: bounds.max_calls };
         self.calls.take(by.subject.clone(), 1, most)
     }
 
     /// Room for what is prepared to answer `by`.
-    pub(crate) fn room(&self, by: &Principal) -> Room<String> {
+    pub(crate) fn room(&self, by: &Principal) -> Allowance<String> {
         let all = self.config().server.bounds.max_answers;
-        self.answers.room(by.subject.clone(), Most { each: all / 2, all })
+        self.answers.room(by.subject.clone(), ShareLimits { each: all / 2, all })
     }
 
     /// How many requests are worked on.
@@ -244,14 +244,14 @@ impl App {
     }
 
     /// The connections within the caller's reach, ordered by name.
-    pub fn reachable(&self, by: &Principal) -> Vec<Entry> {
+    pub fn reachable(&self, by: &Principal) -> Vec<ConnectionEntry> {
         self.directory.list_of(|id| by.rights.covers(id))
     }
 
     /// Of the connections within the caller's reach those with these names, if that is all of them;
     /// otherwise every one, for the words of a refusal.
-    pub fn reachable_by_name<'n>(&self, by: &Principal, names: impl Iterator<Item = &'n str>) -> Vec<Entry> {
-        let found = |name| self.directory.named(name).filter(|entry: &Entry| by.rights.covers(entry.id));
+    pub fn reachable_by_name<'n>(&self, by: &Principal, names: impl Iterator<Item = &'n str>) -> Vec<ConnectionEntry> {
+        let found = |name| self.directory.named(name).filter(|entry: &ConnectionEntry| by.rights.covers(entry.id));
         match names.map(found).collect::<Option<Vec<_>>>() {
             Some(found) if !found.is_empty() => found,
             _ => self.reachable(by),
@@ -335,14 +335,14 @@ pub fn source_settings(connection: &Connection) -> Settings {
 }
 
 /// What the Directory runs a connection with; its large rows share `budget` with those of others.
-pub(crate) fn runnable(connection: &Arc<Connection>, budget: &Budget) -> directory::Connection {
+pub(crate) fn runnable(connection: &Arc<Connection>, budget: &Budget) -> directory::ConnectionSpec {
     let driver = connection.location.driver();
     let (settings, budget) = (Arc::clone(connection), budget.clone());
     let open = move || {
         let source = settings.location.open(Settings { budget: budget.clone(), ..source_settings(&settings) })?;
         Ok(source::narrow(source, settings.exposure.clone(), driver))
     };
-    directory::Connection {
+    directory::ConnectionSpec {
         id: connection.id,
         name: Arc::clone(&connection.name),
         open: Arc::new(open),

@@ -37,12 +37,12 @@ const AT_ONCE: usize = 8;
 pub struct Documents {
     /// Also private addresses, and http: for development alone.
     private: bool,
-    kept: Mutex<LruCache<String, Kept>>,
+    kept: Mutex<LruCache<String, CachedDocument>>,
     turns: Semaphore,
 }
 
 #[derive(Clone, Debug)]
-struct Kept {
+struct CachedDocument {
     until: Instant,
     /// Without a client, what was wrong.
     found: std::result::Result<Client, String>,
@@ -154,7 +154,7 @@ impl Documents {
     fn remember(&self, client_id: &str, found: std::result::Result<Client, String>) {
         let until = Instant::now() + if found.is_ok() { FRESH } else { FAILED };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.put(client_id.to_owned(), Kept { until, found });
+        kept.put(client_id.to_owned(), CachedDocument { until, found });
     }
 }
 

@@ -36,13 +36,13 @@ pub mod client_document;
 mod clients;
 pub mod condition;
 pub mod config;
-pub mod edge;
 pub mod encode;
 pub mod federation;
 pub mod fields;
 mod http;
 mod loopback;
 pub mod mcp;
+pub mod net;
 pub mod observe;
 mod peers;
 mod redaction;
@@ -59,8 +59,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use app::App;
-use edge::listener::Listeners;
 pub(crate) use http::code;
+use net::listener::Listeners;
 use portico_actors::event::Event;
 use tokio::time::timeout;
 

@@ -8,7 +8,7 @@ mod operation;
 mod otlp;
 mod process;
 pub mod queue;
-pub mod recorder;
+pub mod tracer;
 pub mod traces;
 
 use std::fmt::Display;
@@ -18,7 +18,7 @@ use log::kv::{self, Key, Source, Value, VisitSource};
 use log::{Level, Metadata, Record};
 use portico_actors::error::Kind;
 use portico_actors::event::{CallEnded, Event};
-use portico_actors::finding::{Finding, Grade};
+use portico_actors::finding::{Finding, FindingSeverity};
 
 pub use metrics::{Metrics, Traffic};
 
@@ -115,7 +115,7 @@ fn write_finding(connection: &str, finding: &Finding) {
     // Names of what is hidden are in no log.
     let names = if finding.names.is_empty() { "" } else { " (portico check names them)" };
     let remedy = if finding.remedy.is_empty() { String::new() } else { format!("; {}", finding.remedy) };
-    let level = if finding.grade == Grade::Warning { Level::Warn } else { Level::Info };
+    let level = if finding.grade == FindingSeverity::Warning { Level::Warn } else { Level::Info };
     log::log!(level, "connection {connection}: {}{names}{remedy}", finding.message);
 }
 
@@ -152,7 +152,7 @@ impl Source for Members<'_> {
             ("rows", Some(Value::from(call.rows))),
             ("queued_ms", call.queued.map(milliseconds)),
             ("ms", Some(milliseconds(call.took))),
-            ("outcome", Some(Value::from(call.failure.map_or("ok", Kind::word)))),
+            ("outcome", Some(Value::from(call.failure.map_or("ok", Kind::as_str)))),
             ("cause", call.cause.as_deref().map(Value::from)),
         ];
         let mut members = members.into_iter().filter_map(|(name, value)| Some((Key::from_str(name), value?)));

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use portico_actors::auth::Reconfigure;
-use portico_actors::auth::recording::Door;
+use portico_actors::auth::recording::AuditContext;
 use portico_actors::auth::store::Change;
 use portico_actors::directory;
 use portico_actors::event::Event;
@@ -124,7 +124,7 @@ impl App {
         let removed: Vec<&Arc<Connection>> = running.connections.iter().filter(gone).collect();
         report.removed = removed.iter().map(|connection| connection.name.to_string()).collect();
         let removed = removed.iter().map(|connection| connection.id).collect();
-        let start: Vec<directory::Connection> =
+        let start: Vec<directory::ConnectionSpec> =
             start.into_iter().map(|connection| runnable(connection, &self.budget)).collect();
         let started: Vec<_> = start.iter().map(|connection| connection.id).collect();
         let reaches = config.issuers.iter().map(|issuer| (issuer.issuer.clone(), issuer.reach.clone()));
@@ -140,7 +140,7 @@ impl App {
         }
         self.current.store(Arc::new(Current::new(config)));
         self.auth.reconfigure(reconfigured).await;
-        match self.people.shut_out().await {
+        match self.people.ineffective_grants().await {
             Ok(grants) => report.shut_out = grants,
             Err(error) => log::warn!("the grants of clients that are not admitted could not be counted: {error}"),
         }
@@ -163,7 +163,7 @@ impl App {
             object["workspaces"] = json!(workspaces);
         }
         let change = Change { action: "reload", object, before: None, after: None };
-        let record = Record::from_change(&change, &Door::default());
+        let record = Record::from_change(&change, &AuditContext::default());
         audit.announce(record.clone()).await.map(|()| Some(record)).map_err(|error| {
             let message = format!("nothing was taken over, because it could not be recorded: {}", error.message);
             let remedy = "see to it that the audit trail can be written, and reload again".to_owned();

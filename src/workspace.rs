@@ -105,8 +105,8 @@ mod tests {
             (Rights::only([SALES], Scope::Read), vec![("turnover", Scope::Read)]),
             (Rights::only([CRM], Scope::Admin), vec![]),
             (given.clone(), vec![("revenue", Scope::Write)]),
-            (given.and(&both), vec![("revenue", Scope::Read)]),
-            (given.and(&Rights::only([CRM], Scope::Admin)), vec![]),
+            (given.intersection(&both), vec![("revenue", Scope::Read)]),
+            (given.intersection(&Rights::only([CRM], Scope::Admin)), vec![]),
         ] {
             let found = within(&all, &rights);
             let found: Vec<_> = found.iter().map(|it| (it.workspace.name.as_ref(), it.scope)).collect();

@@ -82,12 +82,12 @@ pub mod source {
     pub use portico_sources::digest;
     pub use portico_sources::drivers;
     pub use portico_sources::given;
-    pub use portico_sources::lookup;
     pub use portico_sources::pushdown;
+    pub use portico_sources::table_search;
     pub use portico_sources::{
-        Access, Capabilities, Declared, Direction, Driver, Endpoint, Exposure, GrantRequest, GrantScript, Invocation,
-        Location, Login, Names, Open, Parameter, Password, Plan, Pooler, Prepared, Procedure, Profile, ROLE, Settings,
-        Source, Table, Task, TextRow, check_login_role, narrow, of_role, speaks_of, texts,
+        Access, Capabilities, ConnectOptions, Declared, Direction, Driver, Exposure, GrantRequest, GrantScript,
+        Invocation, Location, Login, Names, OpenSource, Parameter, Password, Plan, Pooler, Prepared, Procedure,
+        Profile, ROLE, Settings, Source, Table, Task, TextRow, check_login_role, narrow, of_role, speaks_of, texts,
     };
 
     pub mod postgres {
@@ -116,9 +116,9 @@ pub mod auth {
     pub use portico_auth::store;
     pub use portico_auth::throttle;
     pub use portico_auth::{
-        AccessToken, Algorithm, Auth, AuthLimits, AuthSettings, Authenticate, CLIENT_ID_PREFIX, ClientProof, Exchange,
-        Grant, GrantError, Introspect, Introspection, IssuerIdentity, IssuerKey, IssuerKeys, Jwks, PeerMessage,
-        PeerMessages, Reconfigure, Revoke, SharedSecret, StoreKey, TrustedIssuer,
+        AccessToken, Algorithm, Auth, AuthLimits, AuthSettings, Authenticate, AuthorizationGrant, CLIENT_ID_PREFIX,
+        ClientAuthentication, GrantError, Introspect, Introspection, IssuerIdentity, IssuerKey, IssuerKeys, Jwks,
+        PeerMessage, PeerMessages, Reconfigure, Revoke, SharedSecret, StoreKey, TokenRequest, TrustedIssuer,
     };
 }
 
@@ -126,17 +126,21 @@ pub mod auth {
 pub mod federation {
     //! Statements over several connections.
 
-    pub use portico_federation::{Bound, Connections, Engine, Fragment, Member, Settings, Statement, functions};
+    pub use portico_federation::{
+        Bound, Connections, Engine, Fragment, Settings, SourceConnection, Statement, functions,
+    };
 }
 
 pub mod connection {
     //! How a connection is.
 
-    pub use portico_runtime::connection::{State, attended};
+    pub use portico_runtime::connection::{State, with_reader_timeout};
 }
 
 pub mod directory {
     //! The connections of this service, by their names and numbers.
 
-    pub use portico_runtime::directory::{Connection, Directory, Entry, InUse, Intensity, Start};
+    pub use portico_runtime::directory::{
+        ConnectionEntry, ConnectionLease, ConnectionSpec, Directory, Intensity, Start,
+    };
 }

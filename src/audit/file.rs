@@ -14,14 +14,14 @@ pub struct LogFile {
     largest: u64,
     /// Files that were put aside and are kept.
     keep: u32,
-    file: Option<Open>,
+    file: Option<OpenFile>,
     /// Its last line is not whole: another process died, or the disk was full.
     torn: bool,
 }
 
 /// An open file.
 #[derive(Debug)]
-struct Open {
+struct OpenFile {
     file: File,
     /// Its device and inode.
     identity: (u64, u64),
@@ -63,7 +63,7 @@ impl LogFile {
         self.torn = last != [b'\n'];
         let identity = (metadata.dev(), metadata.ino());
         let size = metadata.is_file().then_some(metadata.len());
-        self.file = Some(Open { file, identity, size });
+        self.file = Some(OpenFile { file, identity, size });
         Ok(())
     }
 
@@ -83,7 +83,7 @@ impl LogFile {
         }
         self.open()?;
         self.turn(lines.len())?;
-        let Some(Open { file, .. }) = &mut self.file else { return Err(io::Error::other("the file is not open")) };
+        let Some(OpenFile { file, .. }) = &mut self.file else { return Err(io::Error::other("the file is not open")) };
         if self.torn {
             file.write_all(b"\n")?;
             self.torn = false;

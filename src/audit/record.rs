@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use portico_actors::auth::clock::Timestamp;
-use portico_actors::auth::recording::Door;
+use portico_actors::auth::recording::AuditContext;
 use portico_actors::auth::store::{Change, NewRecord};
 use portico_actors::error::{Error, Kind};
 use portico_actors::event::CallEnded;
@@ -145,7 +145,7 @@ impl Record {
     /// Makes it the record of a call that has ended; until then it has what its request said of itself.
     pub fn end_call(&mut self, call: &CallEnded) {
         self.time = moment(SystemTime::now());
-        call.failure.map_or("ok", Kind::word).clone_into(&mut self.outcome);
+        call.failure.map_or("ok", Kind::as_str).clone_into(&mut self.outcome);
         self.request_id = Some(call.id.to_string());
         self.principal.clone_from(&call.subject);
         if !call.subject.is_empty() {
@@ -162,15 +162,15 @@ impl Record {
         self.ms = Some(u64::try_from(call.took.as_millis()).unwrap_or(u64::MAX));
     }
 
-    /// A change of who may do what, asked for by that door.
-    pub fn from_change(change: &Change, door: &Door) -> Self {
+    /// A change of who may do what, asked for by that request.
+    pub fn from_change(change: &Change, audit_context: &AuditContext) -> Self {
         debug_assert!(Change::ACTIONS.contains(&change.action), "list the action {:?} among them all", change.action);
         Self {
-            request_id: door.request.as_ref().map(ToString::to_string),
-            principal: door.principal.clone().unwrap_or_default(),
-            address: door.address,
-            agent: door.agent.clone(),
-            path: door.path.clone(),
+            request_id: audit_context.request.as_ref().map(ToString::to_string),
+            principal: audit_context.principal.clone().unwrap_or_default(),
+            address: audit_context.address,
+            agent: audit_context.agent.clone(),
+            path: audit_context.path.clone(),
             action: Some(change.action.to_owned()),
             object: Some(change.object.clone()),
             before: change.before.clone(),
@@ -182,7 +182,7 @@ impl Record {
     /// The record behind that of a change which did not come to be.
     #[must_use]
     pub fn taken_back(self) -> Self {
-        let outcome = Kind::Unavailable.word().to_owned();
+        let outcome = Kind::Unavailable.as_str().to_owned();
         Self { outcome, reason: Some(UNCONFIRMED.to_owned()), ..self }
     }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use portico_actors::auth::clock::Clock;
-use portico_actors::auth::recording::ForStore;
+use portico_actors::auth::recording::StoreRecords;
 use portico_actors::auth::store::{NewRecord, ReconnectingStore, StoreLocation};
 use portico_actors::error::{Error, Kind, Result};
 
@@ -14,9 +14,9 @@ use crate::config::AuditSettings;
 
 impl AuditSettings {
     /// What the store is to keep of `records`.
-    pub fn for_store(&self, records: &[Record]) -> ForStore {
+    pub fn for_store(&self, records: &[Record]) -> StoreRecords {
         let kept = if self.store { records } else { &[] };
-        ForStore { records: kept.iter().map(Record::for_store).collect(), most: self.store_records }
+        StoreRecords { records: kept.iter().map(Record::for_store).collect(), most: self.store_records }
     }
 }
 
@@ -59,11 +59,11 @@ impl File {
 pub struct Sinks {
     file: Option<File>,
     lines: Vec<u8>,
-    store: Option<Kept>,
+    store: Option<StoreSink>,
     records: Vec<NewRecord>,
 }
 
-struct Kept {
+struct StoreSink {
     store: ReconnectingStore,
     is_file: bool,
     most: u64,
@@ -72,7 +72,7 @@ struct Kept {
 impl Sinks {
     /// The file, and the store as `settings` have it, which is at `store`. Nothing is opened yet.
     pub fn new(settings: &AuditSettings, file: Option<File>, store: &StoreLocation) -> Self {
-        let kept = settings.store.then(|| Kept {
+        let kept = settings.store.then(|| StoreSink {
             store: ReconnectingStore::new(store.clone(), Clock::system()),
             is_file: store.file().is_some(),
             most: settings.store_records,

@@ -113,7 +113,7 @@ fn values(sets: &[&[Argument]]) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    use portico_actors::call::{Sql, Verb};
+    use portico_actors::call::{AllowedStatements, Sql};
 
     use super::*;
 
@@ -121,7 +121,7 @@ mod tests {
         let value = RawValue::from_string("7".to_owned()).unwrap();
         let parameters = vec![Argument { name: "a".to_owned(), value, data_type: None }];
         let text = "SELECT 'x' WHERE @a = 1".to_owned();
-        let op = Op::Execute(Verb::Any, Sql { text, parameters, ..Sql::default() });
+        let op = Op::Execute(AllowedStatements::Any, Sql { text, parameters, ..Sql::default() });
         StatementRecord::new(&op, Dialect::POSTGRESQL, detail, with_parameters).unwrap()
     }
 
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn a_text_that_is_not_read_to_its_end_is_kept_without_its_literals() {
         let kept = |text: String| {
-            let op = Op::Execute(Verb::Any, Sql { text, ..Sql::default() });
+            let op = Op::Execute(AllowedStatements::Any, Sql { text, ..Sql::default() });
             StatementRecord::new(&op, Dialect::POSTGRESQL, Detail::Text, false).unwrap().statement.unwrap()
         };
         assert!(kept(format!("SELECT 'x' {}", " ".repeat(LONGEST))).starts_with("SELECT 'x' "));

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use portico_actors::auth::recording::{Door, ForStore, Recorder};
+use portico_actors::auth::recording::{AuditContext, AuditRecorder, StoreRecords};
 use portico_actors::auth::store::{self, Change};
 use portico_actors::call::Op;
 use portico_actors::error::{Error, Kind, Result};
@@ -217,15 +217,15 @@ pub(crate) fn cannot_record() -> Error {
 }
 
 /// Changes of who may do what come here from behind the mailbox.
-impl Recorder for Audit {
-    fn record(&self, changes: &[Change], door: &Door) -> Result<ForStore> {
+impl AuditRecorder for Audit {
+    fn record(&self, changes: &[Change], audit_context: &AuditContext) -> Result<StoreRecords> {
         self.check()?;
-        let records = changes.iter().map(|change| Record::from_change(change, door));
+        let records = changes.iter().map(|change| Record::from_change(change, audit_context));
         let records: Vec<Record> = records.filter(|record| self.shared.takes(record)).collect();
         if let Some(Err(error)) = self.file.as_ref().map(|file| file.write_now(&records)) {
             if self.settings.on_failure == OnFailure::Refuse {
                 // The writer finds out too, and the trail says that it was tried.
-                self.unconfirmed(changes, door);
+                self.unconfirmed(changes, audit_context);
                 return Err(cannot_record().because(error.cause().unwrap_or(&error.message)));
             }
             // It tells of the failure, and counts what is lost.
@@ -236,9 +236,9 @@ impl Recorder for Audit {
         Ok(self.settings.for_store(&records))
     }
 
-    fn unconfirmed(&self, changes: &[Change], door: &Door) {
+    fn unconfirmed(&self, changes: &[Change], audit_context: &AuditContext) {
         for change in changes {
-            self.take_back(Record::from_change(change, door));
+            self.take_back(Record::from_change(change, audit_context));
         }
     }
 

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::cli::manage::recording;
 use crate::config::{self, Config, Problems};
-use crate::edge::listener;
+use crate::net::listener;
 
 /// The configuration file, unless another one is named.
 const CONFIG_FILE: &str = "config.toml";
@@ -59,7 +59,7 @@ pub(super) enum Failure {
     /// Something else went wrong.
     Error(Error),
     /// All has been said already.
-    Said,
+    AlreadyReported,
 }
 
 impl Failure {
@@ -136,7 +136,7 @@ pub(super) fn read_config(common: &Common) -> Result<Config, Failure> {
 
 /// What a credential opens, by the names of the configuration.
 #[derive(Args, Debug)]
-pub(super) struct Within {
+pub(super) struct WithinArgs {
     /// A connection within reach, or NAME:read for one that may only be read; may be repeated.
     #[arg(long = "connection", value_name = "NAME[:SCOPE]")]
     connections: Vec<String>,
@@ -154,7 +154,7 @@ pub(super) fn connections(config: &Config, named: &[String]) -> Result<Found<Uui
     find("connection", named, &known.collect::<Vec<_>>())
 }
 
-impl Within {
+impl WithinArgs {
     fn workspaces(&self, config: &Config) -> Result<Found<Arc<str>>, Error> {
         let known = config.workspaces.iter().map(|workspace| (workspace.name.as_ref(), Arc::clone(&workspace.name)));
         find("workspace", &self.workspaces, &known.collect::<Vec<_>>())
@@ -182,8 +182,8 @@ impl Within {
         if let Some(widest) = self.widest(config)?.filter(|widest| *widest > whole) {
             return Err(Error::invalid(format!(
                 "--connection, --workspace: one is given the scope {}, and the whole has no more than {}",
-                widest.word(),
-                whole.word()
+                widest.as_str(),
+                whole.as_str()
             ))
             .hint("widen the whole, or narrow that one"));
         }
@@ -229,12 +229,12 @@ pub(super) fn describe_rights(config: &Config, rights: &Rights) -> String {
 
 /// The widest scope of `rights`, and where it is, for people.
 pub(super) fn describe_access(config: &Config, rights: &Rights) -> String {
-    format!("{} on {}", rights.widest().word(), describe_rights(config, rights))
+    format!("{} on {}", rights.widest().as_str(), describe_rights(config, rights))
 }
 
 /// Reads a scope word of the command line.
 pub(super) fn parse_scope(word: &str) -> Result<Scope, String> {
-    Scope::from_word(word).ok_or_else(|| "write read, write or admin".to_owned())
+    Scope::parse(word).ok_or_else(|| "write read, write or admin".to_owned())
 }
 
 /// Reads `90s`, `30m`, `12h`, `90d` or `8w`.

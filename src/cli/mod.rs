@@ -47,10 +47,10 @@ enum Command {
     Init(init::Init),
     /// Databases in the configuration.
     #[command(subcommand)]
-    Connection(manage::connection::Connection),
+    Connection(manage::connection::ConnectionCommand),
     /// Virtual schemas in the configuration.
     #[command(subcommand)]
-    Workspace(manage::workspace::Workspace),
+    Workspace(manage::workspace::WorkspaceCommand),
     /// Speak MCP on standard input and output, for clients that launch programs.
     Stdio(stdio::Stdio),
     /// Have the running service read its configuration again.
@@ -67,22 +67,22 @@ enum Command {
     Grants(manage::grants::Grants),
     /// People who call with personal access tokens.
     #[command(subcommand)]
-    User(manage::user::User),
+    User(manage::user::UserCommand),
     /// Personal access tokens.
     #[command(subcommand)]
-    Pat(manage::pat::Pat),
+    Pat(manage::pat::PatCommand),
     /// Programs that exchange an id and a secret for access tokens.
     #[command(subcommand)]
-    ServiceAccount(manage::service_account::ServiceAccount),
+    ServiceAccount(manage::service_account::ServiceAccountCommand),
     /// Applications that may ask people for access.
     #[command(subcommand)]
-    Client(manage::client::Client),
+    Client(manage::client::ClientCommand),
     /// What people have allowed applications.
     #[command(subcommand)]
-    Consent(manage::consent::Consent),
+    Consent(manage::consent::ConsentCommand),
     /// Keys that sign access tokens.
     #[command(subcommand)]
-    Key(manage::key::Key),
+    Key(manage::key::KeyCommand),
     /// The audit trail.
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -166,7 +166,7 @@ pub fn run(cli: Cli) -> ExitCode {
 fn tell(failure: &Failure, common: &Common) {
     let invalid = || format!("{} is not valid", common.config.display());
     match failure {
-        Failure::Said => {}
+        Failure::AlreadyReported => {}
         Failure::Config(problems) if common.json => {
             print_json(&json!({"ok": false, "message": invalid(), "problems": problems.0}));
         }

@@ -1,7 +1,7 @@
 //! The clients, and what each of them knows, on 2026-11-25. Where a version stands, that program took our form on that day,
 //! was connected by it, and where it signs in was signed in; of the others excerpts of the page were read.
 
-use super::place::Place;
+use super::mcp_server::McpServer;
 use crate::config::OAuth;
 
 /// A client that connects.
@@ -48,8 +48,8 @@ impl Client {
     ];
 
     /// The client of that word.
-    pub(crate) fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|client| client.word() == word)
+    pub(crate) fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|client| client.as_str() == word)
     }
 
     /// Those that are shown to somebody who has just got a server and a token, or sits before a browser.
@@ -57,7 +57,7 @@ impl Client {
         [Self::ClaudeCode, Self::ClaudeDesktop, Self::Cursor, Self::Vscode, Self::Codex, Self::Gemini, Self::Curl];
 
     /// Its word on the command line.
-    pub(crate) const fn word(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
             Self::ClaudeDesktop => "claude-desktop",
@@ -101,12 +101,12 @@ impl Client {
     /// Whether signing in is better than a token in its file. Cursor follows what a server says of OAuth and leaves
     /// headers of its file aside; VS Code may send its file to other machines (Settings Sync); Codex has to find a token
     /// in its environment whenever it starts.
-    pub(crate) fn prefers_sign_in(self, place: &Place) -> bool {
+    pub(crate) fn prefers_sign_in(self, place: &McpServer) -> bool {
         matches!(self, Self::Cursor | Self::Vscode | Self::Codex) && !self.launches(place)
     }
 
     /// Whether it launches a program that speaks for `place`.
-    pub(crate) fn launches(self, place: &Place) -> bool {
+    pub(crate) fn launches(self, place: &McpServer) -> bool {
         self == Self::ClaudeDesktop || (self == Self::Cursor && place.has_cursors_port())
     }
 

@@ -1,8 +1,8 @@
 //! What is pasted into a shell: one call by curl, one by the Inspector, and a program of Python and of TypeScript.
 
 use super::client::Client;
-use super::form::Form;
-use super::place::{Part, Place};
+use super::mcp_server::{McpServer, Part};
+use super::setup::ClientSetup;
 
 /// Lists the tools and calls one, with the package mcp (2.3.0).
 const PYTHON: &str = r#"import asyncio
@@ -45,13 +45,13 @@ await client.close();
 ";
 
 /// What `client` wants; the token is in the environment.
-pub(super) fn form(client: Client, place: &Place, token: Option<&str>) -> Form {
+pub(super) fn form(client: Client, place: &McpServer, token: Option<&str>) -> ClientSetup {
     let url = place.mcp_url();
     let mut lines = Vec::new();
     if let Some(token) = token {
         lines.push(format!("export PORTICO_TOKEN={}", quoted(token)));
     }
-    let mut form = Form { what: "Paste this into a shell".to_owned(), ..Form::default() };
+    let mut form = ClientSetup { what: "Paste this into a shell".to_owned(), ..ClientSetup::default() };
     match client {
         Client::Python => {
             let program = PYTHON.replace("{url}", &url);

@@ -32,7 +32,7 @@ use declared::problem::Lines;
 use declared::problem::Position;
 pub use declared::problem::Problem;
 use declared::section::{File, Section};
-pub(crate) use declared::setting::Words;
+pub(crate) use declared::setting::NamedValues;
 pub use declared::setting::{Kind, Literal, Reload, Setting};
 use declared::setting::{optional_table, table, tables};
 use declared::table::{Table, settings};

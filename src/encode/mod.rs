@@ -1,22 +1,22 @@
 //! Rows become bytes here, incrementally; this is the only place that writes cells.
 
 mod failure;
-mod forms;
+mod formats;
 mod packing;
-mod rest;
 mod stream;
+mod truncation;
 mod values;
 
 pub use failure::ErrorBody;
 pub(crate) use failure::surplus;
-pub use forms::arrow::Arrow;
-pub use forms::document::Document;
-pub use forms::lines::{LineForm, Lines};
-pub use forms::table::{Pieces, Table, tabulate};
-pub use forms::text::{FORMATS, Format};
+pub use formats::arrow::Arrow;
+pub use formats::document::Document;
+pub use formats::lines::{LineFormat, Lines};
+pub use formats::text::{FORMATS, Format};
+pub use formats::tool_result::{JsonChunks, ToolResult, read_tool_result};
 pub use packing::Packing;
-pub use rest::{Caps, Rest};
 pub use stream::Encoded;
+pub use truncation::{Caps, TruncationHint};
 pub use values::columns::Descriptor;
 pub(crate) use values::columns::write_schema;
 pub use values::shape::{NumberShape, RowShape, Shape};

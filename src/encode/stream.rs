@@ -1,5 +1,5 @@
 //! Results as a stream of bytes while they are read, in whatever form. How each form is written is in
-//! `forms/`.
+//! `formats/`.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,7 +15,7 @@ use crate::encode::failure::ErrorBody;
 const WORTH_SENDING: usize = 16 * 1024;
 
 /// A form that results are written in.
-pub trait Form: Unpin {
+pub trait ResultEncoder: Unpin {
     /// Whether a failure goes before bytes that were not sent yet: then the status can still tell of it.
     const FAILS_FIRST: bool = false;
 
@@ -50,7 +50,7 @@ pub struct Encoded<E, F> {
 
 impl<E, F> Encoded<E, F>
 where
-    E: Form,
+    E: ResultEncoder,
     F: FnMut(u64, u64, Option<&Error>) -> Option<ErrorBody> + Unpin,
 {
     /// Streams `results` in `form`. `ended` is called once at the end with the numbers of rows and of bytes
@@ -88,7 +88,7 @@ where
 
 impl<E, F> Stream for Encoded<E, F>
 where
-    E: Form,
+    E: ResultEncoder,
     F: FnMut(u64, u64, Option<&Error>) -> Option<ErrorBody> + Unpin,
 {
     type Item = Result<Bytes>;

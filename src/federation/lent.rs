@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use portico_actors::call::{Limits, Mode, Op, Origin, Sql};
-use portico_actors::connection::attended;
-use portico_actors::directory::{Directory, Entry};
+use portico_actors::connection::with_reader_timeout;
+use portico_actors::directory::{ConnectionEntry, Directory};
 use portico_actors::error::{Error, Result};
-use portico_actors::federation::{Connections, Engine, Member, Settings, Statement};
+use portico_actors::federation::{Connections, Engine, Settings, SourceConnection, Statement};
 use portico_actors::principal::{Principal, Rights, Validity};
 use portico_actors::reply::{Reply, Results};
 use portico_actors::workspace::without_names;
@@ -84,14 +84,14 @@ impl Federation {
             () = validity.lost() => return Err(Validity::refusal()),
         };
         // Its sources may be done long before it is.
-        Ok(Reply::Results(attended(results, limits.timeout, validity)))
+        Ok(Reply::Results(with_reader_timeout(results, limits.timeout, validity)))
     }
 }
 
 /// The connections that a caller's statement names, lent to the engine.
 #[derive(Debug)]
 struct Lent {
-    members: Vec<Member>,
+    members: Vec<SourceConnection>,
     asks: mpsc::UnboundedSender<Ask>,
     sent: SentStatements,
 }
@@ -108,13 +108,13 @@ impl Lent {
     /// Takes calls for as long as it is there.
     fn new(
         directory: Directory,
-        entries: &[Entry],
+        entries: &[ConnectionEntry],
         by: Arc<Principal>,
         reached: &Rights,
         origin: Origin,
         sent: SentStatements,
     ) -> Self {
-        let member = |entry: &Entry| Member {
+        let member = |entry: &ConnectionEntry| SourceConnection {
             id: entry.id,
             name: Arc::clone(&entry.name),
             driver: entry.driver,
@@ -150,11 +150,11 @@ impl Lent {
 
 /// The results of a connection whose caller does not reach it by itself.
 fn within_workspace(results: Results) -> Results {
-    results.mend(|error| ready(without_names(error)).boxed())
+    results.map_error(|error| ready(without_names(error)).boxed())
 }
 
 impl Connections for Lent {
-    fn members(&self) -> &[Member] {
+    fn members(&self) -> &[SourceConnection] {
         &self.members
     }
 

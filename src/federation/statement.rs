@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use portico_actors::call::{Limits, Op, Origin};
-use portico_actors::directory::Entry;
+use portico_actors::directory::ConnectionEntry;
 use portico_actors::principal::{Principal, Rights};
 use portico_actors::workspace::Workspace;
 
@@ -11,7 +11,7 @@ use portico_actors::workspace::Workspace;
 #[cfg_attr(not(feature = "federation"), expect(dead_code, reason = "it is refused unread"))]
 pub(crate) struct OverConnections<'a> {
     /// The connections that it names.
-    pub(crate) entries: &'a [Entry],
+    pub(crate) entries: &'a [ConnectionEntry],
     /// The workspace that all its names are of.
     pub(crate) workspace: Option<Arc<Workspace>>,
     /// The connection of names that name none.

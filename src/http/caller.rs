@@ -97,7 +97,7 @@ async fn judge(request: &HttpRequest, app: &App, endpoint: Endpoint) -> Result<A
 
 /// Withholds what is answered on a route whose callers are to be authenticated, where nobody was: a
 /// handler that forgets to ask fails its first test, and serves nobody.
-pub(super) async fn prove(
+pub(super) async fn require_authentication(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::encode::ErrorBody;
 use crate::http::middleware::request_id;
-use crate::http::policy::{Form, Policy};
+use crate::http::policy::{ErrorFormat, Policy};
 use crate::http::quota;
 use crate::mcp::envelope::{ResponseStatus, RpcError};
 use crate::mcp::model::Id;
@@ -165,7 +165,7 @@ impl Challenge {
             }
             (Kind::Unauthenticated, _) => format!("Bearer resource_metadata=\"{metadata}\", scope=\"read\""),
             (Kind::Forbidden, Some(scope)) => {
-                let scope = portico_actors::principal::Scope::from_word(scope).map_or(scope, |scope| scope.list());
+                let scope = portico_actors::principal::Scope::parse(scope).map_or(scope, |scope| scope.list());
                 format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\", resource_metadata=\"{metadata}\"")
             }
             _ => return,
@@ -209,7 +209,7 @@ pub(super) fn coding_refused(mut response: HttpResponse) -> HttpResponse {
 pub(super) fn type_refused(request: &HttpRequest, error: &Error, media: &'static str) -> HttpResponse {
     let mut response = HttpResponse::build(UNSUPPORTED_MEDIA_TYPE);
     response.insert_header((header::ACCEPT, media));
-    if Policy::of(request).is_some_and(|policy| policy.form == Form::OAuth) {
+    if Policy::of(request).is_some_and(|policy| policy.form == ErrorFormat::OAuth) {
         return response.json(OAuthFailure { error: "invalid_request", error_description: error.message.clone() });
     }
     response.json(ApiFailure { error: body(error, request_id::request_id(request)) })
@@ -264,8 +264,8 @@ pub(super) fn close(response: &mut HttpResponse) {
 /// A whole response to `error` in the form of the scope that `request` was matched to.
 pub(super) fn refusal(request: &HttpRequest, error: &Error) -> HttpResponse {
     match Policy::of(request).map(|policy| policy.form) {
-        Some(Form::Mcp) => transport(error, None),
-        Some(Form::Api | Form::OAuth) | None => api(error, request_id::request_id(request), None),
+        Some(ErrorFormat::Mcp) => transport(error, None),
+        Some(ErrorFormat::Api | ErrorFormat::OAuth) | None => api(error, request_id::request_id(request), None),
     }
 }
 

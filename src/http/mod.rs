@@ -26,7 +26,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
 
 use crate::app::App;
-use crate::edge::listener::Listeners;
+use crate::net::listener::Listeners;
 pub(crate) use error::code;
 use middleware::body::Limit;
 use middleware::{head, limits, path, request_id};
@@ -112,7 +112,7 @@ pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Serv
             .wrap(from_fn(head::fit))
             .wrap(from_fn(path::check))
             .wrap(from_fn(request_id::identify))
-            .wrap(from_fn(connections::reception::attend))
+            .wrap(from_fn(connections::write_timeout::track_request))
             .configure(|config| drop(routes(config)))
             .default_service(web::to(fallback::no_such_path))
     })

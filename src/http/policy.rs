@@ -10,7 +10,7 @@ use crate::audit::AuditEvent;
 #[derive(Debug)]
 pub(super) struct Policy {
     /// The form of refusals.
-    pub(super) form: Form,
+    pub(super) form: ErrorFormat,
     /// What is left in the audit trail.
     pub(super) audit: AuditPolicy,
     /// Which pages may call.
@@ -29,7 +29,7 @@ pub(super) struct Policy {
 
 /// The form of refusals that come before a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ErrorFormat {
     /// The error object of the SQL API.
     Api,
     /// A JSON-RPC error object.
@@ -95,7 +95,7 @@ impl Policy {
 /// The SQL API.
 pub(super) static API: Policy = BASE;
 const BASE: Policy = Policy {
-    form: Form::Api,
+    form: ErrorFormat::Api,
     audit: AuditPolicy::Before(AuditEvent::Call),
     origin: OriginCheck::Allowed,
     cors: true,
@@ -106,11 +106,11 @@ const BASE: Policy = Policy {
 };
 
 /// The MCP endpoints.
-pub(super) static MCP: Policy = Policy { form: Form::Mcp, head: false, ..BASE };
+pub(super) static MCP: Policy = Policy { form: ErrorFormat::Mcp, head: false, ..BASE };
 
 /// Tokens and clients.
 pub(super) static OAUTH: Policy = Policy {
-    form: Form::OAuth,
+    form: ErrorFormat::OAuth,
     audit: AuditPolicy::After(AuditEvent::Token),
     calls: Calls::Uncounted("a small form, and attempts are limited"),
     caller: Authentication::Handler("the client's secret, code or token"),

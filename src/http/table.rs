@@ -18,7 +18,7 @@ macro_rules! within {
     ($policy:expr, $service:expr) => {
         $service
             .app_data::<&'static Policy>($policy)
-            .wrap(from_fn(caller::prove))
+            .wrap(from_fn(caller::require_authentication))
             .wrap(from_fn(origin::check))
             .wrap(from_fn(audit_trail::reserve))
             .wrap(from_fn(limits::admit))

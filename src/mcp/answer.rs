@@ -1,4 +1,4 @@
-//! From a message to its outcome: era, session, the rim of its era, and then the method's handler. What
+//! From a message to its outcome: era, session, the rules of its era, and then the method's handler. What
 //! a method does is not known here.
 
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::mcp::logging::Level;
 use crate::mcp::methods::{self, Handler, Method};
 use crate::mcp::model::{Header, Headers, META_LOG_LEVEL, Message, Meta, Params};
 use crate::mcp::request_context::ParsedRequest;
-use crate::mcp::rim::{session, stateless};
 use crate::mcp::sessions::Session;
 use crate::mcp::streams::progress;
+use crate::mcp::versions::{session, stateless};
 use crate::tools;
 
 /// Looks at a message: its era, its session, and whether it wants to hear of its progress.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use portico_actors::call::{Limits, Notices, Origin};
-use portico_actors::directory::{Directory, Entry};
+use portico_actors::directory::{ConnectionEntry, Directory};
 use portico_actors::error::{Error, Kind};
 use portico_actors::principal::{Principal, Rights};
 use portico_actors::trace::TraceParent;
@@ -18,7 +18,7 @@ use crate::mcp::request_context::RequestContext;
 use crate::mcp::sessions::{Owner, Sessions};
 use crate::mcp::target::Target;
 use crate::observe::traces::Traces;
-use crate::routing::Asking;
+use crate::routing::AskOptions;
 use crate::tools::Filter;
 
 /// Where and for whom a message is answered.
@@ -52,12 +52,12 @@ pub struct Context<'a> {
 
 impl Context<'_> {
     /// For whom connections are asked.
-    pub(super) fn asking(&self, summary: &Summary, limits: Limits, notices: Option<Notices>) -> Asking {
-        Asking { by: Arc::clone(&self.by), origin: summary.origin(self.origin), limits, notices }
+    pub(super) fn asking(&self, summary: &Summary, limits: Limits, notices: Option<Notices>) -> AskOptions {
+        AskOptions { by: Arc::clone(&self.by), origin: summary.origin(self.origin), limits, notices }
     }
 
     /// Notes the one connection that is asked, where the address does not say it.
-    pub(super) fn note(&self, entry: &Entry, summary: &mut Summary) {
+    pub(super) fn note(&self, entry: &ConnectionEntry, summary: &mut Summary) {
         if self.target.named().is_none() {
             summary.connection = Some(entry.clone());
         }
@@ -96,7 +96,7 @@ pub struct Summary {
     /// What its source is then told of it.
     pub trace: Option<TraceParent>,
     /// The connection that was asked, where the address does not say it.
-    pub connection: Option<Entry>,
+    pub connection: Option<ConnectionEntry>,
     /// The names of the connections that were asked, where these are more than one.
     pub several: Vec<Arc<str>>,
     /// The name of the workspace that was asked.

@@ -14,15 +14,15 @@ use crate::mcp::era::Era;
 use crate::mcp::extensions::request_state::StateBinding;
 use crate::mcp::extensions::{input, tasks};
 use crate::mcp::features::pages;
-use crate::mcp::features::{Answer, ClientInput, CompletionRequest, CompletionTarget, FeatureRequest};
-use crate::mcp::rim::stateless;
+use crate::mcp::features::{ClientInput, CompletionRequest, CompletionTarget, FeatureRequest, RequestResult};
 use crate::mcp::streams::subscription::Subscription;
+use crate::mcp::versions::stateless;
 
 /// Values of one completion at most, as the protocol bounds them.
 const MOST_COMPLETIONS: usize = 100;
 
 /// `tools/list`.
-pub(super) fn list_tools(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
+pub(super) fn list_tools(call: &MethodCall<'_>, params: Params) -> RequestResult<MethodResult> {
     let cursor = cursor(params)?;
     let list = call.features.tools(call.context);
     let items = list.tools.iter().map(|tool| (tool.name.as_str(), &tool.json));
@@ -30,7 +30,11 @@ pub(super) fn list_tools(call: &MethodCall<'_>, params: Params) -> Answer<Method
 }
 
 /// `tools/call`.
-pub(super) async fn call_tool(call: &MethodCall<'_>, params: Params, summary: &mut Summary) -> Answer<MethodResult> {
+pub(super) async fn call_tool(
+    call: &MethodCall<'_>,
+    params: Params,
+    summary: &mut Summary,
+) -> RequestResult<MethodResult> {
     let (asked, bound) = read_request(call, "name", params)?;
     summary.what.clone_from(&asked.name);
     if call.context.request.era == Era::Stateless {
@@ -46,14 +50,14 @@ pub(super) async fn list_resources(
     call: &MethodCall<'_>,
     params: Params,
     summary: &mut Summary,
-) -> Answer<MethodResult> {
+) -> RequestResult<MethodResult> {
     let cursor = cursor(params)?;
     let items = call.features.resources(call.context, summary).await?;
     complete_with(pages::page("resources", pages::named(&items, "uri"), cursor.as_deref()))
 }
 
 /// `resources/templates/list`.
-pub(super) fn list_templates(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
+pub(super) fn list_templates(call: &MethodCall<'_>, params: Params) -> RequestResult<MethodResult> {
     let (cursor, items) = (cursor(params)?, call.features.templates(call.context));
     complete_with(pages::page("resourceTemplates", pages::named(&items, "uriTemplate"), cursor.as_deref()))
 }
@@ -63,19 +67,19 @@ pub(super) async fn read_resource(
     call: &MethodCall<'_>,
     params: Params,
     summary: &mut Summary,
-) -> Answer<MethodResult> {
+) -> RequestResult<MethodResult> {
     let (asked, bound) = read_request(call, "uri", params)?;
     input::outcome(call, &bound, call.features.read(call.context, asked, summary).await?)
 }
 
 /// `prompts/list`.
-pub(super) fn list_prompts(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
+pub(super) fn list_prompts(call: &MethodCall<'_>, params: Params) -> RequestResult<MethodResult> {
     let (cursor, items) = (cursor(params)?, call.features.prompts(call.context));
     complete_with(pages::page("prompts", pages::named(&items, "name"), cursor.as_deref()))
 }
 
 /// `prompts/get`.
-pub(super) async fn get_prompt(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
+pub(super) async fn get_prompt(call: &MethodCall<'_>, params: Params) -> RequestResult<MethodResult> {
     let (asked, bound) = read_request(call, "name", params)?;
     let arguments: BTreeMap<String, String> = serde_json::from_str(asked.arguments.as_deref().unwrap_or("{}"))
         .map_err(|_| invalid_params("arguments must be an object of texts"))?;
@@ -83,7 +87,11 @@ pub(super) async fn get_prompt(call: &MethodCall<'_>, params: Params) -> Answer<
 }
 
 /// `completion/complete`.
-pub(super) async fn complete(call: &MethodCall<'_>, params: Params, summary: &mut Summary) -> Answer<MethodResult> {
+pub(super) async fn complete(
+    call: &MethodCall<'_>,
+    params: Params,
+    summary: &mut Summary,
+) -> RequestResult<MethodResult> {
     let mut values = call.features.complete(call.context, completion(params?)?, summary).await?;
     let total = values.len();
     values.truncate(MOST_COMPLETIONS);
@@ -92,7 +100,7 @@ pub(super) async fn complete(call: &MethodCall<'_>, params: Params, summary: &mu
 }
 
 /// `subscriptions/listen`.
-pub(super) fn listen(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
+pub(super) fn listen(call: &MethodCall<'_>, params: Params) -> RequestResult<MethodResult> {
     let tasks = |ids| tasks::listen(call.context, ids);
     let subscription = Subscription::read(call.id, params?, &call.features.capabilities(), tasks)?;
     Ok(MethodResult::Listening(subscription))
@@ -102,7 +110,7 @@ fn cursor(params: Params) -> Result<Option<String>, RpcError> {
     params?.string("cursor").map_err(params_error)
 }
 
-fn complete_with(page: Result<String, Error>) -> Answer<MethodResult> {
+fn complete_with(page: Result<String, Error>) -> RequestResult<MethodResult> {
     Ok(MethodResult::Complete(page.map_err(params_error)?))
 }
 

@@ -6,9 +6,9 @@ use crate::mcp::call::{MethodCall, MethodResult, Params};
 use crate::mcp::context::Summary;
 use crate::mcp::era::Era;
 use crate::mcp::extensions::tasks;
-use crate::mcp::features::Answer;
+use crate::mcp::features::RequestResult;
 use crate::mcp::handlers as on;
-use crate::mcp::rim::{session, stateless};
+use crate::mcp::versions::{session, stateless};
 
 /// One method.
 pub(super) struct Method {
@@ -27,9 +27,9 @@ pub(super) struct Method {
 /// What answers a method.
 pub(super) enum Handler {
     /// At once.
-    Sync(fn(&MethodCall<'_>, Params) -> Answer<MethodResult>),
+    Sync(fn(&MethodCall<'_>, Params) -> RequestResult<MethodResult>),
     /// It may have to ask the source.
-    Async(for<'a> fn(&'a MethodCall<'a>, Params, &'a mut Summary) -> LocalBoxFuture<'a, Answer<MethodResult>>),
+    Async(for<'a> fn(&'a MethodCall<'a>, Params, &'a mut Summary) -> LocalBoxFuture<'a, RequestResult<MethodResult>>),
 }
 
 /// One of both eras, without a subject, not to be kept.

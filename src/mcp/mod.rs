@@ -1,4 +1,4 @@
-//! The Model Context Protocol: one table of methods for both eras, each with its rim. Knows messages
+//! The Model Context Protocol: one table of methods for both eras, each with its rules. Knows messages
 //! and no server: headers come in as values, and what goes out is bytes and how they are answered with.
 //! What is offered at an address is behind one seam, [`features::Features`].
 
@@ -15,10 +15,10 @@ pub mod logging;
 mod methods;
 pub mod model;
 pub mod request_context;
-mod rim;
 pub mod sessions;
 pub mod streams;
 pub mod target;
+mod versions;
 
 pub use answer::{answer, end_session, find_session, receive};
 pub use call::Outcome;
@@ -26,4 +26,4 @@ pub use context::{Context, Summary};
 pub use methods::subject_of;
 pub use model::{Header, Headers, ServerEvent};
 pub use request_context::ParsedRequest;
-pub use rim::batch::{answer_batch, receive_batch};
+pub use versions::batch::{answer_batch, receive_batch};

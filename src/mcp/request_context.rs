@@ -15,7 +15,7 @@ use crate::mcp::logging::{self, Level};
 use crate::mcp::model::{Id, lock};
 use crate::mcp::sessions::Session;
 use crate::mcp::streams::progress::Progress;
-use portico_actors::shares::Room;
+use portico_actors::shares::Allowance;
 
 /// Messages of one request that wait to be sent, at most. Log messages beyond that are dropped: a
 /// slow reader must not hold up the statement.
@@ -104,7 +104,7 @@ pub struct RequestContext {
     /// How the request is served.
     pub era: Era,
     /// For what is prepared to answer; without bounds where there is none.
-    room: Mutex<Option<Room<String>>>,
+    room: Mutex<Option<Allowance<String>>>,
 }
 
 /// What is kept of a result's rows at once: they, their text, and both in the answer.
@@ -113,7 +113,7 @@ const COPIES: usize = 3;
 impl RequestContext {
     /// Of the message that `parsed` is about. Where `streams` is false its answer is one body:
     /// what is sent before goes to the session's listening stream, if there is one.
-    pub(crate) fn begin(parsed: ParsedRequest, streams: bool, room: Room<String>) -> (Self, OutboundMessages) {
+    pub(crate) fn begin(parsed: ParsedRequest, streams: bool, room: Allowance<String>) -> (Self, OutboundMessages) {
         let (sender, outbound) = mpsc::channel(WAITING);
         let ParsedRequest { era, session, token, level, capabilities, client } = parsed;
         let request = Self {
@@ -137,7 +137,7 @@ impl RequestContext {
     }
 
     /// What was taken for the answer, which goes with it.
-    pub(crate) fn take_room(&self) -> Option<Room<String>> {
+    pub(crate) fn take_room(&self) -> Option<Allowance<String>> {
         lock(&self.room).take()
     }
 

@@ -5,7 +5,7 @@ use std::slice;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use portico_actors::directory::{Directory, Entry, InUse};
+use portico_actors::directory::{ConnectionEntry, ConnectionLease, Directory};
 use portico_actors::principal::Principal;
 use portico_actors::source::Access;
 use uuid::Uuid;
@@ -16,15 +16,15 @@ use crate::workspace::Reachable;
 
 /// One connection of a target: as it stands, and as it was configured.
 #[derive(Clone)]
-pub struct Member {
+pub struct TargetConnection {
     /// As it stands.
-    pub entry: Entry,
+    pub entry: ConnectionEntry,
     /// As it was configured.
     pub settings: Arc<Connection>,
 }
 
-impl Borrow<Entry> for Member {
-    fn borrow(&self) -> &Entry {
+impl Borrow<ConnectionEntry> for TargetConnection {
+    fn borrow(&self) -> &ConnectionEntry {
         &self.entry
     }
 }
@@ -53,13 +53,13 @@ impl TargetId {
 /// Keeps connections from becoming idle; one alone costs nothing more.
 #[derive(Default)]
 #[expect(dead_code, reason = "what is in use is so until it is dropped")]
-pub struct InUseAll(Option<InUse>, Vec<InUse>);
+pub struct ConnectionLeases(Option<ConnectionLease>, Vec<ConnectionLease>);
 
 /// What an MCP address stands for.
 #[derive(Clone)]
 pub enum Target {
     /// One connection, which the address names.
-    Connection(Member),
+    Connection(TargetConnection),
     /// Everything that the caller reaches.
     All(AllTarget),
     /// A workspace that the caller reaches.
@@ -71,7 +71,7 @@ pub enum Target {
 pub struct AllTarget {
     /// The connections within reach, in the order of their names; behind them those that are so by way of a workspace
     /// alone.
-    connections: Vec<Member>,
+    connections: Vec<TargetConnection>,
     /// How many of them are within reach by themselves.
     reached: usize,
     /// The workspaces, in the order of their names.
@@ -80,7 +80,7 @@ pub struct AllTarget {
 
 impl AllTarget {
     /// Of the connections and the workspaces that a caller reaches.
-    pub fn new(members: Vec<Member>, workspaces: Vec<WorkspaceTarget>) -> Self {
+    pub fn new(members: Vec<TargetConnection>, workspaces: Vec<WorkspaceTarget>) -> Self {
         let (reached, mut connections) = (members.len(), members);
         for member in workspaces.iter().flat_map(|it| &it.underneath) {
             if connections.iter().all(|known| known.entry.id != member.entry.id) {
@@ -91,8 +91,8 @@ impl AllTarget {
     }
 
     /// The same over its connections as they are now.
-    fn with(&self, connections: Vec<Member>) -> Self {
-        let now = |member: &Member| {
+    fn with(&self, connections: Vec<TargetConnection>) -> Self {
+        let now = |member: &TargetConnection| {
             let found = connections.iter().find(|known| known.entry.id == member.entry.id);
             found.unwrap_or(member).clone()
         };
@@ -110,13 +110,14 @@ impl AllTarget {
     }
 
     /// The connections that the caller reaches.
-    pub fn members(&self) -> &[Member] {
+    pub fn members(&self) -> &[TargetConnection] {
         self.connections.get(..self.reached).unwrap_or_default()
     }
 
     /// The workspaces that have what no connection within reach has.
     pub fn own_workspaces(&self) -> impl Iterator<Item = &WorkspaceTarget> {
-        let is_reached = |member: &Member| self.members().iter().any(|known| known.entry.id == member.entry.id);
+        let is_reached =
+            |member: &TargetConnection| self.members().iter().any(|known| known.entry.id == member.entry.id);
         self.workspaces.iter().filter(move |it| !it.underneath.iter().all(is_reached))
     }
 
@@ -140,16 +141,16 @@ pub struct WorkspaceTarget {
     /// The workspace, and how far its caller goes in it.
     pub reachable: Reachable,
     /// The connections underneath.
-    pub underneath: Vec<Member>,
+    pub underneath: Vec<TargetConnection>,
     /// What is switched off: whatever is so on one of them.
     pub switches: Switches,
 }
 
 impl WorkspaceTarget {
     /// Of what lies over `underneath`.
-    pub fn new(reachable: Reachable, underneath: Vec<Member>) -> Self {
+    pub fn new(reachable: Reachable, underneath: Vec<TargetConnection>) -> Self {
         let mut switches = Switches::default();
-        for Member { settings, .. } in &underneath {
+        for TargetConnection { settings, .. } in &underneath {
             switches.types.extend_from_slice(&settings.switches.types);
             switches.operations.extend_from_slice(&settings.switches.operations);
             switches.tools.extend_from_slice(&settings.switches.tools);
@@ -168,7 +169,7 @@ impl WorkspaceTarget {
 #[derive(Clone, Copy)]
 pub enum Catalog<'m> {
     /// A connection.
-    Connection(&'m Member),
+    Connection(&'m TargetConnection),
     /// A workspace.
     Workspace(&'m WorkspaceTarget),
 }
@@ -183,7 +184,7 @@ impl<'m> Catalog<'m> {
     }
 
     /// The connection that it is, unless it is a workspace.
-    pub fn connection(self) -> Option<&'m Member> {
+    pub fn connection(self) -> Option<&'m TargetConnection> {
         match self {
             Self::Connection(member) => Some(member),
             Self::Workspace(_) => None,
@@ -202,7 +203,7 @@ impl Target {
     }
 
     /// The connections that are named here; a workspace has names of its own.
-    pub fn members(&self) -> &[Member] {
+    pub fn members(&self) -> &[TargetConnection] {
         match self {
             Self::Connection(member) => slice::from_ref(member),
             Self::All(all) => all.members(),
@@ -221,7 +222,7 @@ impl Target {
     }
 
     /// Its connections, named or not.
-    pub fn connections(&self) -> &[Member] {
+    pub fn connections(&self) -> &[TargetConnection] {
         match self {
             Self::Workspace(it) => &it.underneath,
             Self::All(all) => &all.connections,
@@ -230,7 +231,7 @@ impl Target {
     }
 
     /// The connection that the address names, if it names one.
-    pub fn named(&self) -> Option<&Member> {
+    pub fn named(&self) -> Option<&TargetConnection> {
         match self {
             Self::Connection(member) => Some(member),
             Self::All(_) | Self::Workspace(_) => None,
@@ -239,14 +240,14 @@ impl Target {
 
     /// The same as it is now: each connection is started if it was idle, and its first attempt has ended; and what
     /// keeps them from becoming idle. One that is gone stands as it stood.
-    pub async fn held(&self, directory: &Directory) -> (Self, InUseAll) {
-        let hold = async |member: &Member| match directory.hold(&member.entry).await {
-            Ok((entry, in_use)) => (Member { entry, settings: Arc::clone(&member.settings) }, Some(in_use)),
+    pub async fn held(&self, directory: &Directory) -> (Self, ConnectionLeases) {
+        let hold = async |member: &TargetConnection| match directory.lease(&member.entry).await {
+            Ok((entry, in_use)) => (TargetConnection { entry, settings: Arc::clone(&member.settings) }, Some(in_use)),
             Err(_) => (member.clone(), None),
         };
         if let Self::Connection(member) = self {
             let (member, in_use) = hold(member).await;
-            return (Self::Connection(member), InUseAll(in_use, Vec::new()));
+            return (Self::Connection(member), ConnectionLeases(in_use, Vec::new()));
         }
         let held = join_all(self.connections().iter().map(hold)).await;
         let (members, in_use): (Vec<_>, Vec<_>) = held.into_iter().unzip();
@@ -255,6 +256,6 @@ impl Target {
             Self::All(all) => Self::All(all.with(members)),
             Self::Connection(_) => self.clone(),
         };
-        (target, InUseAll(None, in_use.into_iter().flatten().collect()))
+        (target, ConnectionLeases(None, in_use.into_iter().flatten().collect()))
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use portico_actors::directory::{Directory, Entry};
+use portico_actors::directory::{ConnectionEntry, Directory};
 use portico_actors::error::Kind;
 use portico_actors::event::{CallEnded, Event};
 use prometheus_client::encoding::{EncodeLabelSet, text};
@@ -233,7 +233,7 @@ impl Metrics {
         let [of_connection] = connection.clone();
         let operation = call.operation.unwrap_or_else(|| operation::classify(&call.what));
         let of_operation = ("operation", operation.into());
-        let outcome = ("outcome", call.failure.map_or("ok", Kind::word).into());
+        let outcome = ("outcome", call.failure.map_or("ok", Kind::as_str).into());
         self.calls.get_or_create(&[of_connection.clone(), of_operation.clone(), outcome]).inc();
         self.durations.get_or_create(&[of_connection, of_operation]).observe(call.took.as_secs_f64());
         if let Some(queued) = call.queued {
@@ -277,7 +277,7 @@ impl Metrics {
         Ok(written)
     }
 
-    fn look_at(&self, entry: &Entry) {
+    fn look_at(&self, entry: &ConnectionEntry) {
         let status = entry.status();
         let connection = of_connection(&entry.name);
         let [of_connection] = connection.clone();

@@ -20,7 +20,7 @@ use portico_actors::source::drivers;
 use portico_actors::trace::TraceParent;
 use prometheus_client::metrics::counter::Counter;
 
-use super::recorder::{Recorder, Served};
+use super::tracer::{FinishedCall, Tracer};
 use crate::config::Otlp as Settings;
 use crate::redaction::redact;
 
@@ -126,8 +126,8 @@ impl Otlp {
         Ok(Self { processor, sampler, ids, scope, waiting })
     }
 
-    fn span(&self, place: Place, kind: SpanKind, name: String, times: (SystemTime, SystemTime)) -> SpanData {
-        let Place { trace, id, parent, remote } = place;
+    fn span(&self, place: SpanPosition, kind: SpanKind, name: String, times: (SystemTime, SystemTime)) -> SpanData {
+        let SpanPosition { trace, id, parent, remote } = place;
         SpanData {
             span_context: SpanContext::new(trace, id, TraceFlags::SAMPLED, false, TraceState::default()),
             parent_span_id: parent,
@@ -146,7 +146,7 @@ impl Otlp {
     }
 
     /// The span of the whole call, by the conventions for HTTP servers.
-    fn server(&self, served: &Served, place: Place) -> SpanData {
+    fn server(&self, served: &FinishedCall, place: SpanPosition) -> SpanData {
         let call = &served.call;
         let method = served.method.unwrap_or("_OTHER");
         let verb = served.method.unwrap_or("HTTP");
@@ -166,19 +166,19 @@ impl Otlp {
             ("portico.rows", Some(i64::try_from(call.rows).unwrap_or(i64::MAX).into())),
             ("mcp.method.name", if called { Some("tools/call") } else { asked }.map(Value::from)),
             ("gen_ai.tool.name", called.then(|| call.what.clone().into())),
-            ("error.type", call.failure.map(|failure| failure.word().into())),
+            ("error.type", call.failure.map(|failure| failure.as_str().into())),
         ]);
         // What is the client's fault is no error of a server.
         let faults = served.status.is_some_and(|status| (400..500).contains(&status));
         if let Some(failure) = call.failure.filter(|_| !faults) {
-            span.status = Status::error(failure.word());
+            span.status = Status::error(failure.as_str());
         }
         span
     }
 
     /// The span of the time at the source, by the conventions for clients of databases. Its end is
     /// when the answer could begin. None where the source was not reached.
-    fn source(&self, served: &Served, place: Place) -> Option<SpanData> {
+    fn source(&self, served: &FinishedCall, place: SpanPosition) -> Option<SpanData> {
         let call = &served.call;
         let asked = call.asked.filter(|_| call.source.is_some() || call.failure != Some(Kind::Busy))?;
         let driver = call.driver?;
@@ -202,10 +202,10 @@ impl Otlp {
             ("portico.statement.class", call.class.map(Value::from)),
             ("portico.connection", call.connection.as_ref().map(|name| name.to_string().into())),
             ("portico.queue.wait", call.queued.map(|queued| queued.as_secs_f64().into())),
-            ("error.type", call.failure.map(|failure| failure.word().into())),
+            ("error.type", call.failure.map(|failure| failure.as_str().into())),
         ]);
         if let Some(failure) = call.failure {
-            span.status = Status::error(failure.word());
+            span.status = Status::error(failure.as_str());
         }
         Some(span)
     }
@@ -216,7 +216,7 @@ fn attributes<const N: usize>(said: [(&'static str, Option<Value>); N]) -> Vec<K
     said.into_iter().filter_map(|(name, value)| Some(KeyValue::new(name, value?))).collect()
 }
 
-impl Recorder for Otlp {
+impl Tracer for Otlp {
     fn join(&self, caller: Option<TraceParent>) -> Option<TraceParent> {
         let parent = caller.map(remote);
         let trace = parent.as_ref().map_or_else(|| self.ids.new_trace_id(), SpanContext::trace_id);
@@ -232,16 +232,16 @@ impl Recorder for Otlp {
         TraceParent::new(trace.to_bytes(), span.to_bytes(), recorded)
     }
 
-    fn record(&self, served: &Served) {
+    fn record(&self, served: &FinishedCall) {
         let Some(told) = served.call.trace.map(remote) else { return };
         let trace = told.trace_id();
         let parent = served.call.parent.map(remote);
         let caller = parent.as_ref().map_or(SpanId::INVALID, SpanContext::span_id);
         // What the source was told is the span of the time there; the call's own is known to nobody yet.
         let own = self.ids.new_span_id();
-        let within = Place { trace, id: told.span_id(), parent: own, remote: false };
+        let within = SpanPosition { trace, id: told.span_id(), parent: own, remote: false };
         let source = self.source(served, within);
-        let place = Place { trace, id: own, parent: caller, remote: parent.is_some() };
+        let place = SpanPosition { trace, id: own, parent: caller, remote: parent.is_some() };
         let spans = [Some(self.server(served, place)), source];
         if self.waiting.take(spans.iter().flatten().count()) {
             spans.into_iter().flatten().for_each(|span| self.processor.on_end(span));
@@ -256,7 +256,7 @@ impl Recorder for Otlp {
 }
 
 /// Where a span stands.
-struct Place {
+struct SpanPosition {
     trace: TraceId,
     id: SpanId,
     parent: SpanId,
@@ -301,7 +301,7 @@ mod tests {
 
     use super::*;
 
-    fn served(trace: Option<TraceParent>) -> Served {
+    fn served(trace: Option<TraceParent>) -> FinishedCall {
         let call = CallEnded {
             id: Box::new(RequestId::fresh()),
             client: None,
@@ -324,7 +324,7 @@ mod tests {
             cause: None,
         };
         let ended = (Instant::now(), SystemTime::now());
-        Served { call, ended, method: Some("POST"), route: None, status: Some(200) }
+        FinishedCall { call, ended, method: Some("POST"), route: None, status: Some(200) }
     }
 
     #[test]

@@ -7,12 +7,12 @@ use portico_actors::error::Result;
 use portico_actors::trace::TraceParent;
 
 use super::Metrics;
-use super::recorder::{Recorder, Served};
+use super::tracer::{FinishedCall, Tracer};
 use crate::config::Telemetry;
 
 /// Records spans where they are wanted.
 #[derive(Clone, Default)]
-pub struct Traces(Option<Arc<dyn Recorder>>);
+pub struct Traces(Option<Arc<dyn Tracer>>);
 
 impl Traces {
     /// As configured. Without the feature `otel` nothing is recorded: then no configuration asks for
@@ -24,7 +24,7 @@ impl Traces {
     pub fn start(telemetry: &Telemetry, metrics: &Metrics) -> Result<Self> {
         let start = |settings| super::otlp::Otlp::start(settings, metrics.spans_dropped.clone());
         let recorder = telemetry.traces.as_ref().map(start).transpose()?;
-        Ok(Self(recorder.map(|recorder| Arc::new(recorder) as Arc<dyn Recorder>)))
+        Ok(Self(recorder.map(|recorder| Arc::new(recorder) as Arc<dyn Tracer>)))
     }
 
     /// As configured. Without the feature `otel` nothing is recorded: then no configuration asks for
@@ -55,7 +55,7 @@ impl Traces {
     }
 
     /// Records a call.
-    pub fn record(&self, served: &Served) {
+    pub fn record(&self, served: &FinishedCall) {
         if let Some(recorder) = self.0.as_ref().filter(|_| self.wants(served.call.trace)) {
             recorder.record(served);
         }

@@ -3,7 +3,7 @@
 
 use std::borrow::Borrow;
 
-use portico_actors::directory::Entry;
+use portico_actors::directory::ConnectionEntry;
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::{near, pattern, sql};
 
@@ -99,7 +99,7 @@ impl Addressing {
     ///
     /// # Errors
     /// A name is none of theirs.
-    pub(crate) fn several<'a, E: Borrow<Entry>>(&self, reachable: &'a [E]) -> Result<Option<Vec<&'a E>>> {
+    pub(crate) fn several<'a, E: Borrow<ConnectionEntry>>(&self, reachable: &'a [E]) -> Result<Option<Vec<&'a E>>> {
         let mut addressed = self.addressed(reachable)?;
         if self.field != "query" || addressed.len() < 2 {
             return Ok(None);
@@ -111,7 +111,7 @@ impl Addressing {
     }
 
     /// The connections that names say, each once.
-    fn addressed<'a, E: Borrow<Entry>>(&self, reachable: &'a [E]) -> Result<Vec<&'a E>> {
+    fn addressed<'a, E: Borrow<ConnectionEntry>>(&self, reachable: &'a [E]) -> Result<Vec<&'a E>> {
         let mut addressed = Vec::new();
         for name in &self.named {
             add(&mut addressed, find(reachable, self.field, name)?);
@@ -123,7 +123,7 @@ impl Addressing {
     ///
     /// # Errors
     /// A name is none of theirs, or it is not clear which of them is meant.
-    pub(crate) fn choose<'a, E: Borrow<Entry>>(&self, reachable: &'a [E]) -> Result<&'a E> {
+    pub(crate) fn choose<'a, E: Borrow<ConnectionEntry>>(&self, reachable: &'a [E]) -> Result<&'a E> {
         let field = self.field;
         match self.addressed(reachable)?.as_slice() {
             [] => {}
@@ -159,7 +159,10 @@ impl Addressing {
 ///
 /// # Errors
 /// It is the name of none of them, nor a pattern of any.
-pub(crate) fn matching<'a, E: Borrow<Entry>>(reachable: &'a [E], catalog: Option<&str>) -> Result<Vec<&'a E>> {
+pub(crate) fn matching<'a, E: Borrow<ConnectionEntry>>(
+    reachable: &'a [E],
+    catalog: Option<&str>,
+) -> Result<Vec<&'a E>> {
     let Some(name) = catalog else { return Ok(reachable.iter().collect()) };
     if let Some(known) = reachable.iter().find(|known| name_of(*known).eq_ignore_ascii_case(name)) {
         return Ok(vec![known]);
@@ -168,26 +171,26 @@ pub(crate) fn matching<'a, E: Borrow<Entry>>(reachable: &'a [E], catalog: Option
     if found.is_empty() { Err(unknown(reachable, "catalogName", name)) } else { Ok(found) }
 }
 
-fn find<'a, E: Borrow<Entry>>(reachable: &'a [E], field: &str, name: &str) -> Result<&'a E> {
+fn find<'a, E: Borrow<ConnectionEntry>>(reachable: &'a [E], field: &str, name: &str) -> Result<&'a E> {
     let found = reachable.iter().find(|known| name_of(*known).eq_ignore_ascii_case(name));
     found.ok_or_else(|| unknown(reachable, field, name))
 }
 
-fn add<'a, E: Borrow<Entry>>(addressed: &mut Vec<&'a E>, found: &'a E) {
+fn add<'a, E: Borrow<ConnectionEntry>>(addressed: &mut Vec<&'a E>, found: &'a E) {
     if addressed.iter().all(|other| (*other).borrow().id != found.borrow().id) {
         addressed.push(found);
     }
 }
 
-fn name_of<E: Borrow<Entry>>(known: &E) -> &str {
+fn name_of<E: Borrow<ConnectionEntry>>(known: &E) -> &str {
     &known.borrow().name
 }
 
-fn names<E: Borrow<Entry>>(reachable: &[E]) -> Vec<&str> {
+fn names<E: Borrow<ConnectionEntry>>(reachable: &[E]) -> Vec<&str> {
     reachable.iter().map(name_of).collect()
 }
 
-fn unknown<E: Borrow<Entry>>(reachable: &[E], field: &str, name: &str) -> Error {
+fn unknown<E: Borrow<ConnectionEntry>>(reachable: &[E], field: &str, name: &str) -> Error {
     let error = Error::not_found(format!("{field}: there is no connection {name:?} for this caller"));
     let names = names(reachable);
     match near::did_you_mean(&near::nearest(name, names.iter().copied())) {

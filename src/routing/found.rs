@@ -2,30 +2,30 @@
 
 use std::collections::BTreeSet;
 
-use portico_actors::call::{Facet, Narrow};
+use portico_actors::call::{MetadataFilter, MetadataKind};
 use portico_actors::reply::Cell;
 use portico_actors::source::catalog::{labels, place};
-use portico_actors::source::{TextRow, lookup};
+use portico_actors::source::{TextRow, table_search};
 use portico_actors::workspace::{MAIN, Workspace};
 
 /// One row of a listing.
 type Row = Vec<Cell<'static>>;
 
-/// What of `rows` is asked for, and what is to be said of the rest. `columns` are rows of the facet of columns, for a
+/// What of `rows` is asked for, and what is to be said of the rest. `columns` are rows of the metadata of columns, for a
 /// search.
 pub(super) fn explained(
     workspace: &Workspace,
-    facet: Facet,
-    narrow: &Narrow,
+    metadata: MetadataKind,
+    narrow: &MetadataFilter,
     mut rows: Vec<Row>,
     columns: &[TextRow],
 ) -> (Vec<Row>, Option<String>) {
     let mut hint = None;
-    let names = |row: &Row| (text(row, place(facet, "TABLE_SCHEMA")), text(row, place(facet, "TABLE_NAME")));
+    let names = |row: &Row| (text(row, place(metadata, "TABLE_SCHEMA")), text(row, place(metadata, "TABLE_NAME")));
     if !narrow.tables.is_empty() {
         let known: BTreeSet<(String, String)> = rows.iter().map(names).collect();
         let known: Vec<(&str, &str)> = known.iter().map(|(folder, name)| (folder.as_str(), name.as_str())).collect();
-        let found = lookup::find(&narrow.tables, &known, &workspace.name);
+        let found = table_search::find(&narrow.tables, &known, &workspace.name);
         hint = found.hint;
         let place_of = |row: &Row| found.tables.iter().position(|table| *table == names(row));
         rows.retain(|row| place_of(row).is_some());
@@ -35,10 +35,10 @@ pub(super) fn explained(
     if let Some(words) = &narrow.search {
         let told: Vec<TextRow> =
             rows.iter().map(|row| (0..row.len()).map(|at| Some(text(row, at))).collect()).collect();
-        let ranked = lookup::search(words, &told, columns);
+        let ranked = table_search::search(words, &told, columns);
         rows = ranked.into_iter().filter_map(|at| rows.get(at).cloned()).collect();
         if rows.is_empty() && hint.is_none() {
-            hint = Some(lookup::NO_HIT.to_owned());
+            hint = Some(table_search::NO_HIT.to_owned());
         }
     }
     if rows.is_empty() && hint.is_none() {
@@ -49,7 +49,7 @@ pub(super) fn explained(
 
 /// Adds what the workspace's relations say of columns that refer to nothing of their own.
 pub(super) fn relate(workspace: &Workspace, rows: &mut [Row]) {
-    let column = |label| place(Facet::Columns, label);
+    let column = |label| place(MetadataKind::Columns, label);
     let (schema, table, name) = (column("TABLE_SCHEMA"), column("TABLE_NAME"), column("COLUMN_NAME"));
     let references = column("REFERENCES");
     let whole = |name: &str| if name.matches('.').count() == 1 { format!("{MAIN}.{name}") } else { name.to_owned() };
@@ -60,7 +60,7 @@ pub(super) fn relate(workspace: &Workspace, rows: &mut [Row]) {
         };
         let own = format!("{}.{}.{}", text(schema), text(table), text(name));
         let related = workspace.relations.iter().find(|it| whole(&it.from) == own).map(|it| whole(&it.to));
-        row.resize(labels(Facet::Columns).len(), Cell::Null);
+        row.resize(labels(MetadataKind::Columns).len(), Cell::Null);
         if let (Some(to), Some(cell @ Cell::Null)) = (related, row.get_mut(references)) {
             *cell = Cell::Text(to.into());
         }

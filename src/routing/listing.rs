@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use portico_actors::call::{Facet, Limits, Mode, Narrow, Op, Sql};
-use portico_actors::directory::{Directory, Entry};
+use portico_actors::call::{Limits, MetadataFilter, MetadataKind, Mode, Op, Sql};
+use portico_actors::directory::{ConnectionEntry, Directory};
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::pattern;
 use portico_actors::reply::{Cell, Column, Part, Reply, Results};
@@ -13,7 +13,7 @@ use portico_actors::source::catalog::{assembled, labels, place};
 use portico_actors::source::texts;
 use portico_actors::workspace::{Asset, MAIN, View, Workspace, without_names};
 
-use super::asking::Asking;
+use super::ask::AskOptions;
 use super::found;
 use super::workspace::{ask_workspace, folders};
 use crate::federation::{Federation, SentStatements};
@@ -25,7 +25,7 @@ type Row = Vec<Cell<'static>>;
 /// Columns whose names and comments are searched.
 const MOST_SEARCHED: usize = 100_000;
 
-/// The rows of `facet` of what the workspace has.
+/// The rows of `metadata` of what the workspace has.
 ///
 /// # Errors
 /// Those of a connection underneath.
@@ -33,56 +33,56 @@ pub(crate) async fn list_workspace(
     federation: &Federation,
     directory: &Directory,
     reachable: &Reachable,
-    facet: Facet,
-    narrow: Narrow,
-    asking: Asking,
+    metadata: MetadataKind,
+    narrow: MetadataFilter,
+    asking: AskOptions,
 ) -> Result<Results> {
     let workspace = reachable.workspace.as_ref();
     if !pattern::matches(narrow.catalog.as_deref(), &workspace.name) {
         return Err(Error::not_found(format!("catalogName: this is the workspace {}", workspace.name))
             .hint("leave the parameter out"));
     }
-    let listing = WorkspaceListing { federation, directory, reachable, facet, asking: &asking };
+    let listing = WorkspaceListing { federation, directory, reachable, metadata, asking: &asking };
     let mut rows = listing.rows(&narrow).await?;
-    if facet == Facet::Columns {
+    if metadata == MetadataKind::Columns {
         found::relate(workspace, &mut rows);
     }
     if !narrow.explains {
-        return Ok(assembled(facet, rows));
+        return Ok(assembled(metadata, rows));
     }
     let searched = match &narrow.search {
         Some(_) => {
-            let (facet, narrow) = (Facet::Columns, Narrow::default());
-            let asking = Asking { by: Arc::clone(&asking.by), notices: None, ..asking };
-            let listed = Box::pin(list_workspace(federation, directory, reachable, facet, narrow, asking));
+            let (metadata, narrow) = (MetadataKind::Columns, MetadataFilter::default());
+            let asking = AskOptions { by: Arc::clone(&asking.by), notices: None, ..asking };
+            let listed = Box::pin(list_workspace(federation, directory, reachable, metadata, narrow, asking));
             texts(listed.await?, MOST_SEARCHED).await?
         }
         None => Vec::new(),
     };
-    let (rows, hint) = found::explained(workspace, facet, &narrow, rows, &searched);
-    let results = assembled(facet, rows);
+    let (rows, hint) = found::explained(workspace, metadata, &narrow, rows, &searched);
+    let results = assembled(metadata, rows);
     if let Some(hint) = hint {
         results.hint.say(hint);
     }
     Ok(results)
 }
 
-/// A facet of a workspace, for one caller.
+/// One kind of metadata of a workspace, for one caller.
 struct WorkspaceListing<'a> {
     federation: &'a Federation,
     directory: &'a Directory,
     reachable: &'a Reachable,
-    facet: Facet,
-    asking: &'a Asking,
+    metadata: MetadataKind,
+    asking: &'a AskOptions,
 }
 
 impl WorkspaceListing<'_> {
     /// The rows that `narrow` asks for by names and patterns.
-    async fn rows(&self, narrow: &Narrow) -> Result<Vec<Row>> {
+    async fn rows(&self, narrow: &MetadataFilter) -> Result<Vec<Row>> {
         let workspace = self.reachable.workspace.as_ref();
-        match self.facet {
-            Facet::Catalogs => Ok(vec![vec![text(&workspace.name)]]),
-            Facet::Schemas => {
+        match self.metadata {
+            MetadataKind::Catalogs => Ok(vec![vec![text(&workspace.name)]]),
+            MetadataKind::Schemas => {
                 let folders = folders(workspace);
                 let wanted = folders.iter().filter(|folder| pattern::matches(narrow.schema.as_deref(), folder));
                 Ok(wanted.map(|folder| vec![text(&workspace.name), text(folder)]).collect())
@@ -99,17 +99,17 @@ impl WorkspaceListing<'_> {
                 for view in workspace.views.iter().filter(is_wanted) {
                     rows.extend(self.of_view(view).await?);
                 }
-                retain_wanted(&mut rows, self.facet, narrow);
+                retain_wanted(&mut rows, self.metadata, narrow);
                 Ok(rows)
             }
         }
     }
 
     /// The rows of a connection underneath, under the workspace's names.
-    async fn of_connection(&self, entry: &Entry, narrow: &Narrow) -> Result<Vec<Row>> {
-        let Self { directory, reachable, facet, asking, .. } = *self;
-        let listing = ConnectionListing { workspace: &reachable.workspace, connection: &entry.name, facet };
-        let op = Op::Describe(facet, listing.narrow(narrow));
+    async fn of_connection(&self, entry: &ConnectionEntry, narrow: &MetadataFilter) -> Result<Vec<Row>> {
+        let Self { directory, reachable, metadata, asking, .. } = *self;
+        let listing = ConnectionListing { workspace: &reachable.workspace, connection: &entry.name, metadata };
+        let op = Op::Describe(metadata, listing.narrow(narrow));
         let by = reachable.reader(&asking.by);
         let is_reached = asking.by.rights.covers(entry.id);
         let told = |error| if is_reached { error } else { without_names(error) };
@@ -119,7 +119,7 @@ impl WorkspaceListing<'_> {
         while let Some(part) = results.next().await {
             let Part::Rows(batch) = part.map_err(told)? else { continue };
             for row in 0..batch.rows() {
-                let cells = (0..labels(facet).len()).map(|column| batch.cell(row, column).map(Cell::into_owned));
+                let cells = (0..labels(metadata).len()).map(|column| batch.cell(row, column).map(Cell::into_owned));
                 rows.extend(listing.renamed(&cells.collect::<Result<Row>>()?));
             }
         }
@@ -128,12 +128,12 @@ impl WorkspaceListing<'_> {
 
     /// The rows that tell of a view.
     async fn of_view(&self, view: &View) -> Result<Vec<Row>> {
-        match self.facet {
-            Facet::Tables => {
+        match self.metadata {
+            MetadataKind::Tables => {
                 let remarks = view.description.as_deref().map_or(Cell::Null, text);
                 Ok(vec![self.view_row(view, &[("TABLE_TYPE", text("VIEW")), ("REMARKS", remarks)])])
             }
-            Facet::Columns => {
+            MetadataKind::Columns => {
                 let results = self.columns(view).await?;
                 let columns = results.iter().flat_map(|columns| columns.iter().enumerate());
                 Ok(columns.map(|(at, column)| self.view_row(view, &column_cells(at, column))).collect())
@@ -150,7 +150,7 @@ impl WorkspaceListing<'_> {
             "TABLE_NAME" => text(&view.name),
             _ => cells.iter().find(|(known, _)| *known == label).map_or(Cell::Null, |(_, cell)| cell.clone()),
         };
-        labels(self.facet).iter().map(|(label, _)| cell(label)).collect()
+        labels(self.metadata).iter().map(|(label, _)| cell(label)).collect()
     }
 
     /// Asks for the columns of a view, those of each result. One over what its reader may not see, or what is not there
@@ -158,7 +158,7 @@ impl WorkspaceListing<'_> {
     async fn columns(&self, view: &View) -> Result<Vec<Arc<[Column]>>> {
         let Self { federation, directory, reachable, asking, .. } = *self;
         let op = Op::Script(Mode::Describe, Sql { text: view.query.to_string(), ..Sql::default() });
-        let asking = Asking {
+        let asking = AskOptions {
             by: Arc::clone(&asking.by),
             origin: asking.origin,
             limits: Limits { rows: None, ..asking.limits },
@@ -180,8 +180,8 @@ impl WorkspaceListing<'_> {
 }
 
 /// Keeps the rows whose names `narrow` asks for.
-fn retain_wanted(rows: &mut Vec<Row>, facet: Facet, narrow: &Narrow) {
-    let place = |label: &str| labels(facet).iter().position(|(known, _)| *known == label);
+fn retain_wanted(rows: &mut Vec<Row>, metadata: MetadataKind, narrow: &MetadataFilter) {
+    let place = |label: &str| labels(metadata).iter().position(|(known, _)| *known == label);
     let wanted = [
         (&narrow.schema, place("TABLE_SCHEMA").or(place("TABLE_SCHEM")).or(place("PROCEDURE_SCHEMA"))),
         (&narrow.table, place("TABLE_NAME")),
@@ -225,33 +225,38 @@ const fn is_of_view(kind: Kind) -> bool {
     matches!(kind, Kind::NotFound | Kind::Forbidden | Kind::Invalid | Kind::Rejected)
 }
 
-/// The rows of a facet of one connection, as a workspace has them.
+/// The rows of one kind of metadata of one connection, as a workspace has them.
 struct ConnectionListing<'a> {
     workspace: &'a Workspace,
     connection: &'a str,
-    facet: Facet,
+    metadata: MetadataKind,
 }
 
 impl ConnectionListing<'_> {
     /// What the connection is asked for: as little as covers all that the workspace has of it.
-    fn narrow(&self, narrow: &Narrow) -> Narrow {
+    fn narrow(&self, narrow: &MetadataFilter) -> MetadataFilter {
         let of_here = self.workspace.assets.iter().filter(|asset| asset.connection() == self.connection);
         let schemas: BTreeSet<&str> = of_here.map(Asset::schema).collect();
         let only = Some(&schemas).filter(|schemas| schemas.len() == 1).and_then(|schemas| schemas.first());
         let schema = only.filter(|schema| !schema.contains('%')).map(|schema| (*schema).to_owned());
-        Narrow { schema, param: narrow.param.clone(), column: narrow.column.clone(), ..Narrow::default() }
+        MetadataFilter {
+            schema,
+            param: narrow.param.clone(),
+            column: narrow.column.clone(),
+            ..MetadataFilter::default()
+        }
     }
 
     /// The row under each name that the workspace has for what it tells of.
     fn renamed(&self, row: &Row) -> Vec<Row> {
-        let labels = labels(self.facet);
+        let labels = labels(self.metadata);
         let place = |label: &str| labels.iter().position(|(known, _)| *known == label);
-        let sides: &[[&str; 3]] = match self.facet {
-            Facet::Procedures | Facet::ProcedureParameters => {
+        let sides: &[[&str; 3]] = match self.metadata {
+            MetadataKind::Procedures | MetadataKind::ProcedureParameters => {
                 &[["PROCEDURE_CATALOG", "PROCEDURE_SCHEMA", "PROCEDURE_NAME"]]
             }
-            Facet::PrimaryKeys | Facet::Indexes => &[["TABLE_CAT", "TABLE_SCHEM", "TABLE_NAME"]],
-            Facet::ImportedKeys | Facet::ExportedKeys => {
+            MetadataKind::PrimaryKeys | MetadataKind::Indexes => &[["TABLE_CAT", "TABLE_SCHEM", "TABLE_NAME"]],
+            MetadataKind::ImportedKeys | MetadataKind::ExportedKeys => {
                 &[["PKTABLE_CAT", "PKTABLE_SCHEM", "PKTABLE_NAME"], ["FKTABLE_CAT", "FKTABLE_SCHEM", "FKTABLE_NAME"]]
             }
             _ => &[["TABLE_CATALOG", "TABLE_SCHEMA", "TABLE_NAME"]],
@@ -291,21 +296,21 @@ impl ConnectionListing<'_> {
             _ => None,
         };
         let cell = |name: Option<String>| name.map_or(Cell::Null, |name| Cell::Text(name.into()));
-        match self.facet {
-            Facet::Columns => {
-                let at = place(self.facet, "REFERENCES");
+        match self.metadata {
+            MetadataKind::Columns => {
+                let at = place(self.metadata, "REFERENCES");
                 let referred = text(row, at).and_then(|column| self.column(&column));
                 if let Some(it) = row.get_mut(at) {
                     *it = cell(referred);
                 }
             }
-            Facet::TableDetails => {
-                let [schema, name] = ["PARENT_SCHEMA", "PARENT_NAME"].map(|label| place(self.facet, label));
+            MetadataKind::TableDetails => {
+                let [schema, name] = ["PARENT_SCHEMA", "PARENT_NAME"].map(|label| place(self.metadata, label));
                 let of = text(row, schema).zip(text(row, name));
                 let parent = of.and_then(|(schema, name)| self.names(&schema, &name).into_iter().next());
                 let (folder, alias) = parent.unzip();
                 // A schema's comment is none of the folder's.
-                let of_schema = (place(self.facet, "SCHEMA_REMARKS"), None);
+                let of_schema = (place(self.metadata, "SCHEMA_REMARKS"), None);
                 for (at, name) in [(schema, folder), (name, alias), of_schema] {
                     if let Some(it) = row.get_mut(at) {
                         *it = cell(name);
@@ -332,7 +337,7 @@ impl ConnectionListing<'_> {
 
     /// Folder and name of each asset that a table or procedure of the connection is.
     fn names(&self, schema: &str, name: &str) -> Vec<(String, String)> {
-        let is_procedure = matches!(self.facet, Facet::Procedures | Facet::ProcedureParameters);
+        let is_procedure = matches!(self.metadata, MetadataKind::Procedures | MetadataKind::ProcedureParameters);
         let is_it = |asset: &&Asset| asset.connection() == self.connection && asset.is(schema, name);
         let of_here = self.workspace.assets.iter().filter(is_it);
         let named = of_here.filter_map(|asset| match asset {

@@ -5,13 +5,13 @@ use std::future::Future;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
-use portico_actors::call::{Facet, Narrow, Op};
-use portico_actors::directory::{Directory, Entry};
+use portico_actors::call::{MetadataFilter, MetadataKind, Op};
+use portico_actors::directory::{ConnectionEntry, Directory};
 use portico_actors::error::{Error, Result};
 use portico_actors::reply::{Cell, Hint, Part, Results};
 use portico_actors::source::catalog::{assembled, columns};
 
-use super::asking::Asking;
+use super::ask::AskOptions;
 
 /// Connections that are asked at the same time.
 const AT_ONCE: usize = 4;
@@ -19,47 +19,47 @@ const AT_ONCE: usize = 4;
 /// What one of several has answered, and its name.
 pub(crate) type Answer = (Arc<str>, Result<Results>);
 
-/// The rows of `facet` of those of `wanted`, which `narrow` has chosen by its catalogue already, and behind them those of
+/// The rows of `metadata` of those of `wanted`, which `narrow` has chosen by its catalogue already, and behind them those of
 /// `more`.
 ///
 /// # Errors
 /// Those of the only one.
 pub(crate) async fn list(
     directory: &Directory,
-    wanted: Vec<Entry>,
+    wanted: Vec<ConnectionEntry>,
     more: Vec<Answer>,
-    facet: Facet,
-    narrow: Narrow,
-    asking: Asking,
+    metadata: MetadataKind,
+    narrow: MetadataFilter,
+    asking: AskOptions,
 ) -> Result<Results> {
-    if facet == Facet::Catalogs {
+    if metadata == MetadataKind::Catalogs {
         // The connections' own names: no source has to be asked for them.
         return Ok(catalogs(wanted.into_iter().map(|entry| entry.name)));
     }
-    let (directory, Asking { by, origin, limits, .. }) = (directory.clone(), asking);
+    let (directory, AskOptions { by, origin, limits, .. }) = (directory.clone(), asking);
     // Within a connection its name says nothing new.
-    let narrow = Narrow { catalog: None, ..narrow };
-    let ask = move |entry: Entry| {
-        let (directory, by, op) = (directory.clone(), Arc::clone(&by), Op::Describe(facet, narrow.clone()));
+    let narrow = MetadataFilter { catalog: None, ..narrow };
+    let ask = move |entry: ConnectionEntry| {
+        let (directory, by, op) = (directory.clone(), Arc::clone(&by), Op::Describe(metadata, narrow.clone()));
         async move { directory.ask(&entry, origin, by, op, limits).await?.into_results() }
     };
-    match <[Entry; 1]>::try_from(wanted) {
+    match <[ConnectionEntry; 1]>::try_from(wanted) {
         Ok([only]) if more.is_empty() => ask(only).await,
-        Ok(wanted) => Ok(rows(facet, wanted.into(), more, ask)),
-        Err(wanted) => Ok(rows(facet, wanted, more, ask)),
+        Ok(wanted) => Ok(rows(metadata, wanted.into(), more, ask)),
+        Err(wanted) => Ok(rows(metadata, wanted, more, ask)),
     }
 }
 
 /// The rows of [`Facet::Catalogs`].
 pub(crate) fn catalogs(names: impl Iterator<Item = Arc<str>>) -> Results {
     let row = |name: Arc<str>| vec![Cell::Text(name.to_string().into())];
-    assembled(Facet::Catalogs, names.map(row).collect())
+    assembled(MetadataKind::Catalogs, names.map(row).collect())
 }
 
-/// The rows of `facet` of each of `entries`, in their order, and those of `more`.
-fn rows<F, A>(facet: Facet, entries: Vec<Entry>, more: Vec<Answer>, ask: F) -> Results
+/// The rows of `metadata` of each of `entries`, in their order, and those of `more`.
+fn rows<F, A>(metadata: MetadataKind, entries: Vec<ConnectionEntry>, more: Vec<Answer>, ask: F) -> Results
 where
-    F: Fn(Entry) -> A + Send + 'static,
+    F: Fn(ConnectionEntry) -> A + Send + 'static,
     A: Future<Output = Result<Results>> + Send + 'static,
 {
     let answers = stream::iter(entries)
@@ -104,7 +104,7 @@ where
             Some((end(failures), (None, Vec::new(), None)))
         }
     });
-    let head = stream::iter([Ok(Part::Columns(columns(facet)))]);
+    let head = stream::iter([Ok(Part::Columns(columns(metadata)))]);
     let mut merged = Results::new(false, head.chain(rows));
     merged.hint = beside;
     merged

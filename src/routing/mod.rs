@@ -2,7 +2,7 @@
 //! they are over more than one connection.
 
 mod address;
-mod asking;
+mod ask;
 mod found;
 mod listing;
 mod merged;
@@ -10,7 +10,7 @@ mod statement;
 mod workspace;
 
 pub(crate) use address::{Addressing, matching};
-pub(crate) use asking::{Asking, ask, ask_several};
+pub(crate) use ask::{AskOptions, ask, ask_several};
 pub(crate) use listing::list_workspace;
 pub(crate) use merged::{catalogs, list};
 pub(crate) use workspace::ask_workspace;

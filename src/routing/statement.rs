@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use portico_actors::call::{Op, Sql, Within};
-use portico_actors::directory::{Directory, Entry};
+use portico_actors::directory::{ConnectionEntry, Directory};
 use portico_actors::error::{Error, Result};
 use portico_actors::reply::Reply;
 use portico_actors::sql::{self, Dialect};
-use portico_actors::workspace::{Found, MAIN, Workspace};
+use portico_actors::workspace::{MAIN, ResolvedName, Workspace};
 
-use super::asking::Asking;
+use super::ask::AskOptions;
 use crate::federation::SentStatements;
 use crate::workspace::Reachable;
 
@@ -22,7 +22,11 @@ const LARGE_TEXT: usize = 16 * 1024;
 ///
 /// # Errors
 /// It writes to several connections, to a view, or to what the workspace does not have.
-pub(super) async fn connection<'e>(workspace: &Workspace, entries: &'e [Entry], op: &Op) -> Result<Option<&'e Entry>> {
+pub(super) async fn connection<'e>(
+    workspace: &Workspace,
+    entries: &'e [ConnectionEntry],
+    op: &Op,
+) -> Result<Option<&'e ConnectionEntry>> {
     let (Op::Execute(_, statement) | Op::Script(_, statement)) = op else { return Ok(None) };
     if let [only] = entries {
         return Ok(Some(only).filter(|_| workspace.connections().len() == 1));
@@ -45,7 +49,7 @@ pub(super) async fn connection<'e>(workspace: &Workspace, entries: &'e [Entry], 
     else {
         return Ok(None);
     };
-    let mut found: Option<&Entry> = None;
+    let mut found: Option<&ConnectionEntry> = None;
     for parts in &written {
         let name = target(workspace, statement.default_schema.as_deref(), parts)?;
         let entry = entries.iter().find(|entry| entry.name.eq_ignore_ascii_case(name));
@@ -101,8 +105,8 @@ fn target<'w>(workspace: &'w Workspace, folder: Option<&str>, parts: &'w [String
     let first = own.or(folder).unwrap_or(MAIN);
     let found = workspace.find(first, name).or_else(|| workspace.find(MAIN, name).filter(|_| own.is_none()));
     match found {
-        Some(Found::Table { connection, .. }) => Ok(connection),
-        Some(Found::View(view)) => {
+        Some(ResolvedName::Table { connection, .. }) => Ok(connection),
+        Some(ResolvedName::View(view)) => {
             Err(Error::invalid(format!("query: {} is a view of the workspace, and views only read", view.name)))
         }
         None => Err(workspace.unknown(first, name)),
@@ -116,12 +120,12 @@ fn target<'w>(workspace: &'w Workspace, folder: Option<&str>, parts: &'w [String
 pub(super) async fn ask(
     directory: &Directory,
     reachable: &Reachable,
-    entry: &Entry,
+    entry: &ConnectionEntry,
     mut op: Op,
-    asking: Asking,
+    asking: AskOptions,
     sent: SentStatements,
 ) -> Result<Reply> {
-    let Asking { by, origin, limits, notices } = asking;
+    let AskOptions { by, origin, limits, notices } = asking;
     let within = Within {
         workspace: Arc::clone(&reachable.workspace),
         is_reached: by.rights.covers(entry.id),

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use portico_actors::call::{Op, ProcedureCall, Verb};
-use portico_actors::directory::{Directory, Entry};
+use portico_actors::call::{AllowedStatements, Op, ProcedureCall};
+use portico_actors::directory::{ConnectionEntry, Directory};
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Principal, Rights, Scope};
 use portico_actors::reply::Reply;
@@ -12,14 +12,14 @@ use portico_actors::workspace::{Asset, MAIN, View, Workspace};
 use portico_actors::{near, sql};
 use uuid::Uuid;
 
-use super::asking::Asking;
+use super::ask::AskOptions;
 use super::statement;
 use crate::federation::{Federation, OverConnections, SentStatements};
 use crate::workspace::Reachable;
 
 impl Reachable {
     /// The connections underneath, as they are now.
-    pub(crate) fn entries(&self, directory: &Directory) -> Vec<Entry> {
+    pub(crate) fn entries(&self, directory: &Directory) -> Vec<ConnectionEntry> {
         self.underneath.iter().filter_map(|id| directory.get(*id)).collect()
     }
 
@@ -46,7 +46,7 @@ pub(crate) async fn ask_workspace(
     directory: &Directory,
     reachable: &Reachable,
     op: Op,
-    asking: Asking,
+    asking: AskOptions,
     sent: SentStatements,
 ) -> Result<Reply> {
     let op = match op {
@@ -59,11 +59,11 @@ pub(crate) async fn ask_workspace(
     if let Some(entry) = statement::connection(workspace, &entries, &op).await? {
         return statement::ask(directory, reachable, entry, op, asking, sent).await;
     }
-    if let Op::Execute(Verb::Insert | Verb::Update, _) = op {
+    if let Op::Execute(AllowedStatements::Insert | AllowedStatements::Update, _) = op {
         return Err(Error::invalid("query: this tool takes what writes, and the statement does not")
             .hint("use execute_select or execute_sql"));
     }
-    let Asking { by, origin, limits, .. } = asking;
+    let AskOptions { by, origin, limits, .. } = asking;
     let over = OverConnections {
         entries: &entries,
         workspace: Some(Arc::clone(workspace)),
@@ -108,7 +108,7 @@ async fn ask_procedure(
     directory: &Directory,
     reachable: &Reachable,
     mut call: ProcedureCall,
-    asking: Asking,
+    asking: AskOptions,
 ) -> Result<Reply> {
     let workspace = &reachable.workspace;
     let mut parts = sql::procedure_name(&call.procedure)?;
@@ -134,7 +134,7 @@ async fn ask_procedure(
     call.procedure = format!("{}.{}", quoted(schema), quoted(name));
     // It is of the workspace's folder.
     call.default_schema = None;
-    let Asking { by, origin, limits, notices } = asking;
+    let AskOptions { by, origin, limits, notices } = asking;
     let by = reachable.writer(&by, entry.id);
     directory.ask_hearing(&entry, origin, by, Op::Procedure(call), limits, notices).await
 }

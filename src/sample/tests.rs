@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use portico_actors::call::{Argument, Facet, Narrow};
+use portico_actors::call::{Argument, MetadataFilter, MetadataKind};
 use portico_actors::reply::{Cell, Part};
 use portico_actors::source::sqlite::DatabaseFile;
 use portico_actors::source::{Access, Invocation, Location, Plan, Prepared, Settings, Task};
@@ -199,12 +199,12 @@ async fn run(path: &std::path::Path, task: Task, access: Access) -> Vec<Vec<Opti
 async fn every_table_column_procedure_and_parameter_has_its_remark() {
     let (_directory, path) = sample();
     for (what, named, remark, count) in [
-        (Facet::Tables, 2, 4, 8),
-        (Facet::Columns, 3, 9, 3 + 8 + 9 + 8 + 6 + 6 + 8 + 5),
-        (Facet::Procedures, 2, 3, 3),
-        (Facet::ProcedureParameters, 3, 10, 6),
+        (MetadataKind::Tables, 2, 4, 8),
+        (MetadataKind::Columns, 3, 9, 3 + 8 + 9 + 8 + 6 + 6 + 8 + 5),
+        (MetadataKind::Procedures, 2, 3, 3),
+        (MetadataKind::ProcedureParameters, 3, 10, 6),
     ] {
-        let rows = run(&path, Task::Describe(what, Narrow::default()), Access::ReadOnly).await;
+        let rows = run(&path, Task::Describe(what, MetadataFilter::default()), Access::ReadOnly).await;
         assert_eq!(rows.len(), count, "{what:?}");
         for row in rows {
             let words = row[remark].as_deref().unwrap_or("");

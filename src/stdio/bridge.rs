@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::call::{Answer, Call, is_repeatable};
+use super::call::{Call, ForwardOutcome, is_repeatable};
 use super::cancelling::Requests;
 use super::frames::{Frame, LONGEST, Outbox};
 use super::server::{Failure, Server};
@@ -169,10 +169,14 @@ impl Inner {
                 Err(failure) => Err(failure),
             };
             match answered {
-                Ok(Answer::Whole) => return,
+                Ok(ForwardOutcome::Whole) => return,
                 // It had neither an end nor a place where it could go on: as if it had broken off.
-                Ok(Answer::Paused(_) | Answer::Missing) | Err(Failure::Broken(_)) if may_repeat => may_repeat = false,
-                Ok(Answer::Paused(_) | Answer::Missing) => return call.fail(&self.out, unanswered()).await,
+                Ok(ForwardOutcome::Paused(_) | ForwardOutcome::Missing) | Err(Failure::Broken(_)) if may_repeat => {
+                    may_repeat = false;
+                }
+                Ok(ForwardOutcome::Paused(_) | ForwardOutcome::Missing) => {
+                    return call.fail(&self.out, unanswered()).await;
+                }
                 Err(failure) => return call.fail(&self.out, failure).await,
             }
         }
@@ -184,7 +188,7 @@ impl Inner {
         let answered = match begun {
             Ok(Ok(body)) => {
                 call.say(&self.out, body).await;
-                Ok(Answer::Whole)
+                Ok(ForwardOutcome::Whole)
             }
             Ok(Err(response)) => call.pass_on(&self.out, response).await,
             Err(failure) => Err(failure),
@@ -215,22 +219,29 @@ impl Inner {
                 continue;
             }
             let answered = match call.pass_on(&self.out, response).await {
-                Ok(Answer::Paused(last)) => self.resume(call, session.as_ref(), last).await,
+                Ok(ForwardOutcome::Paused(last)) => self.resume(call, session.as_ref(), last).await,
                 other => other,
             };
             match answered {
-                Ok(Answer::Whole) => return,
-                Ok(Answer::Missing | Answer::Paused(_)) | Err(Failure::Broken(_))
+                Ok(ForwardOutcome::Whole) => return,
+                Ok(ForwardOutcome::Missing | ForwardOutcome::Paused(_)) | Err(Failure::Broken(_))
                     if std::mem::take(&mut may_repeat) => {}
-                Ok(Answer::Missing | Answer::Paused(_)) => return call.fail(&self.out, unanswered()).await,
+                Ok(ForwardOutcome::Missing | ForwardOutcome::Paused(_)) => {
+                    return call.fail(&self.out, unanswered()).await;
+                }
                 Err(failure) => return call.fail(&self.out, failure).await,
             }
         }
     }
 
     /// Follows an answer whose stream was closed before its end, which services do on purpose.
-    async fn resume(&self, call: &Call, session: Option<&Rc<Session>>, mut last: String) -> Result<Answer, Failure> {
-        let Some(session) = session else { return Ok(Answer::Missing) };
+    async fn resume(
+        &self,
+        call: &Call,
+        session: Option<&Rc<Session>>,
+        mut last: String,
+    ) -> Result<ForwardOutcome, Failure> {
+        let Some(session) = session else { return Ok(ForwardOutcome::Missing) };
         for _ in 0..RESUMES {
             let response = match self.sessions.resume(session, last.clone()).await {
                 Ok(response) => response,
@@ -241,16 +252,16 @@ impl Inner {
                 Err(failure) => return Err(failure),
             };
             if !response.status().is_success() {
-                return Ok(Answer::Missing);
+                return Ok(ForwardOutcome::Missing);
             }
             match call.pass_on(&self.out, response).await? {
-                Answer::Paused(next) => last = next,
+                ForwardOutcome::Paused(next) => last = next,
                 // It ended without anything new.
-                Answer::Missing => {}
-                Answer::Whole => return Ok(Answer::Whole),
+                ForwardOutcome::Missing => {}
+                ForwardOutcome::Whole => return Ok(ForwardOutcome::Whole),
             }
         }
-        Ok(Answer::Missing)
+        Ok(ForwardOutcome::Missing)
     }
 
     /// Carries what wants no answer.

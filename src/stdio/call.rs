@@ -42,7 +42,7 @@ pub(super) struct Call {
 
 /// How an answer came.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum ForwardOutcome {
     /// It was passed on to its end.
     Whole,
     /// The stream ended before it, and can be taken up again behind this event.
@@ -100,7 +100,7 @@ impl Call {
     ///
     /// # Errors
     /// It broke off.
-    pub(super) async fn pass_on(&self, out: &Outbox, response: Response) -> Result<Answer, Failure> {
+    pub(super) async fn pass_on(&self, out: &Outbox, response: Response) -> Result<ForwardOutcome, Failure> {
         let status = response.status();
         if status.is_success() && is_stream(&response) {
             return self.follow(out, &mut Events::of(response)).await;
@@ -115,7 +115,7 @@ impl Call {
         } else {
             self.pass_on_refusal(out, status.as_u16(), &body).await;
         }
-        Ok(Answer::Whole)
+        Ok(ForwardOutcome::Whole)
     }
 
     /// A refusal by HTTP alone has no id, or names none where the body was not read: here it answers a request.
@@ -140,7 +140,7 @@ impl Call {
     }
 
     /// Passes on the messages of a stream up to the answer.
-    pub(super) async fn follow(&self, out: &Outbox, events: &mut Events) -> Result<Answer, Failure> {
+    pub(super) async fn follow(&self, out: &Outbox, events: &mut Events) -> Result<ForwardOutcome, Failure> {
         let mut last = None;
         loop {
             let event = match events.next().await {
@@ -157,15 +157,15 @@ impl Call {
             let is_answer = self.is_answered_by(&event.data);
             self.say(out, event.data).await;
             if is_answer {
-                return Ok(Answer::Whole);
+                return Ok(ForwardOutcome::Whole);
             }
         }
         match last {
             Some(last) => {
                 tokio::time::sleep(events.retry()).await;
-                Ok(Answer::Paused(last))
+                Ok(ForwardOutcome::Paused(last))
             }
-            None => Ok(Answer::Missing),
+            None => Ok(ForwardOutcome::Missing),
         }
     }
 

@@ -5,7 +5,6 @@
 mod bridge;
 mod call;
 mod cancelling;
-mod credential;
 mod events;
 mod frames;
 pub mod oauth;
@@ -13,13 +12,14 @@ mod oversized;
 mod server;
 mod session;
 mod subscription;
+mod token_provider;
 
 use std::future::Future;
 use std::io::{Read, Write};
 
 use bridge::Bridge;
-pub use credential::{Bearer, Credential};
 pub use server::Server;
+pub use token_provider::{Bearer, TokenProvider};
 
 /// Carries the lines of `input` to `server` and its messages to `output`, until the input ends, nobody reads the
 /// output any more, or `stop` completes. What runs then is cancelled at its source. Must run inside an actix system.

@@ -48,7 +48,7 @@ pub struct Authorization {
 }
 
 /// What a person is asked, and what proves that the answer is ours.
-pub struct Question {
+pub struct AuthorizationPrompt {
     /// What the browser is to open.
     pub address: String,
     /// Comes back with the answer.
@@ -143,7 +143,7 @@ impl Authorization {
     ///
     /// # Errors
     /// The server's address for that is none.
-    pub fn question(&self, client: &str, redirect: &str) -> Result<Question> {
+    pub fn question(&self, client: &str, redirect: &str) -> Result<AuthorizationPrompt> {
         let secret =
             || BASE64_URL_SAFE_NO_PAD.encode([*Uuid::new_v4().as_bytes(), *Uuid::new_v4().as_bytes()].concat());
         let (state, verifier) = (secret(), secret());
@@ -160,14 +160,14 @@ impl Authorization {
             ("resource", &self.resource),
         ]);
         let (redirect, client) = (redirect.to_owned(), client.to_owned());
-        Ok(Question { address: address.into(), state, verifier, redirect, client })
+        Ok(AuthorizationPrompt { address: address.into(), state, verifier, redirect, client })
     }
 
     /// Redeems the code that was the answer to `question`.
     ///
     /// # Errors
     /// The server does not take it.
-    pub async fn redeem(&self, question: &Question, code: &str) -> Result<Tokens, Ungranted> {
+    pub async fn redeem(&self, question: &AuthorizationPrompt, code: &str) -> Result<Tokens, Ungranted> {
         self.tokens(&[
             ("grant_type", "authorization_code"),
             ("code", code),

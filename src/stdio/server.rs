@@ -13,7 +13,7 @@ use reqwest::{Method, Response};
 use secrecy::ExposeSecret;
 use tokio::time::{Instant, sleep};
 
-use super::credential::Credential;
+use super::token_provider::TokenProvider;
 use crate::loopback;
 
 /// What is accepted in answers.
@@ -80,7 +80,7 @@ pub(super) type Headers = Vec<(&'static str, String)>;
 pub struct Server {
     http: reqwest::Client,
     url: String,
-    credential: Rc<dyn Credential>,
+    credential: Rc<dyn TokenProvider>,
     /// Whether it has ever answered.
     is_known: Cell<bool>,
 }
@@ -105,7 +105,7 @@ impl Server {
     ///
     /// # Errors
     /// There is no client of HTTP to be had.
-    pub fn new(url: String, credential: Rc<dyn Credential>) -> Result<Self> {
+    pub fn new(url: String, credential: Rc<dyn TokenProvider>) -> Result<Self> {
         // Reading the system's certificates takes longer than everything else here.
         let mut client = if url.starts_with("https:") { client() } else { client().tls_certs_only([]) };
         if is_here(&url) {
@@ -118,12 +118,12 @@ impl Server {
     ///
     /// # Errors
     /// As [`Server::new`].
-    pub fn at_socket(socket: &Path, path: &str, credential: Rc<dyn Credential>) -> Result<Self> {
+    pub fn at_socket(socket: &Path, path: &str, credential: Rc<dyn TokenProvider>) -> Result<Self> {
         let client = client().no_proxy().tls_certs_only([]).unix_socket(socket);
         Self::by(client, format!("http://localhost{path}"), credential)
     }
 
-    fn by(client: reqwest::ClientBuilder, url: String, credential: Rc<dyn Credential>) -> Result<Self> {
+    fn by(client: reqwest::ClientBuilder, url: String, credential: Rc<dyn TokenProvider>) -> Result<Self> {
         let http = client.build().map_err(Error::internal)?;
         Ok(Self { http, url, credential, is_known: Cell::new(false) })
     }

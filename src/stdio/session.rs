@@ -53,7 +53,7 @@ impl Session {
 
 /// What a new session has to be told for the client to find it as the one before.
 #[derive(Default)]
-struct Kept {
+struct SessionReplay {
     handshake: Bytes,
     level: Option<Bytes>,
     watched: BTreeMap<String, Bytes>,
@@ -65,7 +65,7 @@ pub(super) struct Sessions {
     out: Outbox,
     /// Held while a session is begun: what comes behind a handshake waits for it.
     current: tokio::sync::Mutex<Option<Rc<Session>>>,
-    kept: RefCell<Kept>,
+    kept: RefCell<SessionReplay>,
     listening: RefCell<Option<AbortOnDropHandle<()>>>,
 }
 
@@ -97,7 +97,7 @@ impl Sessions {
             self.listening.borrow_mut().take();
             self.part(&before).await;
         }
-        *self.kept.borrow_mut() = Kept { handshake: handshake.clone(), ..Kept::default() };
+        *self.kept.borrow_mut() = SessionReplay { handshake: handshake.clone(), ..SessionReplay::default() };
         let (session, body) = match self.handshake(handshake).await? {
             Ok(begun) => begun,
             Err(response) => return Ok(Err(response)),

@@ -1,26 +1,28 @@
 //! The arguments of each tool become an operation. Unknown and wrong ones are refused by name.
 
-use portico_actors::call::{Briefing, Facet, Limits, Narrow, Op, ProcedureCall, Sql, Verb};
+use portico_actors::call::{
+    AllowedStatements, InstructionsOptions, Limits, MetadataFilter, MetadataKind, Op, ProcedureCall, Sql,
+};
 use portico_actors::error::{Error, Kind, Result};
 
 use super::definitions::executing;
 use super::kind::Operation;
-use super::offer::{Offer, Resolved, caps, timeout};
-use crate::encode::{Caps, FORMATS, Format, Rest};
+use super::offer::{Offer, ResolvedCall, caps, timeout};
+use crate::encode::{Caps, FORMATS, Format, TruncationHint};
 use crate::fields::Fields;
 
-/// Reads the arguments of the tool with `operation`; `briefing` says what instructions tell of the tools.
+/// Reads the arguments of the tool with `operation`; `options` says what instructions tell of the tools.
 pub(super) fn resolve(
     operation: Operation,
     mut fields: Fields,
     offer: &Offer<'_>,
-    briefing: impl FnOnce() -> Briefing,
-) -> Result<Resolved> {
-    let listing = |facet, fields: &mut Fields| {
-        let (tables, search) = sought(facet, fields)?;
-        let explains = matches!(facet, Facet::Tables | Facet::Columns);
-        let narrow = Narrow { tables, search, explains, ..narrow(facet, fields)? };
-        Ok::<_, Error>((Op::Describe(facet, narrow), Rest::Narrow))
+    options: impl FnOnce() -> InstructionsOptions,
+) -> Result<ResolvedCall> {
+    let listing = |metadata, fields: &mut Fields| {
+        let (tables, search) = sought(metadata, fields)?;
+        let explains = matches!(metadata, MetadataKind::Tables | MetadataKind::Columns);
+        let narrow = MetadataFilter { tables, search, explains, ..narrow(metadata, fields)? };
+        Ok::<_, Error>((Op::Describe(metadata, narrow), TruncationHint::Narrow))
     };
     let is_listing = !operation.as_str().starts_with("execute_");
     if !is_listing {
@@ -30,34 +32,42 @@ pub(super) fn resolve(
         Operation::GetInstructions => {
             check_catalog(&mut fields, offer)?;
             fields.finish("arguments")?;
-            let (op, caps) = (Op::Instructions(briefing()), caps(offer, Rest::Narrow));
-            return Ok(Resolved { operation, op, limits: Limits::default(), caps, format: Format::Json });
+            let (op, caps) = (Op::Instructions(options()), caps(offer, TruncationHint::Narrow));
+            return Ok(ResolvedCall { operation, op, limits: Limits::default(), caps, format: Format::Json });
         }
-        Operation::GetCatalogs => listing(Facet::Catalogs, &mut fields)?,
-        Operation::GetSchemas => listing(Facet::Schemas, &mut fields)?,
-        Operation::GetTables => listing(Facet::Tables, &mut fields)?,
-        Operation::GetColumns => listing(Facet::Columns, &mut fields)?,
-        Operation::GetProcedures => listing(Facet::Procedures, &mut fields)?,
-        Operation::GetProcedureParameters => listing(Facet::ProcedureParameters, &mut fields)?,
-        Operation::ExecuteProcedure => (Op::Procedure(procedure(&mut fields)?), Rest::Parameters),
-        Operation::ExecuteSql => (statement(Verb::Any, &mut fields, offer)?, Rest::Rewrite),
-        Operation::ExecuteSelect => (statement(Verb::Select, &mut fields, offer)?, Rest::Rewrite),
-        Operation::ExecuteInsert => (statement(Verb::Insert, &mut fields, offer)?, Rest::Rewrite),
-        Operation::ExecuteUpdate => (statement(Verb::Update, &mut fields, offer)?, Rest::Rewrite),
+        Operation::GetCatalogs => listing(MetadataKind::Catalogs, &mut fields)?,
+        Operation::GetSchemas => listing(MetadataKind::Schemas, &mut fields)?,
+        Operation::GetTables => listing(MetadataKind::Tables, &mut fields)?,
+        Operation::GetColumns => listing(MetadataKind::Columns, &mut fields)?,
+        Operation::GetProcedures => listing(MetadataKind::Procedures, &mut fields)?,
+        Operation::GetProcedureParameters => listing(MetadataKind::ProcedureParameters, &mut fields)?,
+        Operation::ExecuteProcedure => (Op::Procedure(procedure(&mut fields)?), TruncationHint::Parameters),
+        Operation::ExecuteSql => (statement(AllowedStatements::Any, &mut fields, offer)?, TruncationHint::Rewrite),
+        Operation::ExecuteSelect => {
+            (statement(AllowedStatements::Select, &mut fields, offer)?, TruncationHint::Rewrite)
+        }
+        Operation::ExecuteInsert => {
+            (statement(AllowedStatements::Insert, &mut fields, offer)?, TruncationHint::Rewrite)
+        }
+        Operation::ExecuteUpdate => {
+            (statement(AllowedStatements::Update, &mut fields, offer)?, TruncationHint::Rewrite)
+        }
     };
     let caps = asked_caps(&mut fields, offer, rest)?;
     let limits = match rest {
-        Rest::Narrow | Rest::Connections => Limits::default(),
-        Rest::Rewrite | Rest::Parameters => Limits { timeout: timeout(&mut fields)?, rows: Some(caps.rows) },
+        TruncationHint::Narrow | TruncationHint::Connections => Limits::default(),
+        TruncationHint::Rewrite | TruncationHint::Parameters => {
+            Limits { timeout: timeout(&mut fields)?, rows: Some(caps.rows) }
+        }
     };
     let format = format(&mut fields)?;
     fields.finish("arguments")?;
-    Ok(Resolved { operation, op, limits, caps, format })
+    Ok(ResolvedCall { operation, op, limits, caps, format })
 }
 
 /// The tables that an agent asks for, as it writes them, and the words that it looks for.
-fn sought(facet: Facet, fields: &mut Fields) -> Result<(Vec<String>, Option<String>)> {
-    if !matches!(facet, Facet::Tables | Facet::Columns) {
+fn sought(metadata: MetadataKind, fields: &mut Fields) -> Result<(Vec<String>, Option<String>)> {
+    if !matches!(metadata, MetadataKind::Tables | MetadataKind::Columns) {
         return Ok((Vec::new(), None));
     }
     let tables = fields.take("tableName").map_or_else(
@@ -71,30 +81,31 @@ fn sought(facet: Facet, fields: &mut Fields) -> Result<(Vec<String>, Option<Stri
             Ok(tables.into_iter().filter(|name| !name.trim().is_empty()).collect())
         },
     )?;
-    let search = if facet == Facet::Tables { fields.string("search")? } else { None };
+    let search = if metadata == MetadataKind::Tables { fields.string("search")? } else { None };
     Ok((tables, search.filter(|words| !words.trim().is_empty())))
 }
 
-/// Each facet takes the filters that its columns have.
-pub(crate) fn narrow(facet: Facet, fields: &mut Fields) -> Result<Narrow> {
-    let of_procedures = matches!(facet, Facet::Procedures | Facet::ProcedureParameters);
-    let of_tables = !of_procedures && !matches!(facet, Facet::Catalogs | Facet::Schemas);
+/// Each kind of metadata takes the filters that its columns have.
+pub(crate) fn narrow(metadata: MetadataKind, fields: &mut Fields) -> Result<MetadataFilter> {
+    let of_procedures = matches!(metadata, MetadataKind::Procedures | MetadataKind::ProcedureParameters);
+    let of_tables = !of_procedures && !matches!(metadata, MetadataKind::Catalogs | MetadataKind::Schemas);
     let mut filter = |name, is_there| if is_there { fields.string(name) } else { Ok(None) };
-    Ok(Narrow {
+    Ok(MetadataFilter {
         catalog: filter("catalogName", true)?,
-        schema: filter("schemaName", facet != Facet::Catalogs)?,
+        schema: filter("schemaName", metadata != MetadataKind::Catalogs)?,
         table: filter("tableName", of_tables)?,
-        table_type: filter("tableType", facet == Facet::Tables)?,
-        column: filter("columnName", facet == Facet::Columns)?,
+        table_type: filter("tableType", metadata == MetadataKind::Tables)?,
+        column: filter("columnName", metadata == MetadataKind::Columns)?,
         procedure: filter("procedureName", of_procedures)?,
-        param: filter("paramName", facet == Facet::ProcedureParameters)?,
-        ..Narrow::default()
+        param: filter("paramName", metadata == MetadataKind::ProcedureParameters)?,
+        ..MetadataFilter::default()
     })
 }
 
-fn statement(verb: Verb, fields: &mut Fields, offer: &Offer<'_>) -> Result<Op> {
-    let dry_run = if verb == Verb::Select { None } else { fields.boolean("dryRun")? };
-    let every_row = if matches!(verb, Verb::Any | Verb::Update) { fields.boolean("all")? } else { None };
+fn statement(verb: AllowedStatements, fields: &mut Fields, offer: &Offer<'_>) -> Result<Op> {
+    let dry_run = if verb == AllowedStatements::Select { None } else { fields.boolean("dryRun")? };
+    let every_row =
+        if matches!(verb, AllowedStatements::Any | AllowedStatements::Update) { fields.boolean("all")? } else { None };
     let sql = Sql {
         text: fields.required("query")?,
         parameters: fields.arguments("parameters")?,
@@ -131,7 +142,7 @@ fn check_catalog(fields: &mut Fields, offer: &Offer<'_>) -> Result<()> {
 }
 
 /// `maxRows` raises the caps of a context window up to the connection's own.
-fn asked_caps(fields: &mut Fields, offer: &Offer<'_>, rest: Rest) -> Result<Caps> {
+fn asked_caps(fields: &mut Fields, offer: &Offer<'_>, rest: TruncationHint) -> Result<Caps> {
     let caps = caps(offer, rest);
     let asked = fields.integer("maxRows", 1..=u64::MAX).map_err(|_| {
         let most = offer.bounds.max_rows;
@@ -143,14 +154,14 @@ fn asked_caps(fields: &mut Fields, offer: &Offer<'_>, rest: Rest) -> Result<Caps
             format!("maxRows: this connection answers at most {} rows a call", offer.bounds.max_rows),
         )
         .hint(match rest {
-            Rest::Rewrite => {
+            TruncationHint::Rewrite => {
                 "aggregate in SQL (count, sum, avg … GROUP BY), or ask for fewer, and page on with ORDER BY … LIMIT and \
                  OFFSET"
             }
-            Rest::Narrow | Rest::Connections => {
+            TruncationHint::Narrow | TruncationHint::Connections => {
                 "ask for fewer, and narrow the listing by names, exact or as LIKE patterns"
             }
-            Rest::Parameters => "ask for fewer, or leave maxRows out",
+            TruncationHint::Parameters => "ask for fewer, or leave maxRows out",
         })),
         // Who asks for more rows than are shown has room for their bytes.
         Some(rows) if rows > caps.rows => Ok(Caps { rows, bytes: offer.bounds.max_bytes, ..caps }),

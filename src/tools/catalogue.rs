@@ -1,6 +1,6 @@
 //! Every tool of a connection, wherever it comes from: listed, and resolved to operations.
 
-use portico_actors::call::{Briefing, Limits, Op};
+use portico_actors::call::{InstructionsOptions, Limits, Op};
 use portico_actors::error::{Error, Result};
 use portico_actors::near;
 use serde_json::Value;
@@ -10,10 +10,10 @@ use super::definitions::{DEFINITIONS, Definition};
 use super::filter::Filter;
 use super::kind::{Operation, Type};
 use super::names::distinct;
-use super::offer::{Offer, Resolved, caps};
+use super::offer::{Offer, ResolvedCall, caps};
 use super::own_tools::OwnTool;
 use super::source_tools::{self, SourceTool};
-use crate::encode::{Caps, Format, Rest};
+use crate::encode::{Caps, Format, TruncationHint};
 use crate::fields::Fields;
 
 /// One tool of a connection, wherever it comes from.
@@ -74,36 +74,36 @@ impl Tool<'_> {
         offer: &Offer<'_>,
         filter: &Filter,
         fields: Fields,
-    ) -> Result<Resolved> {
+    ) -> Result<ResolvedCall> {
         let op = match self {
             Self::Fixed(tool) => {
-                return arguments::resolve(tool.operation, fields, offer, || briefing(offers, of, offer, filter));
+                return arguments::resolve(tool.operation, fields, offer, || options(offers, of, offer, filter));
             }
             Self::Own(tool) => tool.call(fields)?,
             Self::Made(tool) => Op::Procedure(tool.call(fields)?),
         };
         // It has arguments of its own, and none that asks for more.
-        let caps = caps(offer, Rest::Parameters);
+        let caps = caps(offer, TruncationHint::Parameters);
         let caps = Caps { rows_bound: caps.rows, ..caps };
         let limits = Limits { rows: Some(caps.rows), ..Limits::default() };
-        Ok(Resolved { operation: self.operation(), op, limits, caps, format: Format::Json })
+        Ok(ResolvedCall { operation: self.operation(), op, limits, caps, format: Format::Json })
     }
 }
 
 /// A tool as it is called at an address.
-pub struct Found<'a> {
+pub struct ResolvedTool<'a> {
     tool: Tool<'a>,
     /// The connection whose own it is, by its place among the offers; `None` of a tool that every connection has.
     pub of: Option<usize>,
 }
 
-impl Found<'_> {
+impl ResolvedTool<'_> {
     /// Understands a call with these arguments for the connection that has the place `of` among `offers`, at an address
     /// that lists what passes `filter`.
     ///
     /// # Errors
     /// The arguments are wrong, or the caller may not use it.
-    pub fn resolve(&self, offers: &[Offer<'_>], of: usize, filter: &Filter, arguments: Fields) -> Result<Resolved> {
+    pub fn resolve(&self, offers: &[Offer<'_>], of: usize, filter: &Filter, arguments: Fields) -> Result<ResolvedCall> {
         let offer = offers.get(of).ok_or_else(|| Error::internal("a tool of no connection"))?;
         if self.tool.writes() && !offer.may_write() && offer.is_writable() {
             let error =
@@ -144,12 +144,15 @@ fn fixed(offers: &[Offer<'_>]) -> impl Iterator<Item = &'static Definition> {
 }
 
 /// The own tools of several connections under their names at one address, those of an administrator first.
-fn own_of_several<'a>(offers: &[Offer<'a>]) -> Vec<(String, Found<'a>)> {
-    let all =
-        offers.iter().enumerate().flat_map(|(of, offer)| own(offer).map(move |tool| Found { tool, of: Some(of) }));
-    let mut all: Vec<Found<'a>> = all.collect();
+fn own_of_several<'a>(offers: &[Offer<'a>]) -> Vec<(String, ResolvedTool<'a>)> {
+    let all = offers
+        .iter()
+        .enumerate()
+        .flat_map(|(of, offer)| own(offer).map(move |tool| ResolvedTool { tool, of: Some(of) }));
+    let mut all: Vec<ResolvedTool<'a>> = all.collect();
     all.sort_by_key(|found| matches!(found.tool, Tool::Made(_)));
-    let connection = |found: &Found<'a>| found.of.and_then(|of| offers.get(of)).map_or("", |offer| offer.connection);
+    let connection =
+        |found: &ResolvedTool<'a>| found.of.and_then(|of| offers.get(of)).map_or("", |offer| offer.connection);
     let things: Vec<(&str, &str)> = all.iter().map(|found| (connection(found), found.tool.name())).collect();
     let names = distinct(&things, fixed_names().map(str::to_owned));
     names.into_iter().zip(all).collect()
@@ -162,18 +165,18 @@ pub fn list(offers: &[Offer<'_>], filter: &Filter, with_schemas: bool) -> Vec<Va
     let passes = |tool: &Tool<'_>| filter.passes(tool.kind(), tool.operation());
     let may = |offer: &Offer<'_>, tool: &Tool<'_>| offer.may_write() || !tool.writes();
     let may_any = |tool: &Tool<'_>| offers.iter().any(|offer| is_there(offer, tool) && may(offer, tool));
-    let mut own: Vec<(String, Found<'_>)> = match offers {
-        [only] => own(only).map(|tool| (tool.name().to_owned(), Found { tool, of: Some(0) })).collect(),
+    let mut own: Vec<(String, ResolvedTool<'_>)> = match offers {
+        [only] => own(only).map(|tool| (tool.name().to_owned(), ResolvedTool { tool, of: Some(0) })).collect(),
         _ => own_of_several(offers),
     };
-    own.retain(|(_, Found { tool, of })| {
+    own.retain(|(_, ResolvedTool { tool, of })| {
         passes(tool) && of.and_then(|of| offers.get(of)).is_some_and(|offer| may(offer, tool))
     });
     let (own, made): (Vec<_>, Vec<_>) = own.into_iter().partition(|(_, found)| !matches!(found.tool, Tool::Made(_)));
     let (made, left_out) = if filter.asks_for_source() { (made, 0) } else { first_of_each(offers, made) };
     let fixed = DEFINITIONS.iter().map(Tool::Fixed).filter(|tool| passes(tool) && may_any(tool));
     let mut listed: Vec<Value> = fixed.map(|tool| tool.describe(offers, left_out)).collect();
-    for (name, Found { tool, of }) in own.into_iter().chain(made) {
+    for (name, ResolvedTool { tool, of }) in own.into_iter().chain(made) {
         let described = tool.describe(offers, 0);
         listed.push(match (offers, of.and_then(|of| offers.get(of))) {
             ([_, _, ..], Some(offer)) => told_apart(described, &name, offer),
@@ -187,7 +190,10 @@ pub fn list(offers: &[Offer<'_>], filter: &Filter, with_schemas: bool) -> Vec<Va
 }
 
 /// Of `made` so many as the connection of each lists, the first by name; and the number of the others.
-fn first_of_each<'a>(offers: &[Offer<'_>], mut made: Vec<(String, Found<'a>)>) -> (Vec<(String, Found<'a>)>, usize) {
+fn first_of_each<'a>(
+    offers: &[Offer<'_>],
+    mut made: Vec<(String, ResolvedTool<'a>)>,
+) -> (Vec<(String, ResolvedTool<'a>)>, usize) {
     let all = made.len();
     let mut of_each: Vec<usize> = offers.iter().map(|offer| offer.bounds.max_source_tools).collect();
     let is_cut = |(of, most): (usize, &usize)| {
@@ -222,10 +228,10 @@ fn told_apart(mut tool: Value, name: &str, offer: &Offer<'_>) -> Value {
 }
 
 /// What `get_instructions` says of the tools that are listed to this caller for the connection of `offer`.
-fn briefing(offers: &[Offer<'_>], of: usize, offer: &Offer<'_>, filter: &Filter) -> Briefing {
+fn options(offers: &[Offer<'_>], of: usize, offer: &Offer<'_>, filter: &Filter) -> InstructionsOptions {
     let fixed = DEFINITIONS.iter().filter(|tool| tool.is_there(offer) && (offer.may_write() || !tool.writes()));
     let fixed = fixed.filter(|tool| filter.passes(tool.kind(), tool.operation));
-    Briefing {
+    InstructionsOptions {
         max_rows: offer.bounds.rows(),
         max_bytes: offer.bounds.bytes(),
         tokens: offer.instructions_tokens,
@@ -261,14 +267,14 @@ fn administrators(offers: &[Offer<'_>], of: usize, offer: &Offer<'_>, filter: &F
 ///
 /// # Errors
 /// [`Kind::NotFound`](portico_actors::error::Kind::NotFound): there is no such tool here.
-pub fn find<'a>(offers: &[Offer<'a>], name: &str) -> Result<Found<'a>> {
+pub fn find<'a>(offers: &[Offer<'a>], name: &str) -> Result<ResolvedTool<'a>> {
     if let Some(tool) = fixed(offers).find(|tool| tool.name() == name) {
-        return Ok(Found { tool: Tool::Fixed(tool), of: None });
+        return Ok(ResolvedTool { tool: Tool::Fixed(tool), of: None });
     }
     let (found, here) = match offers {
         [only] => {
             let tool = own(only).find(|tool| tool.name() == name);
-            (tool.map(|tool| Found { tool, of: Some(0) }), "on this connection")
+            (tool.map(|tool| ResolvedTool { tool, of: Some(0) }), "on this connection")
         }
         _ => {
             let found = own_of_several(offers).into_iter().find(|(known, _)| known == name);

@@ -14,10 +14,10 @@ mod schema;
 mod source_tools;
 mod switches;
 
-pub use catalogue::{Found, executing_names, find, fixed_names, list};
+pub use catalogue::{ResolvedTool, executing_names, find, fixed_names, list};
 pub use filter::{Filter, Structured};
 pub use kind::{OPERATIONS, Operation, TYPES, Type};
 pub use names::distinct;
-pub use offer::{Bounds, Offer, Resolved, TIMEOUT_SECONDS, timeout, widest};
+pub use offer::{Bounds, Offer, ResolvedCall, TIMEOUT_SECONDS, timeout, widest};
 pub use own_tools::OwnTool;
 pub use switches::Switches;

@@ -11,7 +11,7 @@ use portico_actors::source::{Access, Profile};
 use super::kind::{Operation, Type};
 use super::own_tools::OwnTool;
 use super::switches::Switches;
-use crate::encode::{Caps, Format, Rest};
+use crate::encode::{Caps, Format, TruncationHint};
 use crate::fields::Fields;
 
 /// The connection and the caller that a catalogue is made for.
@@ -84,7 +84,7 @@ impl Bounds {
 
 /// A call of a tool, understood.
 #[derive(Debug)]
-pub struct Resolved {
+pub struct ResolvedCall {
     /// What the tool does, in one word.
     pub operation: Operation,
     /// What to ask of the connection.
@@ -129,7 +129,7 @@ pub fn widest<'a>(offers: &[Offer<'a>]) -> Offer<'a> {
 }
 
 /// As much of a result as a context window has room for.
-pub(super) fn caps(offer: &Offer<'_>, rest: Rest) -> Caps {
+pub(super) fn caps(offer: &Offer<'_>, rest: TruncationHint) -> Caps {
     let bounds = offer.bounds;
     Caps { rows: bounds.rows(), bytes: bounds.bytes(), rows_bound: bounds.max_rows, rest }
 }

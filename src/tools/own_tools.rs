@@ -1,7 +1,7 @@
 //! An administrator's own tools: a named, described statement with typed parameters, on any
 //! source. Where they are written down is not known here.
 
-use portico_actors::call::{Argument, Op, Sql, Verb};
+use portico_actors::call::{AllowedStatements, Argument, Op, Sql};
 use portico_actors::error::{Error, Result};
 use portico_actors::source::Parameter;
 use portico_actors::sql::Class;
@@ -68,7 +68,7 @@ impl OwnTool {
             });
         }
         // A query is held to reading by the engine: what is announced as read-only is.
-        let verb = if self.writes() { Verb::Any } else { Verb::Select };
+        let verb = if self.writes() { AllowedStatements::Any } else { AllowedStatements::Select };
         let sql = Sql { text: self.sql.clone(), parameters: arguments, by_administrator: true, ..Sql::default() };
         Ok(Op::Execute(verb, sql))
     }

@@ -78,10 +78,10 @@ fn octets(builder: &mut BinaryBuilder, cell: &Cell<'_>) -> Option<usize> {
 }
 
 /// Writes a value that is no text as one.
-pub type Spell = fn(&mut Vec<u8>, &Cell<'_>);
+pub type FormatText = fn(&mut Vec<u8>, &Cell<'_>);
 
 /// Texts; `room` is for `spell`.
-fn texts(builder: &mut StringBuilder, cell: &Cell<'_>, spell: Option<Spell>, room: &mut Vec<u8>) -> Option<usize> {
+fn texts(builder: &mut StringBuilder, cell: &Cell<'_>, spell: Option<FormatText>, room: &mut Vec<u8>) -> Option<usize> {
     let text = match cell {
         Cell::Null => {
             builder.append_null();
@@ -98,7 +98,7 @@ fn texts(builder: &mut StringBuilder, cell: &Cell<'_>, spell: Option<Spell>, roo
     Some(text.len() + FIXED)
 }
 
-fn column(type_: &ArrowType, spell: Option<Spell>) -> Box<dyn Column> {
+fn column(type_: &ArrowType, spell: Option<FormatText>) -> Box<dyn Column> {
     match *type_ {
         ArrowType::Boolean => Box::new(Builder(BooleanBuilder::new(), booleans)),
         ArrowType::Binary => Box::new(Builder(BinaryBuilder::new(), octets)),
@@ -136,7 +136,7 @@ fn column(type_: &ArrowType, spell: Option<Spell>) -> Box<dyn Column> {
 impl Values {
     /// Of the column `label`, which is of `type_`. `spell` writes a value that is no text where the column is
     /// of text; without it there is no room for one.
-    pub fn new(type_: &ArrowType, label: &str, spell: Option<Spell>) -> Self {
+    pub fn new(type_: &ArrowType, label: &str, spell: Option<FormatText>) -> Self {
         Self { label: label.to_owned(), column: column(type_, spell) }
     }
 

@@ -4,5 +4,5 @@ mod column;
 mod parse;
 mod types;
 
-pub use self::column::{Spell, Values};
+pub use self::column::{FormatText, Values};
 pub use self::types::arrow_type;

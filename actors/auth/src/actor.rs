@@ -15,7 +15,7 @@ use crate::issuers::jwks;
 use crate::limits::{self, Failures};
 use crate::secret::Digest;
 use crate::settings::AuthSettings;
-use crate::sync::Watch;
+use crate::sync::StoreWatcher;
 use crate::throttle::Throttle;
 use crate::verify::active_tokens::ActiveTokens;
 use crate::verify::cache::VerifiedCache;
@@ -35,7 +35,7 @@ pub(super) type Revoked = HashMap<Uuid, Timestamp>;
 /// without holding up anybody else.
 pub struct AuthActor {
     pub(super) settings: AuthSettings,
-    pub(super) watch: Watch,
+    pub(super) watch: StoreWatcher,
     pub(super) snapshot: Snapshot,
     pub(super) cache: VerifiedCache,
     /// What was let in with access tokens.
@@ -50,7 +50,7 @@ pub struct AuthActor {
     pub(super) store_failed: bool,
     /// What was revoked here.
     pub(super) revoked: Revoked,
-    pub(super) death_notice: DeathNotice,
+    pub(super) death_notice: ExitNotifier,
 }
 
 impl AuthActor {
@@ -61,11 +61,11 @@ impl AuthActor {
     /// When the store cannot be opened or read.
     #[cfg(test)]
     pub(crate) async fn start(settings: AuthSettings) -> Result<actix::Addr<Self>> {
-        Ok(Self::launch(settings, DeathNotice(None)).await?.address)
+        Ok(Self::launch(settings, ExitNotifier(None)).await?.address)
     }
 
     /// The same, with a thread of its own; `death_notice` tells of its end.
-    pub(super) async fn launch(settings: AuthSettings, death_notice: DeathNotice) -> Result<RunningActor> {
+    pub(super) async fn launch(settings: AuthSettings, death_notice: ExitNotifier) -> Result<RunningActor> {
         if System::try_current().is_none() {
             return Err(Error::internal("an actor needs a running actix system"));
         }
@@ -76,19 +76,19 @@ impl AuthActor {
         Ok(RunningActor { address: Self::start_in_arbiter(&arbiter, |_| actor), arbiter, beat })
     }
 
-    fn open(settings: AuthSettings, mut death_notice: DeathNotice) -> Result<Self> {
+    fn open(settings: AuthSettings, mut death_notice: ExitNotifier) -> Result<Self> {
         // Until it lives, nobody has died.
         let died = death_notice.0.take();
         let admission = settings.admission;
         let mut actor = Self::read(settings)?;
-        actor.snapshot.admit(admission);
+        actor.snapshot.set_client_policy(admission);
         actor.reverify();
         actor.death_notice.0 = died;
         Ok(actor)
     }
 
     fn read(settings: AuthSettings) -> Result<Self> {
-        let mut watch = Watch::open(&settings)?;
+        let mut watch = StoreWatcher::open(&settings)?;
         let read = match watch.changed() {
             Ok(snapshot) => {
                 settings.store_read.store(true, Ordering::Release);
@@ -115,7 +115,7 @@ impl AuthActor {
             client,
             store_failed: false,
             revoked: Revoked::new(),
-            death_notice: DeathNotice(None),
+            death_notice: ExitNotifier(None),
             settings,
         })
     }
@@ -151,9 +151,9 @@ pub(super) struct RunningActor {
 }
 
 /// Tells of its actor's death when it is dropped with it, also on a panic.
-pub(super) struct DeathNotice(pub(super) Option<mpsc::UnboundedSender<bool>>);
+pub(super) struct ExitNotifier(pub(super) Option<mpsc::UnboundedSender<bool>>);
 
-impl Drop for DeathNotice {
+impl Drop for ExitNotifier {
     fn drop(&mut self) {
         if let Some(died) = &self.0 {
             // Nobody listens any more: then nobody needs another one.

@@ -32,14 +32,14 @@ mod verify;
 mod tests;
 
 pub use self::actor::AuthActor;
-pub use self::issue::exchange::{Exchange, IssueToken};
 pub use self::issue::published::Jwks;
+pub use self::issue::token_request::{IssueToken, TokenRequest};
 pub use self::issuers::issuer::{IssuerIdentity, IssuerKey, IssuerKeys, TrustedIssuer};
 pub use self::keys::key::Algorithm;
 pub use self::keys::sealing::StoreKey;
 pub use self::keys::shared_secret::SharedSecret;
 pub use self::limits::AuthLimits;
-pub use self::oauth::grant::{AccessToken, ClientProof, Grant, GrantError, TokenSpec};
+pub use self::oauth::grant::{AccessToken, AuthorizationGrant, ClientAuthentication, GrantError, TokenSpec};
 pub use self::oauth::introspection::{Introspect, Introspection, Revoke};
 pub use self::secret::{CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
 pub use self::settings::{AuthSettings, TOKEN_LIFETIME};

@@ -1,4 +1,4 @@
-//! Credentials that were wrong, at whatever door, counted by address and by name. Whoever shows a good credential
+//! Credentials that were wrong, at whatever endpoint, counted by address and by name. Whoever shows a good credential
 //! is let in however many others failed: nobody can lock anybody else out, and 256 random bits are
 //! not guessed. What failed too often is answered at once, and alike for every name.
 
@@ -43,7 +43,7 @@ impl Default for AuthLimits {
 /// An address, as far as it is known: who comes through a socket without one is one place.
 pub(super) type ClientAddress = Option<IpAddr>;
 
-/// The failures at all doors, counted together: whoever fails at one has failed at each. Cheap to clone.
+/// The failures at all endpoints, counted together: whoever fails at one has failed at each. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Failures(Arc<Mutex<Counted>>);
 

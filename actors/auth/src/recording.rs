@@ -1,5 +1,5 @@
 //! How a change of who may do what comes to the audit trail: before it takes effect, within the transaction that
-//! makes it. The store says what changes; whoever asked, and by which door, is added here. What a record looks like
+//! makes it. The store says what changes; whoever asked, and by which request, is added here. What a record looks like
 //! is not known.
 
 use std::fmt;
@@ -10,9 +10,9 @@ use crate::store::{Change, NewRecord};
 use portico_core::call::RequestId;
 use portico_core::error::Result;
 
-/// By which door a change was asked for, and by whom.
+/// In which context a change was asked for, and by whom.
 #[derive(Clone, Debug, Default)]
-pub struct Door {
+pub struct AuditContext {
     /// Who was authenticated, if somebody was.
     pub principal: Option<String>,
     /// Where the request came from.
@@ -27,7 +27,7 @@ pub struct Door {
 
 /// What the store keeps of the trail: it is written with the changes, or not at all.
 #[derive(Clone, Debug, Default)]
-pub struct ForStore {
+pub struct StoreRecords {
     /// The records.
     pub records: Vec<NewRecord>,
     /// How many it keeps at most.
@@ -35,16 +35,16 @@ pub struct ForStore {
 }
 
 /// Records changes.
-pub trait Recorder: Send + Sync {
+pub trait AuditRecorder: Send + Sync {
     /// Records changes that are about to be made. What is kept elsewhere than in the store is on the disk when this
     /// returns. Blocks.
     ///
     /// # Errors
     /// [`Kind::Unavailable`](portico_core::error::Kind::Unavailable) when they cannot be recorded, and are not to be made.
-    fn record(&self, changes: &[Change], door: &Door) -> Result<ForStore>;
+    fn record(&self, changes: &[Change], audit_context: &AuditContext) -> Result<StoreRecords>;
 
     /// Records that the store has not confirmed changes that were recorded.
-    fn unconfirmed(&self, changes: &[Change], door: &Door);
+    fn unconfirmed(&self, changes: &[Change], audit_context: &AuditContext);
 
     /// Whether changes can be recorded now, as far as that is known.
     ///
@@ -57,11 +57,11 @@ pub trait Recorder: Send + Sync {
 
 /// Where changes are recorded, if they are.
 #[derive(Clone, Default)]
-pub struct Recording(Option<Arc<dyn Recorder>>);
+pub struct Recording(Option<Arc<dyn AuditRecorder>>);
 
 impl Recording {
     /// By `recorder`.
-    pub fn by(recorder: Arc<dyn Recorder>) -> Self {
+    pub fn by(recorder: Arc<dyn AuditRecorder>) -> Self {
         Self(Some(recorder))
     }
 
@@ -74,14 +74,14 @@ impl Recording {
     }
 
     /// As [`Recorder::record`].
-    pub(crate) fn record(&self, changes: &[Change], door: &Door) -> Result<ForStore> {
-        self.0.as_ref().map_or_else(|| Ok(ForStore::default()), |recorder| recorder.record(changes, door))
+    pub(crate) fn record(&self, changes: &[Change], audit_context: &AuditContext) -> Result<StoreRecords> {
+        self.0.as_ref().map_or_else(|| Ok(StoreRecords::default()), |recorder| recorder.record(changes, audit_context))
     }
 
     /// As [`Recorder::unconfirmed`].
-    pub(crate) fn unconfirmed(&self, changes: &[Change], door: &Door) {
+    pub(crate) fn unconfirmed(&self, changes: &[Change], audit_context: &AuditContext) {
         if let Some(recorder) = &self.0 {
-            recorder.unconfirmed(changes, door);
+            recorder.unconfirmed(changes, audit_context);
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::issuers::issuer::TrustedIssuer;
 use crate::keys::sealing::StoreKey;
 use crate::keys::shared_secret::SharedSecret;
 use crate::limits::{AuthLimits, Failures};
-use crate::oauth::client::Admission;
+use crate::oauth::client::ClientPolicy;
 use crate::recording::Recording;
 use crate::store::StoreLocation;
 use crate::sync::peers::Peers;
@@ -42,7 +42,7 @@ pub struct AuthSettings {
     /// Issuers besides our own.
     pub issuers: Vec<TrustedIssuer>,
     /// Which clients people may give access to.
-    pub admission: Admission,
+    pub admission: ClientPolicy,
     /// Hears when the store cannot be read.
     pub observer: Observer,
     /// Tells the time, and how far the clocks of other machines may be apart from it.
@@ -55,7 +55,7 @@ pub struct AuthSettings {
     pub(crate) peers: Peers,
     /// What all processes on the store derive keys from.
     pub(crate) shared: SharedSecret,
-    /// Credentials that were wrong, at all doors: counted from when the limits are known.
+    /// Credentials that were wrong, at all endpoints: counted from when the limits are known.
     pub(super) failures: Arc<OnceLock<Failures>>,
     /// What is remembered of credentials.
     pub(crate) memory: CacheStorage,
@@ -76,7 +76,7 @@ impl AuthSettings {
             connections: Arc::new([]),
             limits: AuthLimits::default(),
             issuers: Vec::new(),
-            admission: Admission::default(),
+            admission: ClientPolicy::default(),
             observer,
             clock: Clock::system(),
             uses: Uses::default(),

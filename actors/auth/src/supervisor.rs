@@ -11,14 +11,14 @@ use arc_swap::ArcSwap;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use crate::actor::{AuthActor, DeathNotice, RunningActor};
+use crate::actor::{AuthActor, ExitNotifier, RunningActor};
 use crate::keys::shared_secret::SharedSecret;
-use crate::oauth::client::Admission;
+use crate::oauth::client::ClientPolicy;
 use crate::settings::AuthSettings;
 use crate::sync::announce::AnnounceCatalog;
 use crate::sync::lookup::SyncStore;
 use crate::sync::peers::PeerMessages;
-use crate::verify::authenticate::{self, Authenticate, Key, VerifyCredential};
+use crate::verify::authenticate::{self, Authenticate, CredentialKey, VerifyCredential};
 use crate::verify::cache::VerifiedCache;
 use crate::verify::in_flight::InFlight;
 use crate::verify::pending::PendingRequests;
@@ -55,7 +55,7 @@ impl Auth {
     /// else. Later on, and for a database from the beginning, that is tried until it can.
     pub async fn start(settings: AuthSettings) -> Result<Self> {
         let (died, deaths) = mpsc::unbounded_channel();
-        let running = AuthActor::launch(settings.clone(), DeathNotice(Some(died.clone()))).await?;
+        let running = AuthActor::launch(settings.clone(), ExitNotifier(Some(died.clone()))).await?;
         let current = Arc::new(ArcSwap::from_pointee(running));
         let cache = VerifiedCache::new(settings.memory.clone(), settings.clock.clone(), settings.uses.clone());
         let settings = Arc::new(ArcSwap::from_pointee(settings));
@@ -77,7 +77,7 @@ impl Auth {
         }
     }
 
-    async fn judge(&self, asked: Authenticate, key: Key) -> Result<Arc<Principal>> {
+    async fn judge(&self, asked: Authenticate, key: CredentialKey) -> Result<Arc<Principal>> {
         // After a change of the store everybody is judged anew: strangers do not keep those away.
         let is_known = self.cache.knew(&key);
         let _waiting = if is_known { self.pending.admit()? } else { self.pending.admit_stranger(asked.from)? };
@@ -107,7 +107,7 @@ impl Auth {
     }
 
     /// Which clients people may give access to now.
-    pub(super) fn admission(&self) -> Admission {
+    pub(super) fn admission(&self) -> ClientPolicy {
         self.settings.load().admission
     }
 
@@ -179,7 +179,7 @@ pub struct Reconfigure {
     /// names can move from one connection to another.
     pub reaches: Vec<(String, Rights)>,
     /// Which clients people may give access to.
-    pub admission: Admission,
+    pub admission: ClientPolicy,
 }
 
 impl Reconfigure {
@@ -216,7 +216,7 @@ impl Handler<Reconfigure> for AuthActor {
             }
         }
         change.apply(&mut self.settings);
-        self.snapshot.admit(change.admission);
+        self.snapshot.set_client_policy(change.admission);
         self.reverify();
     }
 }
@@ -241,7 +241,7 @@ async fn supervise(
             tokio::time::sleep(restart_in).await;
             let Some(current) = current.upgrade() else { return };
             let begun = settings.load_full();
-            match AuthActor::launch(AuthSettings::clone(&begun), DeathNotice(Some(died.clone()))).await {
+            match AuthActor::launch(AuthSettings::clone(&begun), ExitNotifier(Some(died.clone()))).await {
                 Ok(running) => {
                     let address = running.address.clone();
                     let before = current.swap(Arc::new(running));

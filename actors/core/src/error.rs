@@ -51,7 +51,7 @@ impl Kind {
     ];
 
     /// One lower-case word for logs and audit records.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Invalid => "invalid",
             Self::Unauthenticated => "unauthenticated",

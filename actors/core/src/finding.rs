@@ -2,16 +2,16 @@
 
 /// How grave a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grade {
+pub enum FindingSeverity {
     /// Good to know, and as it may be.
     Note,
     /// Something is weaker than it looks.
     Warning,
 }
 
-impl Grade {
+impl FindingSeverity {
     /// One lower-case word for listings.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Note => "note",
             Self::Warning => "warning",
@@ -23,7 +23,7 @@ impl Grade {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// How grave it is.
-    pub grade: Grade,
+    pub grade: FindingSeverity,
     /// One sentence that names nothing which callers do not see: the log has it.
     pub message: String,
     /// The first names that it is about, for those who may see all of the source.
@@ -39,7 +39,7 @@ const MOST_NAMES: usize = 5;
 
 impl Finding {
     /// A finding about nothing in particular.
-    pub fn new(grade: Grade, message: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub fn new(grade: FindingSeverity, message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { grade, message: message.into(), names: Vec::new(), more: 0, remedy: remedy.into() }
     }
 
@@ -78,8 +78,8 @@ mod tests {
     #[test]
     fn a_finding_names_few_and_counts_the_rest() {
         let names: Vec<String> = (0..7).map(|number| format!("s.t{number}\n")).collect();
-        let finding = Finding::new(Grade::Warning, "7 tables", "").about(names.iter().map(String::as_str));
+        let finding = Finding::new(FindingSeverity::Warning, "7 tables", "").about(names.iter().map(String::as_str));
         assert_eq!(finding.words(), "7 tables: s.t0\\n, s.t1\\n, s.t2\\n, s.t3\\n, s.t4\\n and 2 more");
-        assert_eq!(Finding::new(Grade::Note, "nothing", "").words(), "nothing");
+        assert_eq!(Finding::new(FindingSeverity::Note, "nothing", "").words(), "nothing");
     }
 }

@@ -94,7 +94,7 @@ pub struct View {
 
 /// What a name of a workspace stands for.
 #[derive(Clone, Copy, Debug)]
-pub enum Found<'a> {
+pub enum ResolvedName<'a> {
     /// A table or view of a connection.
     Table {
         /// As what the workspace has it.
@@ -143,11 +143,11 @@ impl Workspace {
     }
 
     /// What `name` stands for in `folder`. Names are told apart in any case, so that one without quotes is found too.
-    pub fn find<'a>(&'a self, folder: &str, name: &'a str) -> Option<Found<'a>> {
+    pub fn find<'a>(&'a self, folder: &str, name: &'a str) -> Option<ResolvedName<'a>> {
         let is_here = |place: &str| place.eq_ignore_ascii_case(folder);
         let mut views = self.views.iter();
         if let Some(view) = views.find(|view| is_here(view.folder()) && view.name.eq_ignore_ascii_case(name)) {
-            return Some(Found::View(view));
+            return Some(ResolvedName::View(view));
         }
         let exact = self.assets.iter().find(|asset| {
             asset.place().is_some_and(|(place, own)| is_here(place) && own.is_some_and(|own| own == name))
@@ -166,7 +166,7 @@ impl Workspace {
         match exact.or_else(folded).or_else(pattern)? {
             asset @ Asset::Table { connection, schema, table, .. } => {
                 let table = if asset.is_pattern() { name } else { table };
-                Some(Found::Table { asset, connection, schema, table })
+                Some(ResolvedName::Table { asset, connection, schema, table })
             }
             Asset::Procedure { .. } => None,
         }

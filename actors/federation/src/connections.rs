@@ -13,7 +13,7 @@ use portico_sources::Driver;
 
 /// One connection that a statement may name.
 #[derive(Clone, Debug)]
-pub struct Member {
+pub struct SourceConnection {
     /// What it is known by wherever it is opened.
     pub id: Uuid,
     /// Its name, the catalogue of everything in it.
@@ -28,7 +28,7 @@ pub struct Member {
 /// other call, so that its rights, limits and records hold.
 pub trait Connections: Debug + Send + Sync + 'static {
     /// All of them.
-    fn members(&self) -> &[Member];
+    fn members(&self) -> &[SourceConnection];
 
     /// Asks the connection at `place`. Dropping the future, or the results, cancels the call at the source.
     fn ask(&self, place: usize, op: Op, limits: Limits) -> BoxFuture<'static, Result<Results>>;

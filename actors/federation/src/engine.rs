@@ -20,14 +20,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::connections::Connections;
-use crate::failure::{is_memory_exhausted, told};
+use crate::failure::{engine_error, is_memory_exhausted};
 use crate::functions::postgresql::AsPostgresql;
 use crate::functions::type_names::TypeNames;
 use crate::functions::{allowed, growing};
 use crate::plan::explained;
 use crate::plan::origin::Origins;
 use crate::plan::parse::Explain;
-use crate::plan::planning::{self, Planned, Sparing};
+use crate::plan::planning::{self, LowMemoryPlan, Planned};
 use crate::run::binding::BindKeys;
 use crate::run::later::BeginWhenRead;
 use crate::run::results::{self, Rows};
@@ -129,7 +129,7 @@ impl Engine {
         let handle = runtime.handle().clone();
         let pushdown = self.settings.pushdown;
         let planned = runtime.spawn(async move {
-            let Planned { plan, schema, explain, context, sparing } =
+            let Planned { plan, schema, explain, context, low_memory } =
                 planning::plan(&statement, &state, &tables, connections, deadline, pushdown).await?;
             if let Some(explain) = explain {
                 let (columns, forms) = results::columns(&explained::schema(), &origins);
@@ -144,8 +144,8 @@ impl Engine {
                 return Ok((columns, forms, told.map(|told| stream::iter([Ok(told)]).boxed())));
             }
             let (columns, forms) = results::columns(&schema, &origins);
-            let batches =
-                (!statement.describes).then(|| batches(&handle, plan, context, Some(sparing), deadline, room).boxed());
+            let batches = (!statement.describes)
+                .then(|| batches(&handle, plan, context, Some(low_memory), deadline, room).boxed());
             Ok::<_, Error>((columns, forms, batches))
         });
         let planned = tokio::time::timeout_at(deadline.instant().into(), AbortOnDropHandle::new(planned));
@@ -191,7 +191,7 @@ impl Engine {
             .with_memory_pool(Arc::new(pool))
             .with_disk_manager_builder(disk)
             .build_arc()
-            .map_err(told)?;
+            .map_err(engine_error)?;
         let mut state = SessionStateBuilder::new_from_existing(self.base.clone())
             .with_config(config)
             .with_runtime_env(runtime)
@@ -248,34 +248,34 @@ impl Drop for Engine {
 }
 
 /// The rows of a plan that runs on the engine's threads until the stream is dropped. Where it comes to its bound of
-/// memory before the first row, it is begun anew as the `sparing` one.
+/// memory before the first row, it is begun anew as the `low_memory` one.
 fn batches(
     handle: &tokio::runtime::Handle,
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
-    mut sparing: Option<Sparing>,
+    mut low_memory: Option<LowMemoryPlan>,
     deadline: Deadline,
     room: OwnedSemaphorePermit,
 ) -> impl futures_util::Stream<Item = Result<RecordBatch>> + Send + use<> {
     let (sender, receiver) = mpsc::channel(AHEAD);
     let work = async move {
         let run = async {
-            let mut stream = execute_stream(plan, context).map_err(told)?;
+            let mut stream = execute_stream(plan, context).map_err(engine_error)?;
             while let Some(next) = stream.next().await {
                 let batch = match next {
                     Ok(batch) => batch,
-                    Err(error) => match sparing.take().filter(|_| is_memory_exhausted(&error)) {
-                        Some(sparing) => {
+                    Err(error) => match low_memory.take().filter(|_| is_memory_exhausted(&error)) {
+                        Some(low_memory) => {
                             // What it holds is given back before it is needed again.
                             drop(stream);
-                            let (plan, context) = sparing.plan().await?;
-                            stream = execute_stream(plan, context).map_err(told)?;
+                            let (plan, context) = low_memory.plan().await?;
+                            stream = execute_stream(plan, context).map_err(engine_error)?;
                             continue;
                         }
-                        None => return Err(told(error)),
+                        None => return Err(engine_error(error)),
                     },
                 };
-                sparing = sparing.filter(|_| batch.num_rows() == 0);
+                low_memory = low_memory.filter(|_| batch.num_rows() == 0);
                 if sender.send(Ok(batch)).await.is_err() {
                     return Ok(());
                 }

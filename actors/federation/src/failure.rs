@@ -45,7 +45,7 @@ pub(crate) fn is_memory_exhausted(error: &DataFusionError) -> bool {
 }
 
 /// What a failure of the engine means for the caller.
-pub(crate) fn told(error: DataFusionError) -> Error {
+pub(crate) fn engine_error(error: DataFusionError) -> Error {
     if let Some(carried) = find(&error) {
         return carried.again();
     }

@@ -16,7 +16,7 @@ mod statement;
 mod tables;
 mod values;
 
-pub use self::connections::{Connections, Member};
+pub use self::connections::{Connections, SourceConnection};
 pub use self::engine::{Engine, Settings};
 pub use self::functions::allowed::functions;
 pub use self::run::fragment::{Bound, Fragment};

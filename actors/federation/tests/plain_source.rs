@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
-use portico_core::call::{Facet, Limits, Mode, Op};
+use portico_core::call::{Limits, MetadataKind, Mode, Op};
 use portico_core::error::{Error, Result};
 use portico_core::reply::{Cell, Column, DataType, Part, Results};
-use portico_federation::{Connections, Engine, Member, Settings, Statement};
+use portico_federation::{Connections, Engine, Settings, SourceConnection, Statement};
 use portico_sources::catalog::{self, Assembled};
 use portico_sources::{Capabilities, Driver};
 use portico_sql::Dialect;
@@ -54,13 +54,13 @@ const BOTH: &str = "near.sky.planets n JOIN far.sky.planets f ON f.name = n.name
 /// Two connections with the same table, and what they were sent.
 #[derive(Debug)]
 struct Plain {
-    members: Vec<Member>,
+    members: Vec<SourceConnection>,
     sent: Mutex<Vec<String>>,
 }
 
 impl Plain {
     fn new() -> Arc<Self> {
-        let member = |(place, name): (u128, &str)| Member {
+        let member = |(place, name): (u128, &str)| SourceConnection {
             id: Uuid::from_u128(place),
             name: name.into(),
             driver: &PLAIN,
@@ -96,18 +96,18 @@ fn selected(statement: &str) -> Results {
 
 /// The primary key, of which the source tells nothing with its columns.
 fn key(catalog: &str) -> Results {
-    let row = catalog::labels(Facet::PrimaryKeys).iter().map(|(label, _)| match *label {
+    let row = catalog::labels(MetadataKind::PrimaryKeys).iter().map(|(label, _)| match *label {
         "TABLE_CAT" => text(catalog),
         "TABLE_SCHEM" => text("sky"),
         "TABLE_NAME" => text("planets"),
         "COLUMN_NAME" => text("name"),
         _ => Cell::Null,
     });
-    catalog::assembled(Facet::PrimaryKeys, vec![row.collect()])
+    catalog::assembled(MetadataKind::PrimaryKeys, vec![row.collect()])
 }
 
 impl Connections for Plain {
-    fn members(&self) -> &[Member] {
+    fn members(&self) -> &[SourceConnection] {
         &self.members
     }
 
@@ -119,7 +119,7 @@ impl Connections for Plain {
             }
             Op::Script(Mode::Describe, sql) => Err(Error::not_found(format!("there is nothing in {}", sql.text))),
             Op::Script(Mode::Run, sql) => Ok(selected(&sql.text)),
-            Op::Describe(Facet::PrimaryKeys, _) => Ok(key(&self.members[place].name)),
+            Op::Describe(MetadataKind::PrimaryKeys, _) => Ok(key(&self.members[place].name)),
             other => panic!("{other:?}"),
         };
         async { answer }.boxed()

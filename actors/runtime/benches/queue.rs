@@ -18,7 +18,7 @@ fn main() {
 fn permit(bencher: Bencher) {
     let queue = Queue::new(20, None, 1_000);
     bencher.bench(|| {
-        let entered = queue.enter("agent", Duration::from_secs(10)).now_or_never();
+        let entered = queue.acquire("agent", Duration::from_secs(10)).now_or_never();
         assert!(entered.is_some_and(|entered| entered.is_ok()), "there is room for all threads");
     });
 }

@@ -1,4 +1,4 @@
-//! The columns of the catalogue's facets, the same for every driver (those of keys and indexes, and
+//! The columns of the catalogue's metadata, the same for every driver (those of keys and indexes, and
 //! their numbers, are JDBC's `DatabaseMetaData`'s), and a batch of rows in memory for drivers that put
 //! such rows together themselves.
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures_util::stream;
 
-use portico_core::call::Facet;
+use portico_core::call::MetadataKind;
 use portico_core::error::Result;
 use portico_core::reply::{Batch, Cell, Column, DataType, Part, Results};
 
@@ -16,12 +16,12 @@ const INTEGER: DataType = DataType::Integer;
 const BIGINT: DataType = DataType::BigInt;
 const BOOLEAN: DataType = DataType::Boolean;
 
-/// Labels and types of a facet's columns, in the order of the wire.
-pub const fn labels(facet: Facet) -> &'static [(&'static str, DataType)] {
-    match facet {
-        Facet::Catalogs => &[("TABLE_CATALOG", VARCHAR)],
-        Facet::Schemas => &[("TABLE_CATALOG", VARCHAR), ("TABLE_SCHEMA", VARCHAR)],
-        Facet::Tables => &[
+/// Labels and types of the columns of a kind of metadata, in the order of the wire.
+pub const fn labels(metadata: MetadataKind) -> &'static [(&'static str, DataType)] {
+    match metadata {
+        MetadataKind::Catalogs => &[("TABLE_CATALOG", VARCHAR)],
+        MetadataKind::Schemas => &[("TABLE_CATALOG", VARCHAR), ("TABLE_SCHEMA", VARCHAR)],
+        MetadataKind::Tables => &[
             ("TABLE_CATALOG", VARCHAR),
             ("TABLE_SCHEMA", VARCHAR),
             ("TABLE_NAME", VARCHAR),
@@ -29,7 +29,7 @@ pub const fn labels(facet: Facet) -> &'static [(&'static str, DataType)] {
             ("REMARKS", VARCHAR),
             ("ROW_ESTIMATE", BIGINT),
         ],
-        Facet::Columns => &[
+        MetadataKind::Columns => &[
             ("TABLE_CATALOG", VARCHAR),
             ("TABLE_SCHEMA", VARCHAR),
             ("TABLE_NAME", VARCHAR),
@@ -48,14 +48,14 @@ pub const fn labels(facet: Facet) -> &'static [(&'static str, DataType)] {
             ("REFERENCES", VARCHAR),
             ("VALUES", VARCHAR),
         ],
-        Facet::Procedures => &[
+        MetadataKind::Procedures => &[
             ("PROCEDURE_CATALOG", VARCHAR),
             ("PROCEDURE_SCHEMA", VARCHAR),
             ("PROCEDURE_NAME", VARCHAR),
             ("REMARKS", VARCHAR),
             ("PROCEDURE_TYPE", INTEGER),
         ],
-        Facet::ProcedureParameters => &[
+        MetadataKind::ProcedureParameters => &[
             ("PROCEDURE_CATALOG", VARCHAR),
             ("PROCEDURE_SCHEMA", VARCHAR),
             ("PROCEDURE_NAME", VARCHAR),
@@ -70,7 +70,7 @@ pub const fn labels(facet: Facet) -> &'static [(&'static str, DataType)] {
             ("IS_NULLABLE", BOOLEAN),
             ("ORDINAL_POSITION", INTEGER),
         ],
-        Facet::PrimaryKeys => &[
+        MetadataKind::PrimaryKeys => &[
             ("TABLE_CAT", VARCHAR),
             ("TABLE_SCHEM", VARCHAR),
             ("TABLE_NAME", VARCHAR),
@@ -78,7 +78,7 @@ pub const fn labels(facet: Facet) -> &'static [(&'static str, DataType)] {
             ("KEY_SEQ", INTEGER),
             ("PK_NAME", VARCHAR),
         ],
-        Facet::ImportedKeys | Facet::ExportedKeys => &[
+        MetadataKind::ImportedKeys | MetadataKind::ExportedKeys => &[
             ("PKTABLE_CAT", VARCHAR),
             ("PKTABLE_SCHEM", VARCHAR),
             ("PKTABLE_NAME", VARCHAR),
@@ -94,7 +94,7 @@ pub const fn labels(facet: Facet) -> &'static [(&'static str, DataType)] {
             ("PK_NAME", VARCHAR),
             ("DEFERRABILITY", INTEGER),
         ],
-        Facet::Indexes => &[
+        MetadataKind::Indexes => &[
             ("TABLE_CAT", VARCHAR),
             ("TABLE_SCHEM", VARCHAR),
             ("TABLE_NAME", VARCHAR),
@@ -109,7 +109,7 @@ pub const fn labels(facet: Facet) -> &'static [(&'static str, DataType)] {
             ("PAGES", BIGINT),
             ("FILTER_CONDITION", VARCHAR),
         ],
-        Facet::TableDetails => &[
+        MetadataKind::TableDetails => &[
             ("TABLE_CATALOG", VARCHAR),
             ("TABLE_SCHEMA", VARCHAR),
             ("TABLE_NAME", VARCHAR),
@@ -126,20 +126,20 @@ pub const fn labels(facet: Facet) -> &'static [(&'static str, DataType)] {
     }
 }
 
-/// The place of a column among those of `facet`; of one that it does not have, the place behind the last.
-pub fn place(facet: Facet, label: &str) -> usize {
-    let labels = labels(facet);
+/// The place of a column among those of `metadata`; of one that it does not have, the place behind the last.
+pub fn place(metadata: MetadataKind, label: &str) -> usize {
+    let labels = labels(metadata);
     labels.iter().position(|(known, _)| *known == label).unwrap_or(labels.len())
 }
 
-/// A facet's columns as a result describes them.
-pub fn columns(facet: Facet) -> Arc<[Column]> {
-    labels(facet).iter().map(|(label, data_type)| Column::computed(*label, *data_type)).collect()
+/// The columns of a kind of metadata as a result describes them.
+pub fn columns(metadata: MetadataKind) -> Arc<[Column]> {
+    labels(metadata).iter().map(|(label, data_type)| Column::computed(*label, *data_type)).collect()
 }
 
 /// An answer of rows that are in memory.
-pub fn assembled(facet: Facet, rows: Vec<Vec<Cell<'static>>>) -> Results {
-    let mut parts = vec![Ok(Part::Columns(columns(facet)))];
+pub fn assembled(metadata: MetadataKind, rows: Vec<Vec<Cell<'static>>>) -> Results {
+    let mut parts = vec![Ok(Part::Columns(columns(metadata)))];
     if !rows.is_empty() {
         parts.push(Ok(Part::Rows(Box::new(Assembled(rows)))));
     }

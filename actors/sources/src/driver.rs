@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
-use crate::endpoint::{Endpoint, Login};
+use crate::connect_options::{ConnectOptions, Login};
 use crate::explain::Explain;
 use crate::exposure::Exposure;
 use crate::grants::{GrantRequest, GrantScript};
@@ -42,7 +42,7 @@ pub struct Driver {
     /// Whether a URL is one of its own.
     pub recognizes: fn(&str) -> bool,
     /// Where a connection leads. Nothing is judged yet: [`Location::check`] does that.
-    pub locate: fn(Endpoint<'_>) -> Arc<dyn Location>,
+    pub locate: fn(ConnectOptions<'_>) -> Arc<dyn Location>,
     /// Whether a schema is the engine's own, which is in no listing where something is hidden.
     pub is_system_schema: fn(&str) -> bool,
     /// How its engine is asked what a statement costs; absent where it cannot be.
@@ -166,7 +166,7 @@ pub trait Source: Send + Sync + 'static {
 
     /// Compares what the connection's own user can do at the source with what the connection exposes: what is
     /// weaker than it looks. A source without users of its own has nothing to tell.
-    fn reach(&self) -> BoxFuture<'static, Result<Vec<Finding>>> {
+    fn excess_privileges(&self) -> BoxFuture<'static, Result<Vec<Finding>>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 

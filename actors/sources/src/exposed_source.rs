@@ -13,7 +13,7 @@ use crate::catalog;
 use crate::driver::Driver;
 use crate::exposure::Exposure;
 use crate::{Invocation, Plan, Pool, Procedure, Profile, Source, Task};
-use portico_core::call::Facet;
+use portico_core::call::MetadataKind;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::finding::Finding;
 use portico_core::near;
@@ -53,8 +53,8 @@ impl Source for ExposedSource {
         Box::pin(async move { shared.run(plan).await })
     }
 
-    fn reach(&self) -> BoxFuture<'static, Result<Vec<Finding>>> {
-        self.0.source.reach()
+    fn excess_privileges(&self) -> BoxFuture<'static, Result<Vec<Finding>>> {
+        self.0.source.excess_privileges()
     }
 
     fn close(&self) -> BoxFuture<'static, ()> {
@@ -88,9 +88,9 @@ impl Shared {
         // What the source says may name what is hidden.
         plan.notices = None;
         match &mut plan.task {
-            Task::Describe(facet, _) => {
-                let facet = *facet;
-                Ok(self.narrowed(facet, self.source.run(plan).await?))
+            Task::Describe(metadata, _) => {
+                let metadata = *metadata;
+                Ok(self.narrowed(metadata, self.source.run(plan).await?))
             }
             Task::Statement(_) | Task::Statements(_) | Task::Columns(_) | Task::Batch(_) => {
                 self.check_schemas(&plan.task)?;
@@ -106,14 +106,14 @@ impl Shared {
     }
 
     /// The rows of a listing that callers may see.
-    fn narrowed(&self, facet: Facet, results: Results) -> Results {
+    fn narrowed(&self, metadata: MetadataKind, results: Results) -> Results {
         let (exposure, driver) = (Arc::clone(&self.exposure), self.driver);
         let parts = results.map(move |part| match part? {
             Part::Rows(batch) => {
                 let mut kept = Vec::with_capacity(batch.rows());
                 for row in 0..batch.rows() {
-                    if is_shown(&exposure, driver, facet, batch.as_ref(), row)? {
-                        let blank = blanked(&exposure, facet, batch.as_ref(), row)?;
+                    if is_shown(&exposure, driver, metadata, batch.as_ref(), row)? {
+                        let blank = blanked(&exposure, metadata, batch.as_ref(), row)?;
                         kept.push((row, blank));
                     }
                 }
@@ -193,39 +193,49 @@ impl Shared {
     }
 }
 
-fn is_shown(exposure: &Exposure, driver: &Driver, facet: Facet, batch: &dyn Batch, row: usize) -> Result<bool> {
-    if facet == Facet::Catalogs {
+fn is_shown(
+    exposure: &Exposure,
+    driver: &Driver,
+    metadata: MetadataKind,
+    batch: &dyn Batch,
+    row: usize,
+) -> Result<bool> {
+    if metadata == MetadataKind::Catalogs {
         return Ok(true);
     }
     let schema = text(batch, row, 1)?;
     if (driver.is_system_schema)(&schema) {
         return Ok(false);
     }
-    Ok(match facet {
-        Facet::Catalogs | Facet::Schemas => exposure.shows_schema(&schema),
-        Facet::Tables | Facet::Columns | Facet::PrimaryKeys | Facet::Indexes | Facet::TableDetails => {
-            exposure.shows_table(&schema, &text(batch, row, 2)?)
-        }
+    Ok(match metadata {
+        MetadataKind::Catalogs | MetadataKind::Schemas => exposure.shows_schema(&schema),
+        MetadataKind::Tables
+        | MetadataKind::Columns
+        | MetadataKind::PrimaryKeys
+        | MetadataKind::Indexes
+        | MetadataKind::TableDetails => exposure.shows_table(&schema, &text(batch, row, 2)?),
         // A foreign key tells of two tables.
-        Facet::ImportedKeys | Facet::ExportedKeys => {
+        MetadataKind::ImportedKeys | MetadataKind::ExportedKeys => {
             exposure.shows_table(&schema, &text(batch, row, 2)?)
                 && exposure.shows_table(&text(batch, row, 5)?, &text(batch, row, 6)?)
         }
-        Facet::Procedures | Facet::ProcedureParameters => exposure.shows_procedure(&schema, &text(batch, row, 2)?),
+        MetadataKind::Procedures | MetadataKind::ProcedureParameters => {
+            exposure.shows_procedure(&schema, &text(batch, row, 2)?)
+        }
     })
 }
 
 /// The cells of a row that is shown that tell of what is not.
-fn blanked(exposure: &Exposure, facet: Facet, batch: &dyn Batch, row: usize) -> Result<Range<usize>> {
-    match facet {
-        Facet::Columns => {
-            let place = catalog::place(facet, "REFERENCES");
+fn blanked(exposure: &Exposure, metadata: MetadataKind, batch: &dyn Batch, row: usize) -> Result<Range<usize>> {
+    match metadata {
+        MetadataKind::Columns => {
+            let place = catalog::place(metadata, "REFERENCES");
             let referred = text(batch, row, place)?;
             let is_shown = shows_column(exposure, &referred);
             Ok(if referred.is_empty() || is_shown { 0..0 } else { place..place + 1 })
         }
-        Facet::TableDetails => {
-            let (schema, name) = (catalog::place(facet, "PARENT_SCHEMA"), catalog::place(facet, "PARENT_NAME"));
+        MetadataKind::TableDetails => {
+            let (schema, name) = (catalog::place(metadata, "PARENT_SCHEMA"), catalog::place(metadata, "PARENT_NAME"));
             let is_shown = exposure.shows_table(&text(batch, row, schema)?, &text(batch, row, name)?);
             Ok(if is_shown { 0..0 } else { schema..name + 1 })
         }

@@ -87,7 +87,7 @@ impl Exposure {
 
     /// Of these, what `other` shows as well.
     #[must_use]
-    pub fn and(self: &Arc<Self>, other: &Self) -> Self {
+    pub fn intersection(self: &Arc<Self>, other: &Self) -> Self {
         if self.is_everything() { other.clone() } else { Self { within: Some(Arc::clone(self)), ..other.clone() } }
     }
 

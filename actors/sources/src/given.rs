@@ -13,7 +13,7 @@ const MOST_NAMES: usize = 10;
 ///
 /// # Errors
 /// [`Kind::TooLarge`] with the bound.
-pub fn admit(values: usize, most: usize) -> Result<()> {
+pub fn check_value_count(values: usize, most: usize) -> Result<()> {
     if values > most {
         return Err(Error::new(
             Kind::TooLarge,
@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn the_bound_is_told() {
-        assert!(admit(3, 3).is_ok());
-        let error = admit(4, 3).unwrap_err();
+        assert!(check_value_count(3, 3).is_ok());
+        let error = check_value_count(4, 3).unwrap_err();
         assert_eq!(error.kind, Kind::TooLarge);
         assert!(error.message.starts_with("parameters: 4 values") && error.message.ends_with("most 3"), "{error:?}");
     }

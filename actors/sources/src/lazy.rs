@@ -13,11 +13,11 @@ use portico_core::finding::Finding;
 use portico_core::reply::Results;
 
 /// Makes a source anew. It connects nowhere, but it may read files.
-pub type Open = Arc<dyn Fn() -> Result<Arc<dyn Source>> + Send + Sync>;
+pub type OpenSource = Arc<dyn Fn() -> Result<Arc<dyn Source>> + Send + Sync>;
 
 /// A source that may not have been made yet.
 pub struct LazySource {
-    open: Open,
+    open: OpenSource,
     opened: Arc<OnceCell<Arc<dyn Source>>>,
     /// How many may be made at once, each on a thread for blocking work.
     turns: Arc<Semaphore>,
@@ -25,7 +25,7 @@ pub struct LazySource {
 
 impl LazySource {
     /// Nothing is made yet.
-    pub fn new(open: Open, turns: Arc<Semaphore>) -> Self {
+    pub fn new(open: OpenSource, turns: Arc<Semaphore>) -> Self {
         Self { open, opened: Arc::default(), turns }
     }
 }
@@ -55,9 +55,9 @@ impl Source for LazySource {
         }
     }
 
-    fn reach(&self) -> BoxFuture<'static, Result<Vec<Finding>>> {
+    fn excess_privileges(&self) -> BoxFuture<'static, Result<Vec<Finding>>> {
         match self.opened.get() {
-            Some(source) => source.reach(),
+            Some(source) => source.excess_privileges(),
             None => async { Ok(Vec::new()) }.boxed(),
         }
     }

@@ -2,10 +2,10 @@
 //! beyond the values that pass through the seam lives in the driver's own folder.
 
 pub mod catalog;
+mod connect_options;
 pub mod digest;
 mod driver;
 pub mod drivers;
-mod endpoint;
 mod explain;
 mod exposed_source;
 mod exposure;
@@ -13,22 +13,22 @@ mod foreign;
 pub mod given;
 mod grants;
 mod lazy;
-pub mod lookup;
 mod plan;
 pub mod postgres;
 mod profile;
 pub mod pushdown;
 pub mod sqlite;
+pub mod table_search;
 mod texts;
 
+pub use self::connect_options::{ConnectOptions, Login, Password, Pooler, ROLE, check_login_role, of_role};
 pub use self::driver::{Capabilities, Driver, Location, Pool, Settings, Source};
-pub use self::endpoint::{Endpoint, Login, Password, Pooler, ROLE, check_login_role, of_role};
 pub use self::explain::{Estimate, Explain};
 pub use self::exposed_source::narrow;
 pub use self::exposure::{Exposure, Names, speaks_of};
 pub use self::grants::{GrantRequest, GrantScript};
 pub use self::lazy::LazySource;
-pub use self::lazy::Open;
+pub use self::lazy::OpenSource;
 pub use self::plan::{Access, Invocation, Plan, Prepared, Repeated, Task};
 pub use self::profile::{Declared, Direction, MOST_TABLES, Parameter, Procedure, Profile, Table};
 pub use self::texts::{TextRow, texts};

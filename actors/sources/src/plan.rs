@@ -3,7 +3,7 @@
 use tokio_util::sync::CancellationToken;
 
 use crate::exposure::Exposure;
-use portico_core::call::{Argument, Facet, Limits, Narrow, Notices};
+use portico_core::call::{Argument, Limits, MetadataFilter, MetadataKind, Notices};
 use portico_core::error::Error;
 use portico_core::identity::Assumed;
 use portico_core::trace::TraceParent;
@@ -59,8 +59,8 @@ impl Plan {
 /// What to do at a source.
 #[derive(Debug)]
 pub enum Task {
-    /// Lists a facet of the catalogue, in the columns of [`columns`](crate::catalog::columns), by schema and name.
-    Describe(Facet, Narrow),
+    /// Lists one kind of metadata of the catalogue, in the columns of [`columns`](crate::catalog::columns), by schema and name.
+    Describe(MetadataKind, MetadataFilter),
     /// Runs one statement.
     Statement(Prepared),
     /// Runs several statements in order, in one transaction: a result for each, and nothing kept

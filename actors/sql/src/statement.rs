@@ -115,7 +115,7 @@ fn split_and_understand(
     naming: Option<Naming<'_>>,
     given: &Given,
 ) -> Result<Vec<Statement>> {
-    guard::admit(text)?;
+    guard::check_text(text)?;
     let tokens = lexer::tokens_with(text, dialect, given);
     guard::admit_tokens(&tokens)?;
     let parts = split::split(text, &tokens, dialect);
@@ -268,7 +268,7 @@ pub(super) fn facts(
 /// # Errors
 /// As [`statements`], for what holds in every dialect.
 pub fn catalogs(text: &str) -> Result<Vec<String>> {
-    guard::admit(text)?;
+    guard::check_text(text)?;
     let mut found = Vec::new();
     let mut seen = HashSet::new();
     if text.bytes().filter(|byte| *byte == b'.').nth(1).is_none() {

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use portico_core::error::{Error, Kind as Failure, Result};
-use portico_core::workspace::{Asset, Found, MAIN, View, Workspace};
+use portico_core::workspace::{Asset, MAIN, ResolvedName, View, Workspace};
 
 use crate::dialect::Dialect;
 use crate::lexing::bracket;
@@ -15,7 +15,7 @@ use crate::lexing::split;
 use crate::lexing::token::{Kind, Token, identifier, words};
 use crate::parsed::class::Class;
 use crate::parsed::mask::mask;
-use crate::parsed::names::{self, Mention, Role};
+use crate::parsed::names::{self, Mention, NameKind};
 use crate::parsed::relations::{Relation, Usage, relations};
 use crate::rewrite::Edit;
 use crate::statement::{Statement, assemble, is_open, reading, verb};
@@ -75,7 +75,7 @@ pub fn statements_within(
 /// # Errors
 /// As [`statements`](super::statements); [`Failure::Invalid`] where what writes is not understood in whole.
 pub fn written(text: &str, dialect: Dialect, given: &Given) -> Result<Option<Vec<Vec<String>>>> {
-    guard::admit(text)?;
+    guard::check_text(text)?;
     let tokens = lexer::tokens_with(text, dialect, given);
     guard::admit_tokens(&tokens)?;
     let (mut written, mut writes) = (Vec::new(), false);
@@ -113,7 +113,7 @@ struct Rewriter<'a> {
 
 impl<'a> Rewriter<'a> {
     fn statements(&mut self, text: &str, given: &Given) -> Result<Vec<Statement>> {
-        guard::admit(text)?;
+        guard::check_text(text)?;
         let tokens = lexer::tokens_with(text, self.dialect, given);
         guard::admit_tokens(&tokens)?;
         let parts = split::split(text, &tokens, self.dialect);
@@ -204,17 +204,17 @@ impl<'a> Rewriter<'a> {
         let (folder, found) = self.find(folder, name).map_err(position)?;
         self.check(name, found, relation.usage).map_err(position)?;
         let replacement = match found {
-            Found::Table { asset, schema, table, .. } => {
+            ResolvedName::Table { asset, schema, table, .. } => {
                 self.table(folder, name, asset, schema, table).map_err(position)?
             }
-            Found::View(view) => self.view(view)?,
+            ResolvedName::View(view) => self.view(view)?,
         };
         edits.push(self.edit(text, words, relation, name, &replacement)?);
         Ok(())
     }
 
     /// Finds what a name stands for. One without a folder may be of the default folder, else of the main one.
-    fn find<'p>(&self, folder: Option<&'p str>, name: &'p str) -> Result<(&'p str, Found<'p>)>
+    fn find<'p>(&self, folder: Option<&'p str>, name: &'p str) -> Result<(&'p str, ResolvedName<'p>)>
     where
         'a: 'p,
     {
@@ -226,18 +226,18 @@ impl<'a> Rewriter<'a> {
     }
 
     /// Refuses a table of another connection, and a view where no query may stand.
-    fn check(&self, name: &str, found: Found<'_>, usage: Usage) -> Result<()> {
+    fn check(&self, name: &str, found: ResolvedName<'_>, usage: Usage) -> Result<()> {
         match found {
-            Found::Table { connection, .. } if !connection.eq_ignore_ascii_case(self.within.connection) => {
+            ResolvedName::Table { connection, .. } if !connection.eq_ignore_ascii_case(self.within.connection) => {
                 Err(crossing(name, connection, self.within.connection))
             }
-            Found::View(View { name, .. }) if usage == Usage::Write => {
+            ResolvedName::View(View { name, .. }) if usage == Usage::Write => {
                 Err(Error::invalid(format!("query: {name} is a view of the workspace, and views only read")))
             }
-            Found::View(View { name, .. }) if usage != Usage::Read => {
+            ResolvedName::View(View { name, .. }) if usage != Usage::Read => {
                 Err(Error::invalid(format!("query: {name} is a view of the workspace: write SELECT * FROM {name}")))
             }
-            Found::Table { .. } | Found::View(_) => Ok(()),
+            ResolvedName::Table { .. } | ResolvedName::View(_) => Ok(()),
         }
     }
 
@@ -318,7 +318,7 @@ impl<'a> Rewriter<'a> {
         let workspace = self.within.workspace;
         let is_workspace = |part: &str| part.eq_ignore_ascii_case(&workspace.name);
         match mention.role {
-            Role::Column => {
+            NameKind::Column => {
                 let length = parts.len() + usize::from(star);
                 let returned = found.iter().filter(|_| self.dialect.returning_knows_no_alias).find(|relation| {
                     let range = relation.returning.as_ref().filter(|_| !relation.is_aliased);
@@ -340,7 +340,7 @@ impl<'a> Rewriter<'a> {
                     edits.push(Edit { range: first.start..next.start, replacement: glue.to_owned() });
                 }
             }
-            Role::Call => {
+            NameKind::Call => {
                 let name = match parts.as_slice() {
                     [name] => name,
                     [folder, name] if folder.eq_ignore_ascii_case(MAIN) => name,
@@ -360,7 +360,7 @@ impl<'a> Rewriter<'a> {
                     edits.push(Edit { range: first.start..last.end, replacement: procedure });
                 }
             }
-            Role::Object | Role::Type | Role::Operator => {}
+            NameKind::Object | NameKind::Type | NameKind::Operator => {}
         }
     }
 }

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
-use portico_actors::call::{Facet, Limits, Narrow, Op, RequestId, Sql, Verb};
-use portico_actors::directory::{Connection, Directory, Entry, Intensity, Start};
+use portico_actors::call::{AllowedStatements, Limits, MetadataFilter, MetadataKind, Op, RequestId, Sql};
+use portico_actors::directory::{ConnectionEntry, ConnectionSpec, Directory, Intensity, Start};
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::event::Event;
 use portico_actors::principal::{Claims, Principal, Rights, Scope, Validity};
 use portico_actors::reply::{Part, Reply, Results};
-use portico_actors::source::{Access, Open, Plan, Profile, Source, catalog, drivers};
+use portico_actors::source::{Access, OpenSource, Plan, Profile, Source, catalog, drivers};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use uuid::Uuid;
@@ -104,9 +104,10 @@ impl Source for Fake {
         self.running.fetch_add(1, Ordering::SeqCst);
         let running = Running(Arc::clone(&self.running));
         async move {
-            let parts = vec![Ok(Part::Columns(catalog::columns(Facet::Catalogs))), Ok(Part::Done { affected: -1 })];
+            let parts =
+                vec![Ok(Part::Columns(catalog::columns(MetadataKind::Catalogs))), Ok(Part::Done { affected: -1 })];
             in_mood(mood, ()).await?;
-            Ok(Results::new(plan.access == Access::ReadWrite, stream::iter(parts)).keep(running))
+            Ok(Results::new(plan.access == Access::ReadWrite, stream::iter(parts)).with_guard(running))
         }
         .boxed()
     }
@@ -118,8 +119,8 @@ impl Source for Fake {
 }
 
 /// A connection to `source`.
-pub(crate) fn connection(index: usize, source: &Arc<Fake>, permits: usize, queue: usize) -> Connection {
-    Connection {
+pub(crate) fn connection(index: usize, source: &Arc<Fake>, permits: usize, queue: usize) -> ConnectionSpec {
+    ConnectionSpec {
         id: Uuid::from_u128(index as u128 + 1),
         name: format!("c{index}").into(),
         open: opening(source),
@@ -129,8 +130,8 @@ pub(crate) fn connection(index: usize, source: &Arc<Fake>, permits: usize, queue
         // Every caller is the same one.
         share: Some(permits),
         queue,
-        queue_timeout: Connection::DEFAULT_QUEUE_TIMEOUT,
-        reader_timeout: Connection::DEFAULT_READER_TIMEOUT,
+        queue_timeout: ConnectionSpec::DEFAULT_QUEUE_TIMEOUT,
+        reader_timeout: ConnectionSpec::DEFAULT_READER_TIMEOUT,
         trace_comments: false,
         instructions: None,
         identity: None,
@@ -142,7 +143,7 @@ pub(crate) fn connection(index: usize, source: &Arc<Fake>, permits: usize, queue
 }
 
 /// Gives the one fake source, and counts how often it was wanted.
-fn opening(source: &Arc<Fake>) -> Open {
+fn opening(source: &Arc<Fake>) -> OpenSource {
     let source = Arc::clone(source);
     Arc::new(move || {
         source.opens.fetch_add(1, Ordering::SeqCst);
@@ -171,12 +172,16 @@ impl House {
         queue: usize,
         refresh: Duration,
     ) -> Self {
-        let settings = |connection| Connection { permits, queue, refresh, ..connection };
+        let settings = |connection| ConnectionSpec { permits, queue, refresh, ..connection };
         Self::with(pings, intensity, settings)
     }
 
     /// Starts one connection for each mood of its first ping, with `settings`.
-    pub(crate) fn with(pings: &[Mood], intensity: Intensity, settings: impl Fn(Connection) -> Connection) -> Self {
+    pub(crate) fn with(
+        pings: &[Mood],
+        intensity: Intensity,
+        settings: impl Fn(ConnectionSpec) -> ConnectionSpec,
+    ) -> Self {
         let (tell, events) = unbounded_channel();
         let (mut sources, mut ids, mut connections) = (Vec::new(), Vec::new(), Vec::new());
         for (index, ping) in pings.iter().enumerate() {
@@ -201,7 +206,7 @@ impl House {
             credential: None,
             validity: Validity::default(),
         });
-        let op = Op::Execute(Verb::Any, Sql { text: text.to_owned(), ..Sql::default() });
+        let op = Op::Execute(AllowedStatements::Any, Sql { text: text.to_owned(), ..Sql::default() });
         match self.directory.ask(&entry, RequestId::fresh(), by, op, Limits::default()).await {
             Ok(Reply::Results(results)) => drop(results.collect::<Vec<_>>().await),
             other => panic!("{other:?}"),
@@ -249,7 +254,7 @@ pub(crate) async fn ask(directory: Directory, id: Uuid) -> Result<Results> {
     ask_entry(&directory, &entry).await
 }
 
-pub(crate) async fn ask_entry(directory: &Directory, entry: &Entry) -> Result<Results> {
+pub(crate) async fn ask_entry(directory: &Directory, entry: &ConnectionEntry) -> Result<Results> {
     let by = Arc::new(Principal {
         subject: "test".to_owned(),
         rights: Rights::all(Scope::Read),
@@ -257,7 +262,7 @@ pub(crate) async fn ask_entry(directory: &Directory, entry: &Entry) -> Result<Re
         credential: None,
         validity: Validity::default(),
     });
-    let op = Op::Describe(Facet::Catalogs, Narrow::default());
+    let op = Op::Describe(MetadataKind::Catalogs, MetadataFilter::default());
     match directory.ask(entry, RequestId::fresh(), by, op, Limits::default()).await? {
         Reply::Results(results) => Ok(results),
         Reply::Text(text) => panic!("a listing answered with {text:?}"),

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use portico_actors::directory::{Connection, Start};
+use portico_actors::directory::{ConnectionSpec, Start};
 use portico_actors::error::Kind;
 use portico_actors::event::Event;
 
@@ -15,8 +15,8 @@ use crate::{quick, run, until, up};
 /// So short that it has always passed.
 const AT_ONCE: Option<Duration> = Some(Duration::from_millis(1));
 
-fn lazy(idle_timeout: Option<Duration>) -> impl Fn(Connection) -> Connection {
-    move |connection| Connection { start: Start::Lazy, idle_timeout, ..connection }
+fn lazy(idle_timeout: Option<Duration>) -> impl Fn(ConnectionSpec) -> ConnectionSpec {
+    move |connection| ConnectionSpec { start: Start::Lazy, idle_timeout, ..connection }
 }
 
 fn idle(event: &Event) -> Option<String> {
@@ -81,7 +81,7 @@ fn what_nobody_uses_lets_go_and_the_next_use_brings_it_back() {
 #[test]
 fn an_eager_connection_becomes_idle_only_when_told_to() {
     run(async {
-        let eager = |connection: Connection| Connection { idle_timeout: AT_ONCE, ..connection };
+        let eager = |connection: ConnectionSpec| ConnectionSpec { idle_timeout: AT_ONCE, ..connection };
         let mut house = House::with(&[Mood::Well], quick(5), eager);
         assert_eq!(house.event(up).await, "c0");
         assert_eq!(house.event(idle).await, "c0");
@@ -96,7 +96,7 @@ fn who_reads_or_listens_keeps_it_up() {
         let source = Arc::clone(&house.sources[0]);
         let results = house.ask(0).await.unwrap();
         let entry = house.directory.get(house.ids[0]).unwrap();
-        let (held, in_use) = house.directory.hold(&entry).await.unwrap();
+        let (held, in_use) = house.directory.lease(&entry).await.unwrap();
         assert!(held.profile().is_some(), "its first attempt has ended");
         drop(results);
         // The other one tells how time goes by.
@@ -165,7 +165,7 @@ fn a_source_that_cannot_be_made_is_tried_again_with_each_attempt() {
         };
         let mut house = House::with(&[], quick(5), |connection| connection);
         fresh.held.store(true, Ordering::SeqCst);
-        let broken = Connection { open: Arc::new(open), ..connection(0, &fresh, 2, 2) };
+        let broken = ConnectionSpec { open: Arc::new(open), ..connection(0, &fresh, 2, 2) };
         let id = broken.id;
         house.directory.reload(vec![broken], Vec::new()).await.unwrap();
         let error = ask(house.directory.clone(), id).await.unwrap_err();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::StreamExt;
-use portico_actors::directory::Connection;
+use portico_actors::directory::ConnectionSpec;
 use portico_actors::error::Kind;
 use tokio::task::spawn_local;
 
@@ -125,7 +125,7 @@ fn connections_are_found_by_the_names_that_they_have_now() {
         let named = |name: &str| house.directory.named(name).map(|entry| entry.id);
         assert_eq!((named("C0"), named("c1"), named("c2")), (Some(house.ids[0]), Some(house.ids[1]), None));
         // They exchange their names.
-        let renamed = |index: usize, name: &str| Connection {
+        let renamed = |index: usize, name: &str| ConnectionSpec {
             name: name.into(),
             ..connection(index, &house.sources[index], 2, 2)
         };

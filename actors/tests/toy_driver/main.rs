@@ -14,13 +14,15 @@ use actix::System;
 use futures_util::StreamExt;
 use planets::DRIVER;
 use portico_actors::budget::Budget;
-use portico_actors::call::{Argument, Briefing, Facet, Limits, Narrow, Op, RequestId, Sql, Verb};
-use portico_actors::directory::{Connection, Directory, Intensity, Start};
+use portico_actors::call::{
+    AllowedStatements, Argument, InstructionsOptions, Limits, MetadataFilter, MetadataKind, Op, RequestId, Sql,
+};
+use portico_actors::directory::{ConnectionSpec, Directory, Intensity, Start};
 use portico_actors::error::{Kind, Result};
 use portico_actors::event::Event;
 use portico_actors::principal::{Claims, Principal, Rights, Scope, Validity};
 use portico_actors::reply::{Cell, Part, Reply};
-use portico_actors::source::{Access, Endpoint, Exposure, Names, Pooler, Settings, narrow};
+use portico_actors::source::{Access, ConnectOptions, Exposure, Names, Pooler, Settings, narrow};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
@@ -34,8 +36,14 @@ fn directory(exposure: &Exposure) -> Directory {
     let url = DRIVER.example.to_owned();
     assert!((DRIVER.recognizes)(&url));
     let pooler = Pooler::default();
-    let location =
-        (DRIVER.locate)(Endpoint { url, password: None, pooler, base, directory: base, environment: &environment });
+    let location = (DRIVER.locate)(ConnectOptions {
+        url,
+        password: None,
+        pooler,
+        base,
+        directory: base,
+        environment: &environment,
+    });
     location.check().unwrap();
     let exposure = exposure.clone();
     let open = move || {
@@ -51,7 +59,7 @@ fn directory(exposure: &Exposure) -> Directory {
         })?;
         Ok(narrow(source, exposure.clone(), &DRIVER))
     };
-    let connection = Connection {
+    let connection = ConnectionSpec {
         id: ID,
         name: "planets".into(),
         open: Arc::new(open),
@@ -60,11 +68,11 @@ fn directory(exposure: &Exposure) -> Directory {
         permits: 1,
         share: None,
         queue: 1,
-        queue_timeout: Connection::DEFAULT_QUEUE_TIMEOUT,
-        reader_timeout: Connection::DEFAULT_READER_TIMEOUT,
+        queue_timeout: ConnectionSpec::DEFAULT_QUEUE_TIMEOUT,
+        reader_timeout: ConnectionSpec::DEFAULT_READER_TIMEOUT,
         trace_comments: false,
         instructions: None,
-        refresh: Connection::DEFAULT_REFRESH,
+        refresh: ConnectionSpec::DEFAULT_REFRESH,
         identity: None,
         start: Start::Lazy,
         idle_timeout: None,
@@ -109,7 +117,7 @@ async fn rows(directory: &Directory, op: Op) -> Result<Vec<Vec<String>>> {
 fn select(text: &str, name: &str) -> Op {
     let value = RawValue::from_string(format!("\"{name}\"")).unwrap();
     let parameters = vec![Argument { name: "name".to_owned(), value, data_type: None }];
-    Op::Execute(Verb::Select, Sql { text: text.to_owned(), parameters, ..Sql::default() })
+    Op::Execute(AllowedStatements::Select, Sql { text: text.to_owned(), parameters, ..Sql::default() })
 }
 
 #[test]
@@ -128,7 +136,7 @@ fn a_statement_is_answered() {
 #[test]
 fn what_is_there_is_listed_unless_it_is_hidden() {
     System::new().block_on(async {
-        let tables = || Op::Describe(Facet::Tables, Narrow::default());
+        let tables = || Op::Describe(MetadataKind::Tables, MetadataFilter::default());
         let all = rows(&directory(&Exposure::default()), tables()).await.unwrap();
         assert_eq!(all, [["planets", "sky", "planets", "TABLE", "Null", "Null"]]);
         let tables_hidden = Names { shown: None, hidden: vec!["planets".to_owned()] };
@@ -140,8 +148,8 @@ fn what_is_there_is_listed_unless_it_is_hidden() {
 #[test]
 fn agents_are_told_what_to_write() {
     System::new().block_on(async {
-        let briefing = Op::Instructions(Briefing { tokens: 2_000, ..Briefing::default() });
-        let Ok(Reply::Text(text)) = ask(&directory(&Exposure::default()), briefing).await else { panic!("no text") };
+        let options = Op::Instructions(InstructionsOptions { tokens: 2_000, ..InstructionsOptions::default() });
+        let Ok(Reply::Text(text)) = ask(&directory(&Exposure::default()), options).await else { panic!("no text") };
         // A driver that lists no columns still tells its tables.
         for told in ["Planets 1,", "Write Planets SQL", "(in `sky`)", "\nplanets\n"] {
             assert!(text.contains(told), "{told}: {text}");

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, stream};
-use portico_actors::call::{Facet, Narrow};
+use portico_actors::call::{MetadataFilter, MetadataKind};
 use portico_actors::error::{Error, Result};
 use portico_actors::pattern::matches;
 use portico_actors::reply::{Cell, Column, DataType, Part, Results};
 use portico_actors::source::catalog::{Assembled, assembled};
 use portico_actors::source::{
-    Capabilities, Driver, Endpoint, Location, Login, Plan, Prepared, Profile, Settings, Source, Task, given,
+    Capabilities, ConnectOptions, Driver, Location, Login, Plan, Prepared, Profile, Settings, Source, Task, given,
 };
 use portico_actors::sql::{Class, Dialect};
 
@@ -29,7 +29,7 @@ pub(crate) static DRIVER: Driver = Driver {
     keys: &[],
     capabilities: Capabilities { roles: false, procedures: false, statement_comments: false, judges_schemas: false },
     recognizes: |url| url.starts_with("planets:"),
-    locate: |Endpoint { url, .. }| Arc::new(System(url.trim_start_matches("planets:").to_owned())),
+    locate: |ConnectOptions { url, .. }| Arc::new(System(url.trim_start_matches("planets:").to_owned())),
     is_system_schema: |_| false,
     explain: None,
     pushdown: None,
@@ -72,7 +72,7 @@ impl Source for Planets {
 
     fn run(&self, plan: Plan) -> BoxFuture<'static, Result<Results>> {
         let answer = match plan.task {
-            Task::Describe(facet, narrow) => Ok(assembled(facet, listed(&self.0, facet, &narrow))),
+            Task::Describe(metadata, narrow) => Ok(assembled(metadata, listed(&self.0, metadata, &narrow))),
             Task::Statement(prepared) => selected(&prepared),
             _ => Err(Error::invalid("planets answer one statement at a time")),
         };
@@ -90,10 +90,12 @@ fn text(text: &str) -> Cell<'static> {
     Cell::Text(text.to_owned().into())
 }
 
-fn listed(catalog: &str, facet: Facet, narrow: &Narrow) -> Rows {
+fn listed(catalog: &str, metadata: MetadataKind, narrow: &MetadataFilter) -> Rows {
     let shown = matches(narrow.schema.as_deref(), SCHEMA) && matches(narrow.table.as_deref(), TABLE);
-    match facet {
-        Facet::Tables if shown => vec![vec![text(catalog), text(SCHEMA), text(TABLE), text("TABLE"), Cell::Null]],
+    match metadata {
+        MetadataKind::Tables if shown => {
+            vec![vec![text(catalog), text(SCHEMA), text(TABLE), text("TABLE"), Cell::Null]]
+        }
         _ => Vec::new(),
     }
 }

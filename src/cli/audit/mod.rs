@@ -86,7 +86,7 @@ pub(super) struct Filter {
 
 /// Every outcome that a record can have.
 fn outcomes() -> PossibleValuesParser {
-    PossibleValuesParser::new(["ok", "failed", "refused"].into_iter().chain(Kind::ALL.map(Kind::word)))
+    PossibleValuesParser::new(["ok", "failed", "refused"].into_iter().chain(Kind::ALL.map(Kind::as_str)))
 }
 
 /// A moment as people write it: `90m`, `12h`, `7d` or `2w` ago, or the beginning of RFC 3339 in UTC, such as

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use portico_actors::call::Facet;
+use portico_actors::call::MetadataKind;
 use portico_actors::error::Error;
 use portico_actors::near::{did_you_mean, nearest_qualified};
 use portico_actors::source::Source;
@@ -42,15 +42,15 @@ pub(in crate::cli) async fn missing(
         ours.into_iter().partition(|(_, asset)| matches!(asset, Asset::Table { .. }));
     let mut missing = Vec::new();
     let sides: Vec<Side<'_>> = config.workspaces.iter().flat_map(|it| Side::all(it, &connection.name)).collect();
-    for (facet, assets) in [(Facet::Tables, tables), (Facet::Procedures, procedures)] {
+    for (metadata, assets) in [(MetadataKind::Tables, tables), (MetadataKind::Procedures, procedures)] {
         if assets.is_empty() {
             continue;
         }
-        let shown = |(schema, name): &(String, String)| match facet {
-            Facet::Tables => connection.exposure.shows_table(schema, name),
+        let shown = |(schema, name): &(String, String)| match metadata {
+            MetadataKind::Tables => connection.exposure.shows_table(schema, name),
             _ => connection.exposure.shows_procedure(schema, name),
         };
-        let all = known(source, facet).await?.into_iter().map(|(schema, name)| (schema.unwrap_or_default(), name));
+        let all = known(source, metadata).await?.into_iter().map(|(schema, name)| (schema.unwrap_or_default(), name));
         let all: Vec<(String, String)> = all.filter(shown).collect();
         let all: Vec<(&str, &str)> = all.iter().map(|(schema, name)| (schema.as_str(), name.as_str())).collect();
         for (workspace, asset) in assets {
@@ -67,7 +67,7 @@ pub(in crate::cli) async fn missing(
                 });
             }
         }
-        if facet == Facet::Tables {
+        if metadata == MetadataKind::Tables {
             let mut known = BTreeMap::new();
             for side in &sides {
                 let Some((name, hint)) = side.missing(source, &all, &mut known).await? else { continue };

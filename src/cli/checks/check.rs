@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use portico_actors::call::{Facet, Narrow};
+use portico_actors::call::{MetadataFilter, MetadataKind};
 use portico_actors::error::Error;
 use portico_actors::finding::Finding;
 use portico_actors::identity::Identity;
@@ -24,7 +24,7 @@ pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
         Ok(config) => config,
         Err(problems) if common.json => {
             print_json(&json!({"ok": false, "problems": problems.0, "connections": []}));
-            return Err(Failure::Said);
+            return Err(Failure::AlreadyReported);
         }
         Err(problems) => return Err(problems.into()),
     };
@@ -59,7 +59,7 @@ pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
         }
         attempts.iter().for_each(tell);
     }
-    if ok { Ok(()) } else { Err(Failure::Said) }
+    if ok { Ok(()) } else { Err(Failure::AlreadyReported) }
 }
 
 /// A connection, and what came of the attempt at it.
@@ -134,10 +134,10 @@ async fn look(connection: &Connection, source: &dyn Source, config: Option<&Conf
 async fn take_on_roles(connection: &Connection, source: &dyn Source) -> Result<(), Error> {
     let Some(mapping) = &connection.identity else { return Ok(()) };
     for role in mapping.named_roles() {
-        let narrow = Narrow { schema: Some(String::new()), ..Narrow::default() };
+        let narrow = MetadataFilter { schema: Some(String::new()), ..MetadataFilter::default() };
         let plan = Plan {
             identity: Some(Arc::new(Identity::of_role(role))),
-            ..Plan::alone(Task::Describe(Facet::Schemas, narrow), Access::ReadOnly)
+            ..Plan::alone(Task::Describe(MetadataKind::Schemas, narrow), Access::ReadOnly)
         };
         source.run(plan).await?;
     }

@@ -2,7 +2,7 @@
 //! `portico check`.
 
 use futures_util::StreamExt;
-use portico_actors::call::{Facet, Narrow};
+use portico_actors::call::{MetadataFilter, MetadataKind};
 use portico_actors::error::Error;
 use portico_actors::reply::{Cell, Part};
 use portico_actors::source::{self, Access, Plan, Source, Task};
@@ -30,19 +30,19 @@ pub(in crate::cli) struct Entry {
 pub(in crate::cli) async fn entries(connection: &Connection, source: &dyn Source) -> Result<Vec<Entry>, Error> {
     let exposure = &connection.exposure;
     let kinds = [
-        ("exposed.schemas", "hidden.schemas", &exposure.schemas, Facet::Schemas),
-        ("exposed.tables", "hidden.tables", &exposure.tables, Facet::Tables),
-        ("exposed.procedures", "hidden.procedures", &exposure.procedures, Facet::Procedures),
+        ("exposed.schemas", "hidden.schemas", &exposure.schemas, MetadataKind::Schemas),
+        ("exposed.tables", "hidden.tables", &exposure.tables, MetadataKind::Tables),
+        ("exposed.procedures", "hidden.procedures", &exposure.procedures, MetadataKind::Procedures),
     ];
     let mut entries = Vec::new();
-    for (shown, hidden, names, facet) in kinds {
+    for (shown, hidden, names, metadata) in kinds {
         let listed: Vec<(&'static str, &String)> = (names.shown.iter().flatten().map(|entry| (shown, entry)))
             .chain(names.hidden.iter().map(|entry| (hidden, entry)))
             .collect();
         if listed.is_empty() {
             continue;
         }
-        let known = known(source, facet).await?;
+        let known = known(source, metadata).await?;
         for (list, entry) in listed {
             let fits = |(schema, name): &&(Option<String>, String)| source::speaks_of(entry, schema.as_deref(), name);
             let written = |(schema, name): &(Option<String>, String)| match schema {
@@ -59,23 +59,26 @@ pub(in crate::cli) async fn entries(connection: &Connection, source: &dyn Source
 }
 
 /// Schemas, or what is in them behind their schema.
-pub(in crate::cli) async fn known(source: &dyn Source, facet: Facet) -> Result<Vec<(Option<String>, String)>, Error> {
-    if facet == Facet::Schemas {
-        let schemas = texts(source, facet, Narrow::default(), [1]).await?;
+pub(in crate::cli) async fn known(
+    source: &dyn Source,
+    metadata: MetadataKind,
+) -> Result<Vec<(Option<String>, String)>, Error> {
+    if metadata == MetadataKind::Schemas {
+        let schemas = texts(source, metadata, MetadataFilter::default(), [1]).await?;
         return Ok(schemas.into_iter().map(|[schema]| (None, schema)).collect());
     }
-    let named = texts(source, facet, Narrow::default(), [1, 2]).await?;
+    let named = texts(source, metadata, MetadataFilter::default(), [1, 2]).await?;
     Ok(named.into_iter().map(|[schema, name]| (Some(schema), name)).collect())
 }
 
 /// The texts at `places` of each row that the source lists; what is no text is empty.
 pub(in crate::cli) async fn texts<const N: usize>(
     source: &dyn Source,
-    facet: Facet,
-    narrow: Narrow,
+    metadata: MetadataKind,
+    narrow: MetadataFilter,
     places: [usize; N],
 ) -> Result<Vec<[String; N]>, Error> {
-    let mut results = source.run(Plan::alone(Task::Describe(facet, narrow), Access::ReadOnly)).await?;
+    let mut results = source.run(Plan::alone(Task::Describe(metadata, narrow), Access::ReadOnly)).await?;
     let mut listed = Vec::new();
     while let Some(part) = results.next().await {
         let Part::Rows(batch) = part? else { continue };

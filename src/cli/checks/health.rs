@@ -4,12 +4,12 @@ use serde_json::json;
 
 use crate::cli::common::{Common, Failure};
 use crate::cli::output::{print_json, say};
-use crate::cli::running::control::{self, Question};
+use crate::cli::running::control::{self, ControlRequest};
 use crate::config::Config;
 
 pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
     let control = Config::control_of(&common.config)?;
-    let answer = actix::System::new().block_on(control::ask(&control, Question::Health));
+    let answer = actix::System::new().block_on(control::ask(&control, ControlRequest::Health));
     let (ok, message) = match answer {
         Ok(answer) => (answer.ok, answer.message),
         Err(unanswered) => (false, unanswered.to_string()),
@@ -21,5 +21,5 @@ pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
     } else {
         eprintln!("portico: {message}");
     }
-    if ok { Ok(()) } else { Err(Failure::Said) }
+    if ok { Ok(()) } else { Err(Failure::AlreadyReported) }
 }

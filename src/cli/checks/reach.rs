@@ -1,7 +1,7 @@
 //! What `check` and `doctor` say of a connection that is up: what its database user can do beyond what is
 //! exposed, and which of the walls stands on less than it could.
 
-use portico_actors::finding::{Finding, Grade};
+use portico_actors::finding::{Finding, FindingSeverity};
 use portico_actors::source::Source;
 use serde_json::{Value, json};
 
@@ -10,18 +10,18 @@ use crate::cli::output::say;
 
 /// Everything there is to say about `source`, the weightiest first. A further kind of finding is added here.
 pub(in crate::cli) async fn findings(source: &dyn Source) -> Vec<Finding> {
-    let mut findings = source.reach().await.unwrap_or_else(|error| {
+    let mut findings = source.excess_privileges().await.unwrap_or_else(|error| {
         let message =
             format!("what its user can do could not be compared with what is exposed: {}", error_words(&error));
-        vec![Finding::new(Grade::Warning, message, "try again; the log of the service has it too")]
+        vec![Finding::new(FindingSeverity::Warning, message, "try again; the log of the service has it too")]
     });
-    findings.sort_by_key(|finding| finding.grade != Grade::Warning);
+    findings.sort_by_key(|finding| finding.grade != FindingSeverity::Warning);
     findings
 }
 
 /// One finding for people, below its connection.
 pub(in crate::cli) fn tell(finding: &Finding) {
-    say(format_args!("  {}: {}", finding.grade.word(), finding.words()));
+    say(format_args!("  {}: {}", finding.grade.as_str(), finding.words()));
     if !finding.remedy.is_empty() {
         say(format_args!("    -> {}", finding.remedy));
     }
@@ -29,7 +29,7 @@ pub(in crate::cli) fn tell(finding: &Finding) {
 
 /// One finding for programs, in the words of `doctor`.
 pub(in crate::cli) fn describe(finding: &Finding) -> Value {
-    let mut value = json!({"grade": finding.grade.word(), "message": finding.words()});
+    let mut value = json!({"grade": finding.grade.as_str(), "message": finding.words()});
     if !finding.remedy.is_empty() {
         value["remedy"] = Value::from(finding.remedy.as_str());
     }

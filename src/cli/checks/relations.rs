@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use portico_actors::call::{Facet, Narrow};
+use portico_actors::call::{MetadataFilter, MetadataKind};
 use portico_actors::error::Error;
 use portico_actors::near::{did_you_mean, nearest};
 use portico_actors::pattern::{literal, speaks_of};
 use portico_actors::source::{Source, catalog};
-use portico_actors::workspace::{Found, Workspace, column};
+use portico_actors::workspace::{ResolvedName, Workspace, column};
 
 use super::exposure::texts;
 
@@ -28,7 +28,7 @@ impl<'w> Side<'w> {
         let side = |name: &'w str| {
             let (folder, name, column) = column(name)?;
             match workspace.find(folder, name)? {
-                Found::Table { connection: of, schema, table, .. } if of == connection => {
+                ResolvedName::Table { connection: of, schema, table, .. } if of == connection => {
                     Some(Self { workspace, schema, table, column })
                 }
                 _ => None,
@@ -74,7 +74,9 @@ impl<'w> Side<'w> {
 
 /// The names of a table's columns.
 async fn columns(source: &dyn Source, (schema, table): &(String, String)) -> Result<Vec<String>, Error> {
-    let narrow = Narrow { schema: Some(literal(schema)), table: Some(literal(table)), ..Narrow::default() };
-    let names = texts(source, Facet::Columns, narrow, [catalog::place(Facet::Columns, "COLUMN_NAME")]).await?;
+    let narrow =
+        MetadataFilter { schema: Some(literal(schema)), table: Some(literal(table)), ..MetadataFilter::default() };
+    let names =
+        texts(source, MetadataKind::Columns, narrow, [catalog::place(MetadataKind::Columns, "COLUMN_NAME")]).await?;
     Ok(names.into_iter().map(|[name]| name).collect())
 }

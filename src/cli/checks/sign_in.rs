@@ -8,7 +8,7 @@ use crate::loopback;
 
 /// One thing that was found about signing in.
 #[derive(Debug, Serialize)]
-pub(in crate::cli) struct Found {
+pub(in crate::cli) struct SignInFinding {
     /// Whether that much works.
     pub(in crate::cli) works: bool,
     /// How it is.
@@ -22,14 +22,14 @@ pub(in crate::cli) struct Found {
 }
 
 /// What is found, in the order in which it stands in a client's way: the address, then who may ask.
-pub(in crate::cli) fn look(config: &Config) -> Vec<Found> {
+pub(in crate::cli) fn look(config: &Config) -> Vec<SignInFinding> {
     vec![address(&config.server), clients(config)]
 }
 
 /// Whether the public address leads here from another machine.
-fn address(server: &Server) -> Found {
+fn address(server: &Server) -> SignInFinding {
     let url = &server.public_url;
-    let found = |works, message: String, remedy| Found { works, message, is_mistake: !works, remedy };
+    let found = |works, message: String, remedy| SignInFinding { works, message, is_mistake: !works, remedy };
     let secure = url.starts_with("https://");
     if loopback::is_origin(url) {
         return found(
@@ -69,8 +69,9 @@ fn address(server: &Server) -> Found {
 }
 
 /// Which clients may ask people for access.
-fn clients(config: &Config) -> Found {
-    let found = |works, message: &str, remedy| Found { works, message: message.to_owned(), is_mistake: false, remedy };
+fn clients(config: &Config) -> SignInFinding {
+    let found =
+        |works, message: &str, remedy| SignInFinding { works, message: message.to_owned(), is_mistake: false, remedy };
     let known = "set oauth.dynamic_registration = \"known\" to admit Cursor, VS Code, Claude and programs on people's own \
                  machines";
     match (config.oauth.registration(), config.oauth.client_documents) {
@@ -106,7 +107,7 @@ mod tests {
         let told = |text: &str| {
             let text = format!("{CONNECTION}{text}");
             let found = look(&Config::parse(&text, Path::new(""), &|_| None).unwrap());
-            let words = |found: &Found| format!("{} -> {}", found.message, found.remedy.unwrap_or_default());
+            let words = |found: &SignInFinding| format!("{} -> {}", found.message, found.remedy.unwrap_or_default());
             (found[0].works, words(&found[0]), found[1].works, words(&found[1]))
         };
         let (works, words, may, who) = told("");

@@ -14,8 +14,8 @@ use serde_json::Value;
 use toml_edit::DocumentMut;
 
 use crate::cli::common::Failure;
-use crate::clients::form::{self, Entry, File};
-use crate::clients::place::Place;
+use crate::clients::mcp_server::McpServer;
+use crate::clients::setup::{self, Entry, File};
 
 /// A file with the entry in it, which is still to be written.
 pub(super) struct Merged {
@@ -31,7 +31,7 @@ impl Merged {
     ///
     /// # Errors
     /// The file cannot be read, or has something else in the entry's place.
-    pub(super) fn new(own: &Path, file: &File, place: &Place) -> Result<Self, Failure> {
+    pub(super) fn new(own: &Path, file: &File, place: &McpServer) -> Result<Self, Failure> {
         let path = fs::canonicalize(own).unwrap_or_else(|_| own.to_owned());
         let before = match fs::read_to_string(&path) {
             Ok(text) => Some(text),
@@ -121,7 +121,7 @@ fn toml(
         let url = there.get("url").and_then(toml_edit::Item::as_str).unwrap_or_default();
         ours(path, name, &serde_json::json!({"url": url}), server)?;
     }
-    if !form::insert(&mut document, table, name, keys) {
+    if !setup::insert(&mut document, table, name, keys) {
         return Err(odd(&format!("{table:?} is no table")));
     }
     Ok(end_line(document.to_string()))

@@ -24,9 +24,9 @@ use self::target::Named;
 use crate::cli::common::{Common, Failure, connections, existing_store, open_store, program, read_config};
 use crate::cli::output::{print_json, say};
 use crate::clients::client::Client;
-use crate::clients::form::{Credential, Form};
-use crate::clients::forms;
-use crate::clients::place::{Part, Place};
+use crate::clients::mcp_server::{McpServer, Part};
+use crate::clients::setup::{ClientAuth, ClientSetup};
+use crate::clients::setups;
 use crate::config::Config;
 
 /// How long a token is valid that is made for a client.
@@ -35,7 +35,7 @@ const LIFETIME: Duration = Duration::from_hours(24 * 90);
 #[derive(Args, Debug)]
 pub(super) struct Connect {
     /// The client.
-    #[arg(value_parser = PossibleValuesParser::new(Client::ALL.map(Client::word)).try_map(known))]
+    #[arg(value_parser = PossibleValuesParser::new(Client::ALL.map(Client::as_str)).try_map(known))]
     client: Client,
     /// The connection that the client is to use. Without this and --workspace it uses all that its credential opens.
     #[arg(long, value_name = "NAME", conflicts_with = "workspace")]
@@ -59,7 +59,7 @@ pub(super) struct Connect {
 }
 
 fn known(word: String) -> Result<Client, &'static str> {
-    Client::from_word(&word).ok_or("there is no such client")
+    Client::parse(&word).ok_or("there is no such client")
 }
 
 /// What is printed for programs.
@@ -72,7 +72,7 @@ struct Told<'a> {
     /// `token`, `oauth` or `placeholder`.
     auth: &'static str,
     #[serde(flatten)]
-    form: &'a Form,
+    form: &'a ClientSetup,
     /// The client's own file: where it is, in which format, and the whole of it where it holds nothing else.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<Value>,
@@ -95,14 +95,14 @@ pub(super) fn run(connect: &Connect, common: &Common) -> Result<(), Failure> {
     let program = program()?;
     if connect.write {
         // No token is made for what cannot be written.
-        merged(client, &place, &forms::form(client, &place, &Credential::SignIn, &program))?;
+        merged(client, &place, &setups::form(client, &place, &ClientAuth::SignIn, &program))?;
     }
     let (credential, mut notes) = credential(connect, common, config.as_ref(), &place)?;
-    let mut form = forms::form(client, &place, &credential, &program);
+    let mut form = setups::form(client, &place, &credential, &program);
     form.notes.append(&mut notes);
     let written = match (connect.write, &credential) {
         (false, _) => None,
-        (true, Credential::Placeholder) => {
+        (true, ClientAuth::Placeholder) => {
             return Err(Error::invalid("--write: there is no token to write")
                 .hint("--user EMAIL makes one on the server's machine")
                 .into());
@@ -117,7 +117,7 @@ pub(super) fn run(connect: &Connect, common: &Common) -> Result<(), Failure> {
         let (name, url, auth) = (place.name(), place.mcp_url(), credential.as_str());
         let file = form.file.as_ref();
         let file = file.map(|it| json!({"path": files::of(client), "format": it.format, "text": it.text}));
-        print_json(&json!(Told { client: client.word(), name, url, auth, form: &form, file, written }));
+        print_json(&json!(Told { client: client.as_str(), name, url, auth, form: &form, file, written }));
         return Ok(());
     }
     if let Some((file, copy)) = written {
@@ -156,8 +156,8 @@ fn credential(
     connect: &Connect,
     common: &Common,
     config: Option<&Config>,
-    place: &Place,
-) -> Result<(Credential, Vec<String>), Failure> {
+    place: &McpServer,
+) -> Result<(ClientAuth, Vec<String>), Failure> {
     let client = connect.client;
     let mut notes = Vec::new();
     let mut made = |email: &str| {
@@ -166,13 +166,13 @@ fn credential(
         Ok::<_, Failure>(Some(token))
     };
     let credential = match (&connect.user, config) {
-        (Some(email), _) => made(email)?.map_or(Credential::Placeholder, Credential::Token),
-        (None, Some(config)) => Credential::best(client, place, Some(config.oauth), || {
+        (Some(email), _) => made(email)?.map_or(ClientAuth::Placeholder, ClientAuth::Token),
+        (None, Some(config)) => ClientAuth::best(client, place, Some(config.oauth), || {
             the_only_person(config)?.map_or(Ok(None), |email| made(&email))
         })?,
-        (None, None) => Credential::best(client, place, None, || Ok::<_, Failure>(None))?,
+        (None, None) => ClientAuth::best(client, place, None, || Ok::<_, Failure>(None))?,
     };
-    if matches!(credential, Credential::Placeholder) {
+    if matches!(credential, ClientAuth::Placeholder) {
         let how = "portico pat create EMAIL, on the server's machine, or the page /account of the service";
         notes.push(format!("It needs a personal access token: {how}."));
     }
@@ -187,7 +187,7 @@ fn the_only_person(config: &Config) -> Result<Option<String>, Failure> {
 }
 
 /// A token of that person's for `place` alone, and what to say of it.
-fn token(common: &Common, email: &str, client: Client, place: &Place) -> Result<(SecretString, String), Failure> {
+fn token(common: &Common, email: &str, client: Client, place: &McpServer) -> Result<(SecretString, String), Failure> {
     let (config, mut store) = open_store(common, false)?;
     let rights = match &place.part {
         Part::All => Rights::ALL,
@@ -199,7 +199,7 @@ fn token(common: &Common, email: &str, client: Client, place: &Place) -> Result<
     };
     // Each has a name of its own, by which it can be revoked.
     let number = Uuid::new_v4().simple().to_string();
-    let name = format!("{} {}", client.word(), &number[..8]);
+    let name = format!("{} {}", client.as_str(), &number[..8]);
     let expires_at = Some(Clock::system().now().time().after(LIFETIME));
     let (token, secret) = store.create_pat(email, NewPat { name: Some(name), expires_at, rights })?;
     let days = LIFETIME.as_secs() / 86_400;
@@ -214,7 +214,7 @@ fn token(common: &Common, email: &str, client: Client, place: &Place) -> Result<
 ///
 /// # Errors
 /// The client has none, or it has something else there.
-fn merged(client: Client, place: &Place, form: &Form) -> Result<(PathBuf, Merged), Failure> {
+fn merged(client: Client, place: &McpServer, form: &ClientSetup) -> Result<(PathBuf, Merged), Failure> {
     let Some(file) = &form.file else {
         return Err(Error::invalid(format!("--write: {} has no file of its own", client.title()))
             .hint("leave it out, and paste what is printed")

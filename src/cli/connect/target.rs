@@ -4,7 +4,7 @@ use portico_actors::error::Error;
 use portico_actors::near;
 use url::Url;
 
-use crate::clients::place::{Part, Place};
+use crate::clients::mcp_server::{McpServer, Part};
 use crate::config::Config;
 
 /// What the command line says of it.
@@ -16,7 +16,7 @@ pub(super) struct Named<'a> {
 }
 
 /// What is named, which is to be in `config` where that is known.
-pub(super) fn place(said: &Named<'_>, config: Option<&Config>) -> Result<Place, Error> {
+pub(super) fn place(said: &Named<'_>, config: Option<&Config>) -> Result<McpServer, Error> {
     let server = match (said.server, config) {
         (Some(server), _) => origin(server)?,
         (None, Some(config)) => config.server.public_url.clone(),
@@ -33,7 +33,7 @@ pub(super) fn place(said: &Named<'_>, config: Option<&Config>) -> Result<Place, 
         }
         (None, None) => Part::All,
     };
-    Ok(Place { server, part, lean: said.lean })
+    Ok(McpServer { server, part, lean: said.lean })
 }
 
 /// The origin that somebody wrote, perhaps with the path of an address that they copied.

@@ -6,16 +6,16 @@ use std::path::Path;
 use super::credentials::Credentials;
 use crate::cli::common::command as again;
 use crate::clients::client::Client;
-use crate::clients::form::Credential;
-use crate::clients::forms;
-use crate::clients::place::{Part, Place};
+use crate::clients::mcp_server::{McpServer, Part};
+use crate::clients::setup::ClientAuth;
+use crate::clients::setups;
 
 /// The whole page: at most 25 lines. `program` is this one, and `data_dir` the folder of what it keeps.
 pub(super) fn page(credentials: &Credentials, program: &Path, data_dir: &Path) -> String {
     let Credentials { base_url, connection_name, user, pat, .. } = credentials;
-    let place = Place { server: base_url.clone(), part: Part::All, lean: false };
-    let token = Credential::Token(pat.as_str().into());
-    let claude = forms::form(Client::ClaudeCode, &place, &token, program).paste;
+    let place = McpServer { server: base_url.clone(), part: Part::All, lean: false };
+    let token = ClientAuth::Token(pat.as_str().into());
+    let claude = setups::form(Client::ClaudeCode, &place, &token, program).paste;
     let connect = again("connect CLIENT", &data_dir.join("config.toml"));
     let (program, data_dir) = (program.display(), data_dir.display());
     let launched = place.stdio().join(" ");

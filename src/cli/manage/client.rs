@@ -8,7 +8,7 @@ use crate::cli::common::{Common, Failure, open_store};
 use crate::cli::output::{SHOWN_ONCE, timestamp_or};
 
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum Client {
+pub(in crate::cli) enum ClientCommand {
     /// Register an application that may ask people for access.
     Add {
         /// A name; people see it when they are asked.
@@ -30,10 +30,10 @@ pub(in crate::cli) enum Client {
     },
 }
 
-pub(in crate::cli) fn run(command: Client, common: &Common) -> Result<(), Failure> {
-    let (_, mut store) = open_store(common, matches!(command, Client::List))?;
+pub(in crate::cli) fn run(command: ClientCommand, common: &Common) -> Result<(), Failure> {
+    let (_, mut store) = open_store(common, matches!(command, ClientCommand::List))?;
     match command {
-        Client::Add { name, redirect_uris, confidential } => {
+        ClientCommand::Add { name, redirect_uris, confidential } => {
             let (client, secret) = store.add_client(&NewClient { name, redirect_uris, confidential })?;
             let id = format!("client id      {}", client.client_id);
             match &secret {
@@ -44,13 +44,13 @@ pub(in crate::cli) fn run(command: Client, common: &Common) -> Result<(), Failur
                 }
             }
         }
-        Client::List => {
+        ClientCommand::List => {
             common.list(&store.clients()?, ["NAME", "CLIENT ID", "KIND", "USED", "REDIRECT URIS"], |client| {
-                let (kind, uris) = (client.kind.word().to_owned(), client.redirect_uris.join(" "));
+                let (kind, uris) = (client.kind.as_str().to_owned(), client.redirect_uris.join(" "));
                 [client.name.clone(), client.client_id.clone(), kind, timestamp_or(client.used_at, "never"), uris]
             });
         }
-        Client::Remove { client } => {
+        ClientCommand::Remove { client } => {
             let client = store.remove_client(&client)?;
             common.tell(&client, format_args!("removed {} and everything that people gave it", client.name));
         }

@@ -17,7 +17,7 @@ use crate::cli::output::{print_json, say};
 use crate::config::{self, Config, Database};
 
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum Connection {
+pub(in crate::cli) enum ConnectionCommand {
     /// Try a database, add it to the configuration, and have the running service take it over.
     Add(Add),
     /// Try a connection, or each of them.
@@ -75,11 +75,11 @@ impl Listed {
     }
 }
 
-pub(in crate::cli) fn run(command: Connection, common: &Common) -> Result<(), Failure> {
+pub(in crate::cli) fn run(command: ConnectionCommand, common: &Common) -> Result<(), Failure> {
     match command {
-        Connection::Add(add) => add.run(common),
-        Connection::Test { name } => test(name.as_deref(), common),
-        Connection::List => {
+        ConnectionCommand::Add(add) => add.run(common),
+        ConnectionCommand::Test { name } => test(name.as_deref(), common),
+        ConnectionCommand::List => {
             let config = read_config(common)?;
             let listed: Vec<Listed> =
                 config.connections.iter().map(|connection| Listed::of(connection, &config)).collect();
@@ -88,7 +88,7 @@ pub(in crate::cli) fn run(command: Connection, common: &Common) -> Result<(), Fa
             });
             Ok(())
         }
-        Connection::Remove { name } => Edit::take_out("connection", &name, common),
+        ConnectionCommand::Remove { name } => Edit::take_out("connection", &name, common),
     }
 }
 
@@ -205,7 +205,7 @@ fn test(name: Option<&str>, common: &Common) -> Result<(), Failure> {
     if common.json {
         print_json(&Value::from(records));
     }
-    if attempts.iter().all(|(_, attempted)| attempted.is_ok()) { Ok(()) } else { Err(Failure::Said) }
+    if attempts.iter().all(|(_, attempted)| attempted.is_ok()) { Ok(()) } else { Err(Failure::AlreadyReported) }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::cli::common::{Common, Failure, describe_rights, open_store};
 use crate::cli::output::timestamp_or;
 
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum Consent {
+pub(in crate::cli) enum ConsentCommand {
     /// List what people have allowed applications.
     List {
         /// The e-mail address of one user.
@@ -22,10 +22,10 @@ pub(in crate::cli) enum Consent {
     },
 }
 
-pub(in crate::cli) fn run(command: Consent, common: &Common) -> Result<(), Failure> {
-    let (config, mut store) = open_store(common, matches!(command, Consent::List { .. }))?;
+pub(in crate::cli) fn run(command: ConsentCommand, common: &Common) -> Result<(), Failure> {
+    let (config, mut store) = open_store(common, matches!(command, ConsentCommand::List { .. }))?;
     match command {
-        Consent::List { user } => {
+        ConsentCommand::List { user } => {
             let header = ["ID", "EMAIL", "APPLICATION", "CLIENT ID", "SCOPE", "CONNECTIONS", "USED", "EXPIRES"];
             common.list(&store.consents(user.as_deref())?, header, |consent| {
                 [
@@ -33,14 +33,14 @@ pub(in crate::cli) fn run(command: Consent, common: &Common) -> Result<(), Failu
                     consent.email.clone(),
                     consent.client_name.clone(),
                     consent.client_id.clone(),
-                    consent.rights.widest().word().to_owned(),
+                    consent.rights.widest().as_str().to_owned(),
                     describe_rights(&config, &consent.rights),
                     timestamp_or(consent.used_at, "never"),
                     consent.expires_at.to_string(),
                 ]
             });
         }
-        Consent::Revoke { id } => {
+        ConsentCommand::Revoke { id } => {
             store.revoke_consent(id)?;
             let words = format_args!("{id} is taken back; what the application holds opens nothing any more");
             common.tell(&json!({"id": id, "revoked": true}), words);

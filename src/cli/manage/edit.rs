@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table};
 
 use crate::cli::common::{Common, Failure};
-use crate::cli::running::control::{self, Question, Unanswered};
+use crate::cli::running::control::{self, ControlRequest, Unanswered};
 use crate::config::{Config, Problem, Problems, lookup};
 
 /// A configuration that is being changed.
@@ -145,7 +145,7 @@ impl Edit {
     pub(in crate::cli) fn write(self, config: &Config) -> Result<Takeover, Failure> {
         write(&self.path, &self.document.to_string())
             .map_err(|error| Failure::io(format_args!("{} cannot be written", self.path.display()), error))?;
-        match actix::System::new().block_on(control::ask(&config.store.control, Question::Reload)) {
+        match actix::System::new().block_on(control::ask(&config.store.control, ControlRequest::Reload)) {
             Ok(answer) if answer.ok => Ok(Takeover::Taken(answer.message)),
             Ok(answer) => Err(Failure::NotTakenOver(Problems(answer.problems))),
             Err(Unanswered::Nobody(_)) => Ok(Takeover::Nobody),

@@ -12,7 +12,7 @@ use crate::cli::output::say;
 use crate::config::Tokens;
 
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum Key {
+pub(in crate::cli) enum KeyCommand {
     /// Make the store and its signing key where there is none, or bring them to this program's format.
     Ensure,
     /// List the keys that sign access tokens, or did.
@@ -29,12 +29,12 @@ pub(in crate::cli) enum Key {
     },
 }
 
-pub(in crate::cli) fn run(command: Key, common: &Common) -> Result<(), Failure> {
-    let (config, mut store) = open_store(common, matches!(command, Key::List))?;
+pub(in crate::cli) fn run(command: KeyCommand, common: &Common) -> Result<(), Failure> {
+    let (config, mut store) = open_store(common, matches!(command, KeyCommand::List))?;
     let now = Clock::system().now().time();
     let listed = |key| Listed::new(key, &config.tokens, now);
     match command {
-        Key::List => {
+        KeyCommand::List => {
             let keys: Vec<Listed> = store.keys()?.into_iter().map(listed).collect();
             common.list(&keys, ["KID", "ALGORITHM", "CREATED", "STATE"], |Listed { key, state, verifies_until }| {
                 let state = match verifies_until.filter(|_| *state == "verifies") {
@@ -44,11 +44,11 @@ pub(in crate::cli) fn run(command: Key, common: &Common) -> Result<(), Failure> 
                 [key.kid.clone(), key.algorithm.to_owned(), key.created_at.to_string(), state]
             });
         }
-        Key::Ensure => {
+        KeyCommand::Ensure => {
             let key = listed(store.ensure_key()?);
             common.tell(&key, format_args!("{} signs, with {}", key.key.kid, key.key.algorithm));
         }
-        Key::Rotate { algorithm, compromised } => {
+        KeyCommand::Rotate { algorithm, compromised } => {
             let ended = match compromised {
                 None => store.rotate_key(algorithm).map(|_| None)?,
                 Some(kid) => Some(store.end_key(Some(kid.as_str()).filter(|kid| !kid.is_empty()), algorithm)?),
@@ -72,7 +72,7 @@ pub(in crate::cli) fn run(command: Key, common: &Common) -> Result<(), Failure> 
 }
 
 fn parse_algorithm(word: &str) -> Result<Algorithm, String> {
-    Algorithm::from_word(word).ok_or_else(|| "write EdDSA, ES256 or RS256".to_owned())
+    Algorithm::parse(word).ok_or_else(|| "write EdDSA, ES256 or RS256".to_owned())
 }
 
 /// A key, and how it stands.

@@ -9,11 +9,11 @@ use portico_actors::principal::Scope;
 use secrecy::ExposeSecret;
 use serde::Serialize;
 
-use crate::cli::common::{Common, Failure, Within, describe_rights, open_store, parse_duration, parse_scope};
+use crate::cli::common::{Common, Failure, WithinArgs, describe_rights, open_store, parse_duration, parse_scope};
 use crate::cli::output::timestamp_or;
 
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum Pat {
+pub(in crate::cli) enum PatCommand {
     /// Create a token for a user and show it, this once. Without --connection and --workspace, it opens all that the
     /// user reaches.
     Create {
@@ -27,7 +27,7 @@ pub(in crate::cli) enum Pat {
         expires: Lifetime,
         /// What is within reach; all that the user reaches if absent.
         #[command(flatten)]
-        within: Within,
+        within: WithinArgs,
         /// How far it may go: read, write or admin. As far as the user if absent.
         #[arg(long, value_parser = parse_scope)]
         scope: Option<Scope>,
@@ -45,10 +45,10 @@ pub(in crate::cli) enum Pat {
     },
 }
 
-pub(in crate::cli) fn run(command: Pat, common: &Common) -> Result<(), Failure> {
-    let (config, mut store) = open_store(common, matches!(command, Pat::List { .. }))?;
+pub(in crate::cli) fn run(command: PatCommand, common: &Common) -> Result<(), Failure> {
+    let (config, mut store) = open_store(common, matches!(command, PatCommand::List { .. }))?;
     match command {
-        Pat::Create { email, name, expires, within, scope } => {
+        PatCommand::Create { email, name, expires, within, scope } => {
             let expires_at = match expires {
                 Lifetime::For(lifetime) => Some(Clock::system().now().time().after(lifetime)),
                 Lifetime::Endless => None,
@@ -60,7 +60,7 @@ pub(in crate::cli) fn run(command: Pat, common: &Common) -> Result<(), Failure> 
             let note = format_args!("This is {email}'s token {name:?}. It {end}. It is not shown again.");
             common.tell_secret(&token, ("pat", &secret), secret.expose_secret(), note);
         }
-        Pat::List { email } => {
+        PatCommand::List { email } => {
             let header = ["ID", "EMAIL", "NAME", "STATE", "SCOPE", "CONNECTIONS", "EXPIRES", "REVOKED"];
             let now = config.tokens.clock().now();
             let state = |token: &PersonalAccessToken| match (token.revoked_at, token.expires_at) {
@@ -76,14 +76,14 @@ pub(in crate::cli) fn run(command: Pat, common: &Common) -> Result<(), Failure> 
                     token.email.clone(),
                     token.name.clone(),
                     (*state).to_owned(),
-                    token.rights.widest().word().to_owned(),
+                    token.rights.widest().as_str().to_owned(),
                     describe_rights(&config, &token.rights),
                     timestamp_or(token.expires_at, "never"),
                     timestamp_or(token.revoked_at, "-"),
                 ]
             });
         }
-        Pat::Revoke { token } => {
+        PatCommand::Revoke { token } => {
             let token = store.revoke_pat(&token)?;
             common.tell(&token, format_args!("revoked {} of {}", token.name, token.email));
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use portico_actors::auth::recording::{Door, ForStore, Recorder};
+use portico_actors::auth::recording::{AuditContext, AuditRecorder, StoreRecords};
 use portico_actors::auth::store::{Change, Store, StoreLocation};
 use portico_actors::error::{Error, Kind};
 
@@ -39,7 +39,7 @@ pub(in crate::cli) struct CommandLine {
     place: StoreLocation,
     file: Option<File>,
     host: Option<String>,
-    door: Door,
+    audit_context: AuditContext,
 }
 
 impl CommandLine {
@@ -47,8 +47,8 @@ impl CommandLine {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned());
         let (settings, place) = (config.audit.clone(), config.store.place.clone());
         let user = format!("uid:{}", rustix::process::getuid().as_raw());
-        let door = Door { principal: Some(user), ..Door::default() };
-        Self { file: File::from_settings(&settings), settings, place, host, door }
+        let audit_context = AuditContext { principal: Some(user), ..AuditContext::default() };
+        Self { file: File::from_settings(&settings), settings, place, host, audit_context }
     }
 
     /// Records a change of something else than the store, which is about to take effect.
@@ -56,18 +56,18 @@ impl CommandLine {
     /// # Errors
     /// It could not be recorded, and is not to be made.
     pub(in crate::cli) fn announce(&self, change: &Change) -> Result<(), Error> {
-        let kept = self.record(std::slice::from_ref(change), &self.door)?;
+        let kept = self.record(std::slice::from_ref(change), &self.audit_context)?;
         self.keep(&kept).or_else(|error| self.goes_on(&error))
     }
 
     /// Records that it did not come to be.
     pub(in crate::cli) fn take_back(&self, change: &Change) {
-        self.unconfirmed(std::slice::from_ref(change), &self.door);
-        let kept = self.settings.for_store(&[self.record_of(change, &self.door).taken_back()]);
+        self.unconfirmed(std::slice::from_ref(change), &self.audit_context);
+        let kept = self.settings.for_store(&[self.record_of(change, &self.audit_context).taken_back()]);
         let _ = self.keep(&kept).or_else(|error| self.goes_on(&error));
     }
 
-    fn keep(&self, kept: &ForStore) -> Result<(), Error> {
+    fn keep(&self, kept: &StoreRecords) -> Result<(), Error> {
         if kept.records.is_empty() {
             return Ok(());
         }
@@ -86,23 +86,23 @@ impl CommandLine {
         Ok(())
     }
 
-    fn record_of(&self, change: &Change, door: &Door) -> Record {
-        Record { host: self.host.clone(), ..Record::from_change(change, door) }
+    fn record_of(&self, change: &Change, audit_context: &AuditContext) -> Record {
+        Record { host: self.host.clone(), ..Record::from_change(change, audit_context) }
     }
 }
 
-impl Recorder for CommandLine {
-    fn record(&self, changes: &[Change], door: &Door) -> Result<ForStore, Error> {
+impl AuditRecorder for CommandLine {
+    fn record(&self, changes: &[Change], audit_context: &AuditContext) -> Result<StoreRecords, Error> {
         CHANGED.store(true, Ordering::Relaxed);
-        let records: Vec<Record> = changes.iter().map(|change| self.record_of(change, door)).collect();
+        let records: Vec<Record> = changes.iter().map(|change| self.record_of(change, audit_context)).collect();
         if let Some(Err(error)) = self.file.as_ref().map(|file| file.write_now(&records)) {
             self.goes_on(&error)?;
         }
         Ok(self.settings.for_store(&records))
     }
 
-    fn unconfirmed(&self, changes: &[Change], door: &Door) {
-        let records = changes.iter().map(|change| self.record_of(change, door).taken_back());
+    fn unconfirmed(&self, changes: &[Change], audit_context: &AuditContext) {
+        let records = changes.iter().map(|change| self.record_of(change, audit_context).taken_back());
         if let Some(Err(error)) = self.file.as_ref().map(|file| file.write_now(&records.collect::<Vec<_>>())) {
             UNRECORDED.store(true, Ordering::Relaxed);
             eprintln!("portico: the trail has a change that was not made; {}", error.cause().unwrap_or_default());
@@ -113,6 +113,6 @@ impl Recorder for CommandLine {
 /// Has the changes at `store` recorded.
 pub(in crate::cli) fn recorded(store: Store, config: &Config) -> Store {
     let recorder = CommandLine::new(config);
-    let door = recorder.door.clone();
-    store.recording(Arc::new(recorder), door)
+    let audit_context = recorder.audit_context.clone();
+    store.recording(Arc::new(recorder), audit_context)
 }

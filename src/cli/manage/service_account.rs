@@ -6,48 +6,48 @@ use portico_actors::auth::records::{NewServiceAccount, ServiceAccount as Account
 use portico_actors::principal::Scope;
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::cli::common::{Common, Failure, Within, describe_access, describe_rights, open_store, parse_scope};
+use crate::cli::common::{Common, Failure, WithinArgs, describe_access, describe_rights, open_store, parse_scope};
 use crate::cli::output::{SHOWN_ONCE, timestamp_or};
 use crate::config::Config;
 
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum ServiceAccount {
+pub(in crate::cli) enum ServiceAccountCommand {
     /// Create a service account and show its secret, this once.
-    Create(Rights),
+    Create(RightsArgs),
     /// List the service accounts.
     List,
     /// Give a service account exactly these rights instead of the ones it has, also for its tokens.
-    Change(Rights),
+    Change(RightsArgs),
     /// Replace the secret and show the new one, this once.
-    Rotate(Named),
+    Rotate(NameArgs),
     /// Refuse a service account and all its tokens until it is enabled again.
-    Disable(Named),
+    Disable(NameArgs),
     /// Let a disabled service account in again.
-    Enable(Named),
+    Enable(NameArgs),
     /// Remove a service account: the next request with its tokens is refused.
-    Remove(Named),
+    Remove(NameArgs),
 }
 
 #[derive(Args, Debug)]
-pub(in crate::cli) struct Named {
+pub(in crate::cli) struct NameArgs {
     /// The account's name or client id.
     account: String,
 }
 
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("within").args(["connections", "workspaces"]).required(true).multiple(true))]
-pub(in crate::cli) struct Rights {
+pub(in crate::cli) struct RightsArgs {
     /// The account's name.
     name: String,
     /// What is within reach.
     #[command(flatten)]
-    within: Within,
+    within: WithinArgs,
     /// How far it may go: read, write or admin. If absent, as far as its connections and workspaces say, else read.
     #[arg(long, value_parser = parse_scope)]
     scope: Option<Scope>,
 }
 
-impl Rights {
+impl RightsArgs {
     fn read(self, config: &Config) -> Result<NewServiceAccount, Failure> {
         let scope = self.scope.or(self.within.widest(config)?).unwrap_or(Scope::Read);
         let rights = self.within.rights(config, Some(scope))?;
@@ -55,27 +55,27 @@ impl Rights {
     }
 }
 
-pub(in crate::cli) fn run(command: ServiceAccount, common: &Common) -> Result<(), Failure> {
-    let (config, mut store) = open_store(common, matches!(command, ServiceAccount::List))?;
+pub(in crate::cli) fn run(command: ServiceAccountCommand, common: &Common) -> Result<(), Failure> {
+    let (config, mut store) = open_store(common, matches!(command, ServiceAccountCommand::List))?;
     match command {
-        ServiceAccount::Create(rights) => {
+        ServiceAccountCommand::Create(rights) => {
             let (account, secret) = store.create_service_account(rights.read(&config)?)?;
             show(&account, &secret, common);
         }
-        ServiceAccount::List => {
+        ServiceAccountCommand::List => {
             let header = ["NAME", "CLIENT ID", "SCOPE", "CONNECTIONS", "SECRET OPENS", "DISABLED"];
             common.list(&store.service_accounts()?, header, |account| {
                 [
                     account.name.clone(),
                     account.client_id.clone(),
-                    account.rights.widest().word().to_owned(),
+                    account.rights.widest().as_str().to_owned(),
                     describe_rights(&config, &account.rights),
                     describe_secret(&config, account).unwrap_or_else(|| "all of it".to_owned()),
                     timestamp_or(account.disabled_at, "-"),
                 ]
             });
         }
-        ServiceAccount::Change(rights) => {
+        ServiceAccountCommand::Change(rights) => {
             let account = store.change_service_account(rights.read(&config)?)?;
             let access = describe_access(&config, &account.rights);
             common.tell(&account, format_args!("{} has the scope {access}", account.name));
@@ -87,19 +87,19 @@ pub(in crate::cli) fn run(command: ServiceAccount, common: &Common) -> Result<()
                 );
             }
         }
-        ServiceAccount::Rotate(Named { account }) => {
+        ServiceAccountCommand::Rotate(NameArgs { account }) => {
             let (account, secret) = store.rotate_service_account(&account)?;
             show(&account, &secret, common);
         }
-        ServiceAccount::Disable(Named { account }) => {
+        ServiceAccountCommand::Disable(NameArgs { account }) => {
             let account = store.disable_service_account(&account)?;
             common.tell(&account, format_args!("{} is refused from now on, with all its tokens", account.name));
         }
-        ServiceAccount::Enable(Named { account }) => {
+        ServiceAccountCommand::Enable(NameArgs { account }) => {
             let account = store.enable_service_account(&account)?;
             common.tell(&account, format_args!("{} is let in again", account.name));
         }
-        ServiceAccount::Remove(Named { account }) => {
+        ServiceAccountCommand::Remove(NameArgs { account }) => {
             let account = store.remove_service_account(&account)?;
             common.tell(&account, format_args!("removed {}", account.name));
         }

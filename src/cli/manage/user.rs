@@ -8,17 +8,17 @@ use portico_actors::principal::Scope;
 use secrecy::SecretString;
 use serde::Serialize;
 
-use crate::cli::common::{Common, Failure, Within, describe_access, describe_rights, open_store};
+use crate::cli::common::{Common, Failure, WithinArgs, describe_access, describe_rights, open_store};
 use crate::cli::output::timestamp_or;
 use crate::config::Config;
 
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum User {
+pub(in crate::cli) enum UserCommand {
     /// Add a user. Without --connection and --workspace, everything is within reach.
     Add {
         /// Who, and how far they go.
         #[command(flatten)]
-        rights: Rights,
+        rights: RightsArgs,
         /// Reads a password for the sign-in page from the first line of standard input.
         #[arg(long)]
         password: bool,
@@ -26,7 +26,7 @@ pub(in crate::cli) enum User {
     /// List the users.
     List,
     /// Give a user exactly these rights instead of the ones they have, also for their tokens.
-    Change(Rights),
+    Change(RightsArgs),
     /// Give a user another password, read from the first line of standard input; ends their sessions, and
     /// what they have allowed applications.
     Password {
@@ -46,9 +46,9 @@ pub(in crate::cli) enum User {
     },
     /// Refuse a user and their tokens until they are enabled again; ends their sessions, and what they have
     /// allowed applications, for good.
-    Disable(Caller),
+    Disable(CallerArgs),
     /// Let a disabled user in again.
-    Enable(Caller),
+    Enable(CallerArgs),
     /// Remove a user with all tokens.
     Remove {
         /// The user's e-mail address.
@@ -57,13 +57,13 @@ pub(in crate::cli) enum User {
 }
 
 #[derive(Args, Debug)]
-pub(in crate::cli) struct Caller {
+pub(in crate::cli) struct CallerArgs {
     /// The user's e-mail address, or the subject of another issuer as ISSUER#SUB.
     email: String,
 }
 
 #[derive(Args, Debug)]
-pub(in crate::cli) struct Rights {
+pub(in crate::cli) struct RightsArgs {
     /// The user's e-mail address.
     email: String,
     /// May administer the service.
@@ -71,13 +71,13 @@ pub(in crate::cli) struct Rights {
     admin: bool,
     /// What is within reach.
     #[command(flatten)]
-    within: Within,
+    within: WithinArgs,
     /// May only read.
     #[arg(long)]
     read_only: bool,
 }
 
-impl Rights {
+impl RightsArgs {
     fn read(self, config: &Config) -> Result<NewUser, Failure> {
         let scope = match (self.admin, self.read_only) {
             (true, _) => Scope::Admin,
@@ -97,27 +97,27 @@ impl Rights {
 }
 
 /// Runs the command, and tells what came of it.
-pub(in crate::cli) fn run(command: User, common: &Common) -> Result<(), Failure> {
-    let (config, mut store) = open_store(common, matches!(command, User::List))?;
+pub(in crate::cli) fn run(command: UserCommand, common: &Common) -> Result<(), Failure> {
+    let (config, mut store) = open_store(common, matches!(command, UserCommand::List))?;
     match command {
-        User::Add { rights, password } => {
+        UserCommand::Add { rights, password } => {
             let password = if password { Some(read_password()?) } else { None };
             let user = add(&mut store, rights.read(&config)?, password.as_ref())?;
             common.tell(&user, format_args!("added {}; now: portico pat create {}", user.email, user.email));
         }
-        User::List => list(&store, &config, common)?,
-        User::Change(rights) => {
+        UserCommand::List => list(&store, &config, common)?,
+        UserCommand::Change(rights) => {
             let user = store.change_user(rights.read(&config)?)?;
             let access = describe_access(&config, &user.rights);
             common.tell(&user, format_args!("{} has the scope {access}", user.email));
         }
-        User::Password { email, remove } => {
+        UserCommand::Password { email, remove } => {
             let password = if remove { None } else { Some(read_password()?) };
             let user = store.change_password(&email, password.as_ref())?;
             let what = if remove { "has no password any more" } else { "has a new password" };
             common.tell(&user, format_args!("{} {what}", user.email));
         }
-        User::SignOut { email, all } => {
+        UserCommand::SignOut { email, all } => {
             let ended = store.sign_out_user(&email, all)?;
             common.tell(
                 &ended,
@@ -127,24 +127,24 @@ pub(in crate::cli) fn run(command: User, common: &Common) -> Result<(), Failure>
                 ),
             );
         }
-        User::Disable(Caller { email }) if is_foreign(&email) => {
+        UserCommand::Disable(CallerArgs { email }) if is_foreign(&email) => {
             check_issuer(&config, &email)?;
             let refused = store.disable_subject(&email)?;
             common.tell(&refused, format_args!("{} {REFUSED}", refused.subject));
         }
-        User::Disable(Caller { email }) => {
+        UserCommand::Disable(CallerArgs { email }) => {
             let user = store.disable_user(&email)?;
             common.tell(&user, format_args!("{} {REFUSED}", user.email));
         }
-        User::Enable(Caller { email }) if is_foreign(&email) => {
+        UserCommand::Enable(CallerArgs { email }) if is_foreign(&email) => {
             let enabled = store.enable_subject(&email)?;
             common.tell(&enabled, format_args!("{} {LET_IN}", enabled.subject));
         }
-        User::Enable(Caller { email }) => {
+        UserCommand::Enable(CallerArgs { email }) => {
             let user = store.enable_user(&email)?;
             common.tell(&user, format_args!("{} {LET_IN}", user.email));
         }
-        User::Remove { email } => {
+        UserCommand::Remove { email } => {
             let user = store.remove_user(&email)?;
             common.tell(&user, format_args!("removed {} and all their tokens", user.email));
         }
@@ -172,7 +172,7 @@ fn list(store: &Store, config: &Config, common: &Common) -> Result<(), Error> {
     let listed: Vec<Listed> = users.chain(refused).collect();
     common.list(&listed, ["EMAIL", "SCOPE", "CONNECTIONS", "DISABLED"], |listed| match listed {
         Listed::User(user) => {
-            let scope = user.rights.widest().word().to_owned();
+            let scope = user.rights.widest().as_str().to_owned();
             let disabled = timestamp_or(user.disabled_at, "-");
             [user.email.clone(), scope, describe_rights(config, &user.rights), disabled]
         }

@@ -13,7 +13,7 @@ use crate::cli::common::{Common, Failure, read_config};
 use crate::config::Config;
 
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum Workspace {
+pub(in crate::cli) enum WorkspaceCommand {
     /// Add a virtual schema to the configuration, and have the running service take it over.
     Add(Add),
     /// List the workspaces.
@@ -57,10 +57,10 @@ struct Listed {
     mcp_url: String,
 }
 
-pub(in crate::cli) fn run(command: Workspace, common: &Common) -> Result<(), Failure> {
+pub(in crate::cli) fn run(command: WorkspaceCommand, common: &Common) -> Result<(), Failure> {
     match command {
-        Workspace::Add(add) => add.run(common),
-        Workspace::List => {
+        WorkspaceCommand::Add(add) => add.run(common),
+        WorkspaceCommand::List => {
             let config = read_config(common)?;
             let listed: Vec<Listed> =
                 config.workspaces.iter().filter_map(|workspace| listed(&config, &workspace.name)).collect();
@@ -70,7 +70,7 @@ pub(in crate::cli) fn run(command: Workspace, common: &Common) -> Result<(), Fai
             });
             Ok(())
         }
-        Workspace::Remove { name } => Edit::take_out("workspace", &name, common),
+        WorkspaceCommand::Remove { name } => Edit::take_out("workspace", &name, common),
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::{Problem, Problems};
-use crate::edge::listener::{self, Made};
+use crate::net::listener::{self, Made};
 use crate::reload::Report;
 
 /// How long somebody who has connected may take to ask.
@@ -32,7 +32,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// What may be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(in crate::cli) enum Question {
+pub(in crate::cli) enum ControlRequest {
     /// Read the configuration again.
     Reload,
     /// Tell whether a call would be taken, and how the connections fare.
@@ -43,7 +43,7 @@ pub(in crate::cli) enum Question {
 
 /// What came of it.
 #[derive(Debug, Serialize, Deserialize)]
-pub(in crate::cli) struct Answer {
+pub(in crate::cli) struct ControlResponse {
     /// Whether it was done.
     pub(in crate::cli) ok: bool,
     /// In words.
@@ -56,7 +56,7 @@ pub(in crate::cli) struct Answer {
     pub(in crate::cli) problems: Vec<Problem>,
 }
 
-impl From<Result<Report, Problems>> for Answer {
+impl From<Result<Report, Problems>> for ControlResponse {
     fn from(result: Result<Report, Problems>) -> Self {
         match result {
             Ok(report) => Self { ok: true, message: report.to_string(), report, problems: Vec::new() },
@@ -68,7 +68,7 @@ impl From<Result<Report, Problems>> for Answer {
     }
 }
 
-impl Answer {
+impl ControlResponse {
     /// Words without a report.
     pub(in crate::cli) fn new(ok: bool, message: String) -> Self {
         Self { ok, message, report: Report::default(), problems: Vec::new() }
@@ -97,9 +97,9 @@ impl Control {
     }
 
     /// Has each question answered by `answer`. Whoever asks nothing holds up nobody, nor does an answer that takes long.
-    pub(in crate::cli) async fn serve<A>(mut self, answer: impl Fn(Question) -> A + Clone + 'static)
+    pub(in crate::cli) async fn serve<A>(mut self, answer: impl Fn(ControlRequest) -> A + Clone + 'static)
     where
-        A: Future<Output = Answer> + 'static,
+        A: Future<Output = ControlResponse> + 'static,
     {
         loop {
             let stream = accepted(&self.listener).await;
@@ -134,7 +134,7 @@ async fn accepted(listener: &UnixListener) -> UnixStream {
     }
 }
 
-async fn read(mut stream: UnixStream) -> io::Result<(Question, UnixStream)> {
+async fn read(mut stream: UnixStream) -> io::Result<(ControlRequest, UnixStream)> {
     let user = stream.peer_cred()?.uid();
     if user != 0 && user != rustix::process::geteuid().as_raw() {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("user {user} may not ask")));
@@ -145,7 +145,7 @@ async fn read(mut stream: UnixStream) -> io::Result<(Question, UnixStream)> {
 }
 
 /// Answers. Whoever has left is not told.
-async fn reply(mut stream: UnixStream, answer: impl Future<Output = Answer>) {
+async fn reply(mut stream: UnixStream, answer: impl Future<Output = ControlResponse>) {
     let line = serde_json::to_string(&answer.await).unwrap_or_default() + "\n";
     let _ = timeout(ASK_TIMEOUT, stream.write_all(line.as_bytes())).await;
 }
@@ -177,13 +177,13 @@ impl fmt::Display for Unanswered {
 /// Has the service whose socket is at `path` look at the store, if there is one.
 pub(in crate::cli) async fn tell(path: &Path) {
     // It looks by itself too.
-    if let Err(Unanswered::Failed(error)) = ask(path, Question::Look).await {
+    if let Err(Unanswered::Failed(error)) = ask(path, ControlRequest::Look).await {
         log::warn!("the running service could not be told of the change, and finds it by itself: {error}");
     }
 }
 
 /// Asks the service whose socket is at `path`.
-pub(in crate::cli) async fn ask(path: &Path, question: Question) -> Result<Answer, Unanswered> {
+pub(in crate::cli) async fn ask(path: &Path, question: ControlRequest) -> Result<ControlResponse, Unanswered> {
     let stream = UnixStream::connect(path).await.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Unanswered::Nobody(path.to_owned()),
         _ => Unanswered::Failed(error),
@@ -199,7 +199,7 @@ pub(in crate::cli) async fn ask(path: &Path, question: Question) -> Result<Answe
         }
         Ok(serde_json::from_str(&answer)?)
     };
-    let limit = if question == Question::Reload { RELOAD_TIMEOUT } else { ANSWER_TIMEOUT };
+    let limit = if question == ControlRequest::Reload { RELOAD_TIMEOUT } else { ANSWER_TIMEOUT };
     match timeout(limit, exchange).await {
         Ok(answered) => answered.map_err(Unanswered::Failed),
         Err(_) => Err(Unanswered::Late(limit)),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::control::{self, Question};
+use super::control::{self, ControlRequest};
 use crate::cli::common::{Common, Failure};
 use crate::cli::output::print_json;
 use crate::config::{Config, Problems};
@@ -10,7 +10,7 @@ use crate::config::{Config, Problems};
 pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
     // The rest of the file is for the service to judge: it has its own environment.
     let control = Config::control_of(&common.config)?;
-    let (told, words) = match actix::System::new().block_on(control::ask(&control, Question::Reload)) {
+    let (told, words) = match actix::System::new().block_on(control::ask(&control, ControlRequest::Reload)) {
         Ok(answer) if answer.ok => {
             common.tell(&answer, format_args!("reloaded; {}", answer.message));
             return Ok(());
@@ -26,5 +26,5 @@ pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
     } else {
         eprint!("{words}");
     }
-    Err(Failure::Said)
+    Err(Failure::AlreadyReported)
 }

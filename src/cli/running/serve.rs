@@ -13,13 +13,13 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::control::{Answer, Control, Question};
+use super::control::{Control, ControlRequest, ControlResponse};
 use super::logging::start_log_of_service;
 use super::notify::Notify;
 use crate::app::App;
 use crate::cli::common::{Common, Failure};
 use crate::config::Config;
-use crate::edge::listener::{Listener, Listeners, Made};
+use crate::net::listener::{Listener, Listeners, Made};
 use crate::observe::{Log, queue};
 use crate::reload::shut_out;
 use crate::strangers::SUM_AT_MOST;
@@ -151,7 +151,7 @@ async fn told(app: Arc<App>, notify: Rc<Notify>) {
     let mut said = status(&app);
     log::info!("ready: {said}");
     notify.ready(&said);
-    if let Ok(shut @ 1..) = app.people.shut_out().await {
+    if let Ok(shut @ 1..) = app.people.ineffective_grants().await {
         log::warn!("{}", shut_out(shut));
     }
     let mut ticks = interval(STATUS_EVERY);
@@ -211,11 +211,11 @@ async fn reloads(app: Arc<App>, notify: Rc<Notify>, file: PathBuf, control: Path
         let (app, reload) = (Arc::clone(&app), reload.clone());
         async move {
             match question {
-                Question::Reload => reload().await,
-                Question::Health => health(&app),
-                Question::Look => {
+                ControlRequest::Reload => reload().await,
+                ControlRequest::Health => health(&app),
+                ControlRequest::Look => {
                     app.auth.sync().await;
-                    Answer::new(true, "the store was looked at".to_owned())
+                    ControlResponse::new(true, "the store was looked at".to_owned())
                 }
             }
         }
@@ -231,9 +231,9 @@ async fn reloads(app: Arc<App>, notify: Rc<Notify>, file: PathBuf, control: Path
     signals(SignalKind::hangup(), "SIGHUP").for_each(each).await;
 }
 
-async fn reload(app: Arc<App>, notify: Rc<Notify>, file: PathBuf) -> Answer {
+async fn reload(app: Arc<App>, notify: Rc<Notify>, file: PathBuf) -> ControlResponse {
     notify.reloading();
-    let answer = Answer::from(app.reload(&file).await);
+    let answer = ControlResponse::from(app.reload(&file).await);
     let status = if answer.ok { status(&app) } else { format!("{}; the last reload was refused", status(&app)) };
     // A reload in the first moments does not make the service ready.
     if app.started() && !app.draining() {
@@ -243,10 +243,10 @@ async fn reload(app: Arc<App>, notify: Rc<Notify>, file: PathBuf) -> Answer {
 }
 
 /// Whether the service would take a call.
-fn health(app: &App) -> Answer {
+fn health(app: &App) -> ControlResponse {
     match app.takes_calls() {
-        Ok(()) => Answer::new(true, status(app)),
-        Err(why) => Answer::new(false, why.to_string()),
+        Ok(()) => ControlResponse::new(true, status(app)),
+        Err(why) => ControlResponse::new(false, why.to_string()),
     }
 }
 

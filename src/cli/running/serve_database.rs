@@ -21,9 +21,9 @@ use crate::cli::common::{Common, Failure, program};
 use crate::cli::folders;
 use crate::cli::manage::recording::recorded;
 use crate::clients::client::Client;
-use crate::clients::form::{Credential, Form};
-use crate::clients::forms;
-use crate::clients::place::{Part, Place};
+use crate::clients::mcp_server::{McpServer, Part};
+use crate::clients::setup::{ClientAuth, ClientSetup};
+use crate::clients::setups;
 use crate::config::{Config, Database, Listen, Log, lookup};
 
 /// The first person of a service, who may do everything there.
@@ -142,15 +142,15 @@ pub(in crate::cli) fn form(
     config: &Config,
     name: &str,
     token: Option<&SecretString>,
-) -> Result<Form, Failure> {
+) -> Result<ClientSetup, Failure> {
     let program = program()?;
     let place = place(config, name);
-    let Ok(credential) = Credential::best(client, &place, Some(config.oauth), || Ok::<_, Infallible>(token.cloned()));
-    Ok(forms::form(client, &place, &credential, &program))
+    let Ok(credential) = ClientAuth::best(client, &place, Some(config.oauth), || Ok::<_, Infallible>(token.cloned()));
+    Ok(setups::form(client, &place, &credential, &program))
 }
 
-fn place(config: &Config, name: &str) -> Place {
-    Place { server: config.server.public_url.clone(), part: Part::Connection(name.to_owned()), lean: false }
+fn place(config: &Config, name: &str) -> McpServer {
+    McpServer { server: config.server.public_url.clone(), part: Part::Connection(name.to_owned()), lean: false }
 }
 
 /// What is printed at the start.
@@ -166,7 +166,7 @@ impl Page<'_> {
         self.config.connections.first().map_or("", |connection| connection.name.as_ref())
     }
 
-    fn forms(&self) -> Result<Vec<(Client, Form)>, Failure> {
+    fn forms(&self) -> Result<Vec<(Client, ClientSetup)>, Failure> {
         let form = |client| Ok((client, form(client, self.config, self.name(), self.token.as_ref())?));
         Client::SHOWN.into_iter().map(form).collect()
     }
@@ -174,7 +174,7 @@ impl Page<'_> {
     fn record(&self) -> Result<serde_json::Value, Failure> {
         let base = &self.config.server.public_url;
         let id = self.config.connections.first().map(|connection| connection.id);
-        let clients = self.forms()?.into_iter().map(|(client, form)| (client.word().to_owned(), form.paste.into()));
+        let clients = self.forms()?.into_iter().map(|(client, form)| (client.as_str().to_owned(), form.paste.into()));
         let mut record = json!({
             "baseUrl": base, "mcpUrl": place(self.config, self.name()).mcp_url(), "apiUrl": format!("{base}/api/query"),
             "connectionId": id, "connectionName": self.name(), "access": self.access, "user": ADMINISTRATOR,

@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::cli::common::Failure;
 use crate::cli::running::serve::stop_signal;
 use crate::config::{Config, Database, Listen, lookup};
-use crate::edge::listener::{Listener, Listeners};
+use crate::net::listener::{Listener, Listeners};
 use crate::observe::Log;
 use crate::stdio::{self, Bearer, Server};
 

@@ -18,7 +18,7 @@ use crate::cli::common::Failure;
 use crate::cli::folders;
 use crate::cli::running::serve::stop_signal;
 use crate::config::Database;
-use crate::stdio::{self, Bearer, Credential, Server};
+use crate::stdio::{self, Bearer, Server, TokenProvider};
 
 /// The variable of the environment with the token.
 const TOKEN: &str = "PORTICO_TOKEN";
@@ -115,7 +115,7 @@ impl Stdio {
     }
 
     /// The token that was given, or what somebody gets who signs in.
-    fn credential(&self, url: &str) -> Result<Rc<dyn Credential>, Failure> {
+    fn credential(&self, url: &str) -> Result<Rc<dyn TokenProvider>, Failure> {
         let token = match &self.token_file {
             Some(path) => Some(read_token(path)?),
             None => std::env::var(TOKEN).ok().map(|token| token.trim().to_owned()).filter(|token| !token.is_empty()),

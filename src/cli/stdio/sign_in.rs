@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 
 use super::callback::Callback;
 use crate::cli::folders;
-use crate::stdio::Credential;
+use crate::stdio::TokenProvider;
 use crate::stdio::oauth::{Authorization, Tokens, Ungranted};
 
 /// How long before its end a token is renewed.
@@ -32,7 +32,7 @@ const PACE: Duration = Duration::from_millis(200);
 /// What is kept between two runs.
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Kept {
+struct SavedSignIn {
     /// What it is for, for people who look into the file.
     resource: String,
     issuer: String,
@@ -51,7 +51,7 @@ pub(super) struct SignIn {
     client: Option<String>,
     file: PathBuf,
     /// Held while somebody is asked, or access renewed.
-    kept: Mutex<Option<Kept>>,
+    kept: Mutex<Option<SavedSignIn>>,
 }
 
 impl SignIn {
@@ -64,7 +64,7 @@ impl SignIn {
 
     /// Gets access in the place of `refused`: what another program has got meanwhile, what the refresh token gets, or
     /// what a person gives.
-    async fn get(&self, kept: &mut Option<Kept>, refused: Option<&str>) -> Result<SecretString> {
+    async fn get(&self, kept: &mut Option<SavedSignIn>, refused: Option<&str>) -> Result<SecretString> {
         let _alone = self.lock().await?;
         if let Some(other) = self.read().filter(|other| other.is_good() && Some(other.access_token.as_str()) != refused)
         {
@@ -91,7 +91,7 @@ impl SignIn {
             Some(renewed) => renewed,
             None => self.ask(&authorization, before.map(|before| before.client_id)).await?,
         };
-        let now = self.keep(Kept::new(&self.url, &authorization, client_id, tokens))?;
+        let now = self.keep(SavedSignIn::new(&self.url, &authorization, client_id, tokens))?;
         let token = now.access_token.clone();
         *kept = Some(now);
         Ok(token.into())
@@ -115,12 +115,12 @@ impl SignIn {
         Ok((client, tokens))
     }
 
-    fn read(&self) -> Option<Kept> {
+    fn read(&self) -> Option<SavedSignIn> {
         serde_json::from_slice(&std::fs::read(&self.file).ok()?).ok()
     }
 
     /// Kept for this user alone.
-    fn keep(&self, kept: Kept) -> Result<Kept> {
+    fn keep(&self, kept: SavedSignIn) -> Result<SavedSignIn> {
         let text = serde_json::to_vec_pretty(&kept).map_err(std::io::Error::from);
         let written = text.and_then(|text| folders::write(&self.file, &text));
         let failed = |error: std::io::Error| {
@@ -144,7 +144,7 @@ impl SignIn {
     }
 }
 
-impl Kept {
+impl SavedSignIn {
     fn new(url: &str, from: &Authorization, client_id: String, tokens: Tokens) -> Self {
         let expires_in = tokens.expires_in.and_then(|seconds| i64::try_from(seconds).ok());
         Self {
@@ -167,7 +167,7 @@ fn now() -> i64 {
 }
 
 #[async_trait(?Send)]
-impl Credential for SignIn {
+impl TokenProvider for SignIn {
     async fn token(&self) -> Result<SecretString> {
         let mut kept = self.kept.lock().await;
         if let Some(good) = kept.as_ref().filter(|kept| kept.is_good()) {

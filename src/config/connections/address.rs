@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use portico_actors::source::postgres::Address;
-use portico_actors::source::{Driver, Endpoint, Location, Password, Pooler, drivers};
+use portico_actors::source::{ConnectOptions, Driver, Location, Password, Pooler, drivers};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::connection::ConnectionSettings;
@@ -37,7 +37,7 @@ pub(in crate::config) fn location(
             section.problem(key, message, "remove this key");
         }
     }
-    let location = (driver.locate)(Endpoint {
+    let location = (driver.locate)(ConnectOptions {
         url: settings.url.as_ref().map_or_else(String::new, |url| url.expose_secret().to_owned()),
         password,
         pooler: settings.pooler.unwrap_or_default(),
@@ -53,7 +53,7 @@ pub(in crate::config) fn location(
 pub(in crate::config) fn postgres(section: &Section<'_>, url: String, password: Option<Password>) -> Address {
     let (pooler, base) = (Pooler::default(), section.base());
     let environment = &|name: &str| section.environment(name);
-    let address = Address::from(Endpoint { url, password, pooler, base, directory: base, environment });
+    let address = Address::from(ConnectOptions { url, password, pooler, base, directory: base, environment });
     judge(section, &address);
     address
 }
@@ -93,5 +93,5 @@ pub fn administrator(driver: &Driver, url: String) -> Arc<dyn Location> {
     let password = environment::lookup("PGPASSWORD").filter(|password| !password.is_empty());
     let password = password.map(|password| Password::Value(SecretString::from(password)));
     let (pooler, base) = (Pooler::default(), Path::new(""));
-    (driver.locate)(Endpoint { url, password, pooler, base, directory: base, environment: &environment::lookup })
+    (driver.locate)(ConnectOptions { url, password, pooler, base, directory: base, environment: &environment::lookup })
 }

@@ -6,7 +6,7 @@ use portico_actors::source::{Declared, Exposure, Names};
 
 use crate::config::declared::section::Section;
 use crate::config::declared::setting::Literal::Texts;
-use crate::config::declared::setting::{Setting, TEXTS, Words, some_words};
+use crate::config::declared::setting::{NamedValues, Setting, TEXTS, some_words};
 use crate::config::declared::table::{Table, settings};
 use crate::tools::{self, OPERATIONS, Operation, OwnTool, Switches, TYPES, Type};
 
@@ -62,11 +62,11 @@ settings! {
     }
 }
 
-impl Words for Type {
+impl NamedValues for Type {
     const WORDS: &'static [(&'static str, Self)] = &TYPES;
 }
 
-impl Words for Operation {
+impl NamedValues for Operation {
     const WORDS: &'static [(&'static str, Self)] = &OPERATIONS;
 }
 

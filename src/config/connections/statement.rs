@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::config::declared::section::Section;
 use crate::config::declared::setting::Literal::{Switch, Text};
-use crate::config::declared::setting::{SCALAR, SWITCH, TEXT, Words, is_name, tables, word, words};
+use crate::config::declared::setting::{NamedValues, SCALAR, SWITCH, TEXT, is_name, tables, word, words};
 use crate::config::declared::table::{Table, settings};
 use crate::tools::{self, OwnTool};
 

@@ -102,7 +102,7 @@ pub(crate) trait Declared {
 }
 
 /// The words that stand for values.
-pub(crate) trait Words: Clone + PartialEq + 'static {
+pub(crate) trait NamedValues: Clone + PartialEq + 'static {
     /// Each word with what it stands for.
     const WORDS: &'static [(&'static str, Self)];
 
@@ -120,7 +120,7 @@ pub(crate) trait Words: Clone + PartialEq + 'static {
 /// Declares what words stand for.
 macro_rules! words {
     ($($Type:ty { $($word:expr => $value:expr),+ $(,)? })+) => {
-        $(impl $crate::config::declared::setting::Words for $Type {
+        $(impl $crate::config::declared::setting::NamedValues for $Type {
             const WORDS: &'static [(&'static str, Self)] = &[$(($word, $value)),+];
         })+
     };
@@ -208,7 +208,7 @@ pub(crate) const fn number(range: RangeInclusive<u64>) -> Setting {
 pub(crate) const TEXT: Setting = Setting::new(Kind::Text);
 pub(crate) const TEXTS: Setting = Setting::new(Kind::Texts);
 pub(crate) const TEXT_OR_TEXTS: Setting = Setting::new(Kind::TextOrTexts);
-pub(crate) const fn word<T: Words>() -> Setting {
+pub(crate) const fn word<T: NamedValues>() -> Setting {
     Setting::new(Kind::Word(T::names))
 }
 
@@ -216,7 +216,7 @@ pub(crate) const fn switch_or_word(words: fn() -> Vec<&'static str>) -> Setting 
     Setting::new(Kind::SwitchOrWord(words))
 }
 
-pub(crate) const fn some_words<T: Words>() -> Setting {
+pub(crate) const fn some_words<T: NamedValues>() -> Setting {
     Setting::new(Kind::Words(T::names))
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::section::{File, Section};
-use super::setting::{Declared, Words};
+use super::setting::{Declared, NamedValues};
 
 /// A struct that a table is read into.
 pub(crate) trait Table: Declared + Sized {
@@ -53,14 +53,14 @@ macro_rules! settings {
         impl $crate::config::declared::table::Table for $Name {
             fn read(section: &$crate::config::declared::section::Section<'_>) -> Self {
                 section.refuse_unknown();
-                Self { $($field: $crate::config::declared::table::Member::take(
+                Self { $($field: $crate::config::declared::table::ReadSetting::take(
                     section,
                     const { $setting.named(stringify!($field), "").name },
                 ),)* }
             }
         }
 
-        impl $crate::config::declared::table::Member for $Name {
+        impl $crate::config::declared::table::ReadSetting for $Name {
             fn take(section: &$crate::config::declared::section::Section<'_>, name: &str) -> Self {
                 $crate::config::declared::table::Table::read(&section.table(name))
             }
@@ -77,11 +77,11 @@ macro_rules! settings {
 pub(crate) use settings;
 
 /// A member of a table's struct: read from the key `name` of a section.
-pub(crate) trait Member {
+pub(crate) trait ReadSetting {
     fn take(section: &Section<'_>, name: &str) -> Self;
 }
 
-impl<T: FromJson> Member for T {
+impl<T: FromJson> ReadSetting for T {
     fn take(section: &Section<'_>, name: &str) -> Self {
         T::from_json(section.json(name))
     }
@@ -129,14 +129,14 @@ impl<T: FromJson> FromJson for Option<T> {
     }
 }
 
-impl<T: Words> FromJson for T {
+impl<T: NamedValues> FromJson for T {
     fn from_json(value: Option<Value>) -> Self {
         let text = String::from_json(value);
         T::WORDS.iter().find(|(word, _)| *word == text).unwrap_or(&T::WORDS[0]).1.clone()
     }
 }
 
-impl<T: Words> FromJson for Vec<T> {
+impl<T: NamedValues> FromJson for Vec<T> {
     fn from_json(value: Option<Value>) -> Self {
         Vec::<String>::from_json(value).into_iter().map(|text| T::from_json(Some(text.into()))).collect()
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use portico_actors::auth::AuthLimits;
 use portico_actors::auth::clock::Clock;
-use portico_actors::auth::oauth::client::{Admission, DynamicRegistration};
+use portico_actors::auth::oauth::client::{ClientPolicy, DynamicRegistration};
 use portico_actors::auth::throttle::Rate;
 use serde_json::Value;
 
@@ -58,7 +58,7 @@ settings! {
     /// How often what may happen in a minute; 0 is no limit. What goes beyond is answered with status 429,
     /// Retry-After and RateLimit headers. A good credential is let in however many others failed.
     pub struct Limits {
-        /// Credentials that are not valid, from one address (or one IPv6 network of 64 bits), at all doors together:
+        /// Credentials that are not valid, from one address (or one IPv6 network of 64 bits), at all endpoints together:
         /// passwords, tokens, codes, refresh tokens and client secrets.
         failures_per_address: u32 = rate().or(Number(600)),
         /// The same under one name: an e-mail address or a client id, known or not. Nobody is locked out by it: beyond
@@ -87,8 +87,8 @@ impl Tokens {
 
 impl OAuth {
     /// Which clients people may give access to, besides those that an administrator registered.
-    pub fn admission(self) -> Admission {
-        Admission { documents: self.client_documents, dynamic: self.registration() }
+    pub fn admission(self) -> ClientPolicy {
+        ClientPolicy { documents: self.client_documents, dynamic: self.registration() }
     }
 
     /// Which clients may register themselves.

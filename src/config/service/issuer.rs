@@ -154,7 +154,7 @@ fn reach<T: Copy>(section: &Section<'_>, key: &str, named: &[String], known: &[(
     for named in named {
         let (name, word) = named.split_once(':').unwrap_or((named, "admin"));
         let found = known.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-        match (found, Scope::from_word(word)) {
+        match (found, Scope::parse(word)) {
             (Some((_, found)), Some(scope)) => reach.push((*found, scope)),
             (None, _) => {
                 let names: Vec<&str> = known.iter().map(|(known, _)| *known).collect();

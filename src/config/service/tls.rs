@@ -15,7 +15,7 @@ use rustls::sign::CertifiedKey;
 
 use crate::config::declared::section::Section;
 use crate::config::declared::setting::TEXT;
-use crate::config::declared::table::{Member, Table, settings};
+use crate::config::declared::table::{ReadSetting, Table, settings};
 
 /// What the service shows, and what it demands.
 #[derive(Clone)]
@@ -48,7 +48,7 @@ settings! {
     }
 }
 
-impl Member for Option<Tls> {
+impl ReadSetting for Option<Tls> {
     fn take(server: &Section<'_>, name: &str) -> Self {
         let section = server.optional_table(name)?;
         let files = CertificateFiles::read(&section);

@@ -40,13 +40,13 @@ fn beginning(cell: &Cell<'_>, full: usize, longest: usize) -> Option<Cell<'stati
 }
 
 /// A batch whose long values are cut.
-pub(in crate::encode) struct Shortened<'b> {
+pub(in crate::encode) struct TruncatedBatch<'b> {
     batch: &'b dyn Batch,
     longest: usize,
     is_shorter: std::cell::Cell<bool>,
 }
 
-impl<'b> Shortened<'b> {
+impl<'b> TruncatedBatch<'b> {
     /// `batch` with at most `longest` octets of each value.
     pub(in crate::encode) fn new(batch: &'b dyn Batch, longest: usize) -> Self {
         Self { batch, longest, is_shorter: std::cell::Cell::new(false) }
@@ -65,7 +65,7 @@ impl<'b> Shortened<'b> {
     }
 }
 
-impl Cells for Shortened<'_> {
+impl Cells for TruncatedBatch<'_> {
     #[inline]
     fn value(&self, row: usize, column: usize) -> Result<Cell<'_>> {
         let cell = self.batch.cell(row, column);
@@ -81,12 +81,12 @@ impl Cells for Shortened<'_> {
 }
 
 /// A long value that may be the whole result, or as much of it as that has room for.
-pub(in crate::encode) struct Alone {
+pub(in crate::encode) struct LongValue {
     cell: Cell<'static>,
     full: usize,
 }
 
-impl Alone {
+impl LongValue {
     /// `cell`, if it is longer than `longest` octets; of one that is longer than `most` the beginning is kept.
     pub(in crate::encode) fn new(cell: Cell<'_>, longest: usize, most: usize) -> Option<Self> {
         let (full, shown) = measure(&cell, longest)?;
@@ -130,11 +130,11 @@ mod tests {
         assert_eq!(beginning(&Cell::Json("[1,2]".into()), 5, 2), Some(text("[1… (2 of 5 bytes)")));
         assert_eq!(beginning(&Cell::Bytes(vec![0; 7].into()), 7, 8), Some(text("AAAAAAAA… (6 of 7 bytes)")));
         assert_eq!(beginning(&Cell::Integer(1 << 60), 0, 1), None);
-        let alone = Alone::new(Cell::Json("[1,2,3]".into()), 2, 100).unwrap();
+        let alone = LongValue::new(Cell::Json("[1,2,3]".into()), 2, 100).unwrap();
         assert_eq!(alone.shown(100), (Cell::Json("[1,2,3]".into()), true));
         assert_eq!(alone.shown(3), (text("[1,… (3 of 7 bytes)"), false));
-        let alone = Alone::new(text("abcdef"), 2, 4).unwrap();
+        let alone = LongValue::new(text("abcdef"), 2, 4).unwrap();
         assert_eq!(alone.shown(100), (text("abcd… (4 of 6 bytes)"), false), "its end was never kept");
-        assert!(Alone::new(text("ab"), 2, 4).is_none());
+        assert!(LongValue::new(text("ab"), 2, 4).is_none());
     }
 }

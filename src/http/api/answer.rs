@@ -1,4 +1,4 @@
-//! How a statement's results and a facet's rows go out, once it is known what they are. What is
+//! How a statement's results and rows of metadata go out, once it is known what they are. What is
 //! asked, and of whom, is for `sql` and `metadata`.
 
 use std::pin::pin;
@@ -15,11 +15,11 @@ use portico_actors::reply::{Column, Part, Results};
 
 use crate::app::App;
 use crate::encode::{self, Arrow, Document, Encoded, Lines, Shape};
-use crate::http::api::media::{self, Form};
+use crate::http::api::media::{self, ResultFormat};
 use crate::http::api::parameters;
 use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::http::{caller, connections::socket, error};
-use portico_actors::shares::Room;
+use portico_actors::shares::Allowance;
 
 /// How long a result's end is waited for before its first rows are sent.
 const AT_ONCE: Duration = Duration::from_millis(2);
@@ -57,11 +57,11 @@ struct Held {
     counted: usize,
     /// The columns of the last result.
     columns: Option<Arc<[Column]>>,
-    room: Room<String>,
+    room: Allowance<String>,
 }
 
 impl Held {
-    fn none(room: Room<String>) -> Self {
+    fn none(room: Allowance<String>) -> Self {
         Self { parts: Vec::new(), rows: 0, octets: 0, counted: 0, columns: None, room }
     }
 
@@ -96,14 +96,14 @@ impl Held {
     }
 
     fn before(self, results: Results) -> Results {
-        results.after(self.parts, self.room)
+        results.prepend(self.parts, self.room)
     }
 }
 
 /// Reads `results` up to their first row, or their end: so long the status can still tell of a
 /// failure. What is kept until then (a result without rows for each statement or set of values in the body) has
 /// `room`.
-pub(in crate::http) async fn begin(mut results: Results, room: Room<String>) -> Result<Results> {
+pub(in crate::http) async fn begin(mut results: Results, room: Allowance<String>) -> Result<Results> {
     let mut first = Held::none(room);
     while let Some(part) = results.next().await {
         let rows = matches!(part, Ok(Part::Rows(_)));
@@ -127,7 +127,7 @@ pub(in crate::http) async fn begin(mut results: Results, room: Room<String>) -> 
 pub(in crate::http) async fn begin_timed(
     asked: Instant,
     results: Results,
-    room: Room<String>,
+    room: Allowance<String>,
     recorder: &mut CallRecorder,
 ) -> Result<Results> {
     let queued = results.queued;
@@ -142,7 +142,7 @@ pub(in crate::http) async fn begin_timed(
 /// The same for what may have further results that nobody can foresee, in a form with room for one:
 /// read to the end of the first one, as far as that is small, so that the status tells of a second one.
 /// Of a larger one the form has to tell, which may only break off.
-pub(in crate::http) async fn begin_alone(mut results: Results, room: Room<String>) -> Result<Results> {
+pub(in crate::http) async fn begin_alone(mut results: Results, room: Allowance<String>) -> Result<Results> {
     let (mut held, mut done) = (Held::none(room), false);
     while held.is_small(HELD_PARTS)
         && let Some(part) = results.next().await
@@ -203,7 +203,7 @@ pub(in crate::http) async fn send(
 async fn respond(
     request: &HttpRequest,
     id: RequestId,
-    (form, shape): (Form, Shape),
+    (form, shape): (ResultFormat, Shape),
     results: Results,
     mut recorder: CallRecorder,
 ) -> HttpResponse {
@@ -220,11 +220,11 @@ async fn respond(
     };
     response.content_type(form.content_type());
     match form {
-        Form::Document => {
+        ResultFormat::Document => {
             let document = Document::new(results.dry_run, shape);
             response.streaming(socket::Watched::new(request, Encoded::new(document, results, ended)))
         }
-        Form::Arrow => {
+        ResultFormat::Arrow => {
             let mut rows = Encoded::new(Arrow::default(), results, ended);
             // The first rows are there: what is wrong with them still has its own status.
             match rows.next().await {
@@ -235,7 +235,7 @@ async fn respond(
                 }
             }
         }
-        Form::Lines(form) => {
+        ResultFormat::Lines(form) => {
             let lines = Lines::new(form, shape.numbers);
             response.streaming(socket::Watched::new(request, Encoded::new(lines, results, ended)))
         }
@@ -250,7 +250,7 @@ mod tests {
     use portico_actors::reply::{Batch, Cell};
 
     use super::*;
-    use portico_actors::shares::{Most, Shares};
+    use portico_actors::shares::{ShareLimits, Shares};
 
     struct Large;
 
@@ -283,7 +283,7 @@ mod tests {
             )
         };
         let shares = Shares::default();
-        let room = |all: usize| shares.room("ann".to_owned(), Most { each: all, all });
+        let room = |all: usize| shares.room("ann".to_owned(), ShareLimits { each: all, all });
         let begun = begin(results(), room(8 << 20)).await.unwrap();
         assert_eq!((read.load(Ordering::Relaxed), shares.taken() >> 20), (2, 6));
         // What was held has gone out.

@@ -13,7 +13,7 @@ use actix_web::{HttpRequest, web};
 use bytes::Bytes;
 
 use crate::app::App;
-use crate::encode::{LineForm, Packing};
+use crate::encode::{LineFormat, Packing};
 use crate::http::accept;
 
 /// A body below this many bytes is not worth compressing.
@@ -24,21 +24,21 @@ const ARROW: &str = "application/vnd.apache.arrow.stream";
 
 /// The form of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::http) enum Form {
+pub(in crate::http) enum ResultFormat {
     /// The SQL API's document.
     Document,
     /// One result, line by line.
-    Lines(LineForm),
+    Lines(LineFormat),
     /// One result, in record batches.
     Arrow,
 }
 
-impl Form {
+impl ResultFormat {
     /// Our forms, the best one first.
     const ALL: [(Self, &'static str); 4] = [
         (Self::Document, "application/json"),
-        (Self::Lines(LineForm::Csv), "text/csv"),
-        (Self::Lines(LineForm::Ndjson), "application/x-ndjson"),
+        (Self::Lines(LineFormat::Csv), "text/csv"),
+        (Self::Lines(LineFormat::Ndjson), "application/x-ndjson"),
         (Self::Arrow, ARROW),
     ];
 
@@ -51,17 +51,17 @@ impl Form {
     pub(in crate::http) const fn content_type(self) -> &'static str {
         match self {
             Self::Document => "application/json",
-            Self::Lines(LineForm::Csv) => "text/csv; charset=utf-8; header=present",
-            Self::Lines(LineForm::Ndjson) => "application/x-ndjson",
+            Self::Lines(LineFormat::Csv) => "text/csv; charset=utf-8; header=present",
+            Self::Lines(LineFormat::Ndjson) => "application/x-ndjson",
             Self::Arrow => ARROW,
         }
     }
 }
 
 /// The form that the client prefers; `None` where it takes none of ours.
-pub(in crate::http) fn choose(request: &HttpRequest) -> Option<Form> {
-    let offered = Form::ALL.map(|(_, media)| media);
-    accept::preferred(request, &offered).and_then(|order| Form::ALL.get(order)).map(|(form, _)| *form)
+pub(in crate::http) fn choose(request: &HttpRequest) -> Option<ResultFormat> {
+    let offered = ResultFormat::ALL.map(|(_, media)| media);
+    accept::preferred(request, &offered).and_then(|order| ResultFormat::ALL.get(order)).map(|(form, _)| *form)
 }
 
 /// Compresses answers for clients that ask for it, chunk by chunk, where that is switched on.

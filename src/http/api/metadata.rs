@@ -1,12 +1,12 @@
-//! What there is: the caller's connections, and the facets of their catalogues. The facets' columns
+//! What there is: the caller's connections, and the metadata of their catalogues. The columns of each kind
 //! are `sources/catalog.rs`'s, their filters those of the tools.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use portico_actors::call::{Facet, Limits};
-use portico_actors::directory::Entry;
+use portico_actors::call::{Limits, MetadataKind};
+use portico_actors::directory::ConnectionEntry;
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::Principal;
 use portico_actors::reply::Results;
@@ -20,47 +20,51 @@ use crate::http::caller::Caller;
 use crate::http::error;
 use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::http::table::Part;
-use crate::routing::{self, Asking};
+use crate::routing::{self, AskOptions};
 use crate::tools::arguments::narrow;
 use crate::tools::timeout;
 use crate::workspace::Reachable;
 
-/// Each facet's path, within `/api`.
-pub(in crate::http) const FACETS: [(&str, Facet); 10] = [
-    ("/catalogs", Facet::Catalogs),
-    ("/schemas", Facet::Schemas),
-    ("/tables", Facet::Tables),
-    ("/columns", Facet::Columns),
-    ("/primaryKeys", Facet::PrimaryKeys),
-    ("/importedKeys", Facet::ImportedKeys),
-    ("/exportedKeys", Facet::ExportedKeys),
-    ("/indexes", Facet::Indexes),
-    ("/procedures", Facet::Procedures),
-    ("/procedureParameters", Facet::ProcedureParameters),
+/// The path of each kind of metadata, within `/api`.
+pub(in crate::http) const METADATA: [(&str, MetadataKind); 10] = [
+    ("/catalogs", MetadataKind::Catalogs),
+    ("/schemas", MetadataKind::Schemas),
+    ("/tables", MetadataKind::Tables),
+    ("/columns", MetadataKind::Columns),
+    ("/primaryKeys", MetadataKind::PrimaryKeys),
+    ("/importedKeys", MetadataKind::ImportedKeys),
+    ("/exportedKeys", MetadataKind::ExportedKeys),
+    ("/indexes", MetadataKind::Indexes),
+    ("/procedures", MetadataKind::Procedures),
+    ("/procedureParameters", MetadataKind::ProcedureParameters),
 ];
 
-/// The filters of `facet` and what each is the name of. [`narrow`] refuses every other one.
-pub(in crate::http) fn filters_of(facet: Facet) -> Vec<(&'static str, &'static str)> {
+/// The filters of `metadata` and what each is the name of. [`narrow`] refuses every other one.
+pub(in crate::http) fn filters_of(metadata: MetadataKind) -> Vec<(&'static str, &'static str)> {
     let (catalog, schema, table) = (("catalogName", "connection"), ("schemaName", "schema"), ("tableName", "table"));
     let procedure = ("procedureName", "procedure");
-    match facet {
-        Facet::Catalogs => vec![catalog],
-        Facet::Schemas => vec![catalog, schema],
-        Facet::Tables => vec![catalog, schema, table, ("tableType", "type, such as TABLE or VIEW")],
-        Facet::Columns => vec![catalog, schema, table, ("columnName", "column")],
-        Facet::PrimaryKeys | Facet::ImportedKeys | Facet::ExportedKeys | Facet::Indexes | Facet::TableDetails => {
+    match metadata {
+        MetadataKind::Catalogs => vec![catalog],
+        MetadataKind::Schemas => vec![catalog, schema],
+        MetadataKind::Tables => vec![catalog, schema, table, ("tableType", "type, such as TABLE or VIEW")],
+        MetadataKind::Columns => vec![catalog, schema, table, ("columnName", "column")],
+        MetadataKind::PrimaryKeys
+        | MetadataKind::ImportedKeys
+        | MetadataKind::ExportedKeys
+        | MetadataKind::Indexes
+        | MetadataKind::TableDetails => {
             vec![catalog, schema, table]
         }
-        Facet::Procedures => vec![catalog, schema, procedure],
-        Facet::ProcedureParameters => vec![catalog, schema, procedure, ("paramName", "parameter")],
+        MetadataKind::Procedures => vec![catalog, schema, procedure],
+        MetadataKind::ProcedureParameters => vec![catalog, schema, procedure, ("paramName", "parameter")],
     }
 }
 
-/// The paths of the facets, within `/api`.
+/// The paths of metadata, within `/api`.
 pub(in crate::http) fn routes(api: Part) -> Part {
-    FACETS.into_iter().fold(api, |api, (path, facet)| {
+    METADATA.into_iter().fold(api, |api, (path, metadata)| {
         let handler =
-            move |caller: Caller, request: HttpRequest, app: web::Data<App>| list(facet, caller, request, app);
+            move |caller: Caller, request: HttpRequest, app: web::Data<App>| list(metadata, caller, request, app);
         api.read(path, |resource| resource.get(handler))
     })
 }
@@ -95,7 +99,7 @@ pub(in crate::http) async fn connections(
     app: web::Data<App>,
 ) -> HttpResponse {
     listed(&by, &request, &app, || {
-        let described = |entry: &Entry| ReachableConnection {
+        let described = |entry: &ConnectionEntry| ReachableConnection {
             connection_id: entry.id,
             name: Arc::clone(&entry.name),
             source: entry.driver.name,
@@ -164,7 +168,7 @@ fn listed<T: Serialize>(
 }
 
 /// The word for callers: whether an administrator has something to look at is not theirs to know.
-pub(in crate::http) fn status(entry: &Entry) -> &'static str {
+pub(in crate::http) fn status(entry: &ConnectionEntry) -> &'static str {
     match entry.status() {
         "restarting" => "connecting",
         "failed" => "down",
@@ -173,22 +177,22 @@ pub(in crate::http) fn status(entry: &Entry) -> &'static str {
 }
 
 /// `GET /api/catalogs` … `GET /api/procedureParameters`.
-async fn list(facet: Facet, Caller(by): Caller, request: HttpRequest, app: web::Data<App>) -> HttpResponse {
-    let work = async |recorder: &mut CallRecorder| begin(facet, &by, &request, &app, recorder).await;
+async fn list(metadata: MetadataKind, Caller(by): Caller, request: HttpRequest, app: web::Data<App>) -> HttpResponse {
+    let work = async |recorder: &mut CallRecorder| begin(metadata, &by, &request, &app, recorder).await;
     answer::send(&request, &app, &by, work).await
 }
 
 async fn begin(
-    facet: Facet,
+    metadata: MetadataKind,
     by: &Arc<Principal>,
     request: &HttpRequest,
     app: &web::Data<App>,
     recorder: &mut CallRecorder,
 ) -> Result<Results> {
-    let filters = filters_of(facet).into_iter().map(|(name, _)| name);
+    let filters = filters_of(metadata).into_iter().map(|(name, _)| name);
     let known: Vec<&str> = filters.chain(["timeout"]).chain(parameters::SHAPE).collect();
     let (mut fields, workspace) = parameters::read(request.query_string(), &known)?;
-    let narrow = narrow(facet, &mut fields)?;
+    let narrow = narrow(metadata, &mut fields)?;
     let limits = Limits { timeout: timeout(&mut fields)?, rows: None };
     // How rows are written is read where that is done.
     for name in parameters::SHAPE {
@@ -199,21 +203,22 @@ async fn begin(
         let workspace = app.workspace(by, &name)?;
         recorder.note_connections(app, &workspace.entries(&app.directory), by);
         recorder.note_workspace(&workspace.workspace.name);
-        let asking = Asking { by: Arc::clone(by), origin: recorder::origin(request), limits, notices: None };
-        let listed = routing::list_workspace(&app.federation, &app.directory, &workspace, facet, narrow, asking);
+        let asking = AskOptions { by: Arc::clone(by), origin: recorder::origin(request), limits, notices: None };
+        let listed = routing::list_workspace(&app.federation, &app.directory, &workspace, metadata, narrow, asking);
         return answer::begin(listed.await?, app.room(by)).await;
     }
     let reachable = app.reachable(by);
-    let wanted: Vec<Entry> = routing::matching(&reachable, narrow.catalog.as_deref())?.into_iter().cloned().collect();
+    let wanted: Vec<ConnectionEntry> =
+        routing::matching(&reachable, narrow.catalog.as_deref())?.into_iter().cloned().collect();
     let asked = Instant::now();
     // No source has to be asked for the connections' own names.
-    let is_of_one = wanted.len() == 1 && facet != Facet::Catalogs;
+    let is_of_one = wanted.len() == 1 && metadata != MetadataKind::Catalogs;
     if let Some(only) = wanted.first().filter(|_| is_of_one) {
         recorder.note_connection(app, only, by);
         recorder.note(|event| event.asked = Some(asked));
     }
-    let asking = Asking { by: Arc::clone(by), origin: recorder::origin(request), limits, notices: None };
-    let results = routing::list(&app.directory, wanted, Vec::new(), facet, narrow, asking).await?;
+    let asking = AskOptions { by: Arc::clone(by), origin: recorder::origin(request), limits, notices: None };
+    let results = routing::list(&app.directory, wanted, Vec::new(), metadata, narrow, asking).await?;
     if is_of_one {
         return answer::begin_timed(asked, results, app.room(by), recorder).await;
     }

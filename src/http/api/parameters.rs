@@ -4,9 +4,9 @@ use portico_actors::error::{Error, Result};
 use portico_actors::near;
 use serde_json::{Map, Value};
 
-use crate::encode::{LineForm, NumberShape, RowShape, Shape};
+use crate::encode::{LineFormat, NumberShape, RowShape, Shape};
 use crate::fields::{self, Fields};
-use crate::http::api::media::Form;
+use crate::http::api::media::ResultFormat;
 
 /// Every path of the SQL API takes it.
 const WORKSPACE: &str = "workspace";
@@ -47,15 +47,15 @@ pub(in crate::http) fn read(query: &str, known: &[&str]) -> Result<(Fields, Opti
 ///
 /// # Errors
 /// A word is not known, or rows in `form` cannot be like that.
-pub(in crate::http) fn shape(query: &str, form: Form) -> Result<Shape> {
+pub(in crate::http) fn shape(query: &str, form: ResultFormat) -> Result<Shape> {
     let mut shape = Shape::default();
     for (name, value) in form_urlencoded::parse(query.as_bytes()).filter(|(_, value)| !value.is_empty()) {
         match name.as_ref() {
             ROWS => {
                 shape.rows = one_of(ROWS, &value, ROW_SHAPES)?;
                 match (form, shape.rows) {
-                    (Form::Document, _) | (Form::Lines(LineForm::Ndjson), RowShape::Object) => {}
-                    (Form::Lines(LineForm::Ndjson), RowShape::Array) => {
+                    (ResultFormat::Document, _) | (ResultFormat::Lines(LineFormat::Ndjson), RowShape::Object) => {}
+                    (ResultFormat::Lines(LineFormat::Ndjson), RowShape::Array) => {
                         return Err(Error::invalid("rows: each line of application/x-ndjson is an object")
                             .hint("leave the parameter out, or accept application/json"));
                     }
@@ -64,7 +64,7 @@ pub(in crate::http) fn shape(query: &str, form: Form) -> Result<Shape> {
             }
             NUMBERS => {
                 shape.numbers = one_of(NUMBERS, &value, NUMBER_SHAPES)?;
-                if !matches!(form, Form::Document | Form::Lines(LineForm::Ndjson)) {
+                if !matches!(form, ResultFormat::Document | ResultFormat::Lines(LineFormat::Ndjson)) {
                     return Err(not_in(NUMBERS, form));
                 }
             }
@@ -84,7 +84,7 @@ fn one_of<T>(name: &str, value: &str, known: [(&str, T); 2]) -> Result<T> {
     })
 }
 
-fn not_in(name: &str, form: Form) -> Error {
+fn not_in(name: &str, form: ResultFormat) -> Error {
     let media = form.content_type().split(';').next().unwrap_or_default();
     Error::invalid(format!("{name}: this is for rows in JSON, and {media} has none"))
         .hint("leave the parameter out, or accept application/json or application/x-ndjson")

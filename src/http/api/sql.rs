@@ -6,7 +6,7 @@ use std::time::Instant;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use portico_actors::call::{Limits, Mode, Op, ProcedureCall, Sql};
-use portico_actors::directory::Entry;
+use portico_actors::directory::ConnectionEntry;
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::Principal;
 use portico_actors::reply::Results;
@@ -19,7 +19,7 @@ use crate::http::api::{answer, media, parameters};
 use crate::http::caller::Caller;
 use crate::http::middleware::body;
 use crate::http::middleware::recorder::{self, CallRecorder};
-use crate::routing::{self, Addressing, Asking};
+use crate::routing::{self, Addressing, AskOptions};
 use crate::workspace::Reachable;
 
 /// A body over this many bytes is read on a thread for blocking work.
@@ -29,7 +29,7 @@ const LARGE_BODY: usize = 16 * 1024;
 const DEFAULT: &str = "defaultCatalog";
 
 /// What a body asks for, before the connection is known.
-struct Asked {
+struct SqlBody {
     op: Op,
     limits: Limits,
     addressing: Addressing,
@@ -37,7 +37,7 @@ struct Asked {
 
 /// How the body of one path is read.
 #[derive(Clone, Copy)]
-pub(in crate::http) struct Reader(fn(Fields) -> Result<Asked>);
+pub(in crate::http) struct Reader(fn(Fields) -> Result<SqlBody>);
 
 /// Of `/api/query`.
 pub(in crate::http) const QUERY: Reader = Reader(read_query);
@@ -49,10 +49,10 @@ pub(in crate::http) const EXEC: Reader = Reader(read_exec);
 /// What a request asks for, and the connections within its caller's reach that it asks: one, but for a statement
 /// that names several.
 pub(in crate::http) struct Admitted {
-    asked: Asked,
+    asked: SqlBody,
     /// The workspace that its names are of.
     pub(super) workspace: Option<Reachable>,
-    pub(in crate::http) entries: Vec<Entry>,
+    pub(in crate::http) entries: Vec<ConnectionEntry>,
 }
 
 impl Admitted {
@@ -65,7 +65,7 @@ impl Admitted {
     }
 }
 
-fn read_query(fields: Fields) -> Result<Asked> {
+fn read_query(fields: Fields) -> Result<SqlBody> {
     let body = Script::read(fields)?;
     let mode = if body.schema_only == Some(true) { Mode::Describe } else { Mode::Run };
     let sql = Sql {
@@ -78,7 +78,7 @@ fn read_query(fields: Fields) -> Result<Asked> {
     script(mode, sql, body.default_catalog, limits(body.timeout, body.max_rows))
 }
 
-fn read_batch(fields: Fields) -> Result<Asked> {
+fn read_batch(fields: Fields) -> Result<SqlBody> {
     let body = Batch::read(fields)?;
     let mut sets = body.parameters;
     let (mode, parameters) = if body.schema_only == Some(true) {
@@ -97,14 +97,14 @@ fn read_batch(fields: Fields) -> Result<Asked> {
     script(mode, sql, body.default_catalog, limits(body.timeout, body.max_rows))
 }
 
-fn script(mode: Mode, sql: Sql, default_catalog: Option<String>, limits: Limits) -> Result<Asked> {
+fn script(mode: Mode, sql: Sql, default_catalog: Option<String>, limits: Limits) -> Result<SqlBody> {
     let addressing = Addressing::of_statements(&sql.text, default_catalog, DEFAULT)?;
-    Ok(Asked { op: Op::Script(mode, sql), limits, addressing })
+    Ok(SqlBody { op: Op::Script(mode, sql), limits, addressing })
 }
 
-fn read_exec(fields: Fields) -> Result<Asked> {
+fn read_exec(fields: Fields) -> Result<SqlBody> {
     let body = Exec::read(fields)?;
-    Ok(Asked {
+    Ok(SqlBody {
         addressing: Addressing::of_procedure(&body.procedure, body.default_catalog, DEFAULT)?,
         limits: limits(body.timeout, body.max_rows),
         op: Op::Procedure(ProcedureCall {
@@ -180,7 +180,7 @@ async fn begin(
     };
     admitted.note(recorder, app, by);
     let Admitted { mut asked, workspace, entries } = admitted;
-    let has_one_result = media::choose(request).is_some_and(media::Form::has_one_result);
+    let has_one_result = media::choose(request).is_some_and(media::ResultFormat::has_one_result);
     if has_one_result {
         asked.op.expect_one_result();
     }
@@ -208,8 +208,8 @@ async fn begin(
     }
     let asked_at = Instant::now();
     recorder.note(|event| event.asked = Some(asked_at));
-    let Asked { op, limits, addressing } = asked;
-    let asking = Asking { by: Arc::clone(by), origin: recorder::origin(request), limits, notices: None };
+    let SqlBody { op, limits, addressing } = asked;
+    let asking = AskOptions { by: Arc::clone(by), origin: recorder::origin(request), limits, notices: None };
     let (federation, directory) = (&app.federation, &app.directory);
     let reply = match (&workspace, entries.as_slice()) {
         (Some(workspace), _) => routing::ask_workspace(federation, directory, workspace, op, asking, sent).await?,

@@ -19,8 +19,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::input::Input;
 use crate::config::Bounds;
-use crate::edge::transport::{Transport, is_http2, wire};
 use crate::http::error;
+use crate::net::transport::{Transport, is_http2, wire};
 use portico_actors::shares::Share;
 
 /// How long a connection without a request is kept.
@@ -31,12 +31,12 @@ pub(in crate::http) struct Stream(Rc<Shared>);
 
 /// The same as its requests see it.
 #[derive(Clone)]
-pub(in crate::http) struct Connection(Rc<Shared>);
+pub(in crate::http) struct HttpConnection(Rc<Shared>);
 
 struct Shared {
     /// `None` when the connection is over.
     transport: RefCell<Option<Transport>>,
-    watch: RefCell<Watch>,
+    watch: RefCell<ConnectionTimers>,
     /// Requests that are not answered yet.
     requests: Cell<usize>,
     on_loopback: bool,
@@ -45,7 +45,7 @@ struct Shared {
 }
 
 /// Until when something has to come of a connection.
-struct Watch {
+struct ConnectionTimers {
     header_timeout: Duration,
     keep_alive: Duration,
     write_timeout: Duration,
@@ -69,7 +69,7 @@ enum Late {
     Reader,
 }
 
-impl Watch {
+impl ConnectionTimers {
     fn due(&self, transport: &Transport) -> Option<(Instant, Late)> {
         let reader = wire(transport).stalled().map(|since| (since + self.write_timeout, Late::Reader));
         let head = self.input.as_ref().and_then(Input::begun).map(|since| since + self.header_timeout);
@@ -119,7 +119,7 @@ impl Stream {
         on_loopback: bool,
         place: Option<Share<IpAddr>>,
     ) -> Self {
-        let watch = Watch {
+        let watch = ConnectionTimers {
             header_timeout: bounds.header_timeout,
             write_timeout: bounds.write_timeout,
             keep_alive: KEEP_ALIVE,
@@ -138,8 +138,8 @@ impl Stream {
         }))
     }
 
-    pub(in crate::http) fn connection(&self) -> Connection {
-        Connection(Rc::clone(&self.0))
+    pub(in crate::http) fn connection(&self) -> HttpConnection {
+        HttpConnection(Rc::clone(&self.0))
     }
 
     /// Writes, and ends the connection when nothing is taken for too long.
@@ -231,9 +231,9 @@ impl Drop for Stream {
     }
 }
 
-impl Connection {
+impl HttpConnection {
     /// A request of it is worked on until what is given back is dropped.
-    pub(in crate::http) fn begin(&self, request: &HttpRequest) -> Underway {
+    pub(in crate::http) fn begin(&self, request: &HttpRequest) -> ActiveRequest {
         self.0.requests.set(self.0.requests.get() + 1);
         let watch = &mut *self.0.watch.borrow_mut();
         (watch.late, watch.idle) = (false, None);
@@ -243,7 +243,7 @@ impl Connection {
             let body = if headers.contains_key(TRANSFER_ENCODING) { None } else { Some(length.unwrap_or(0)) };
             input.begin(body);
         }
-        Underway(self.clone())
+        ActiveRequest(self.clone())
     }
 
     /// How many requests are worked on.
@@ -276,9 +276,9 @@ impl Connection {
 }
 
 /// A request that is worked on.
-pub(in crate::http) struct Underway(Connection);
+pub(in crate::http) struct ActiveRequest(HttpConnection);
 
-impl Drop for Underway {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         let shared = &self.0.0;
         shared.requests.set(shared.requests.get() - 1);

@@ -10,7 +10,7 @@ const END: usize = 8;
 /// What came of one connection.
 #[derive(Debug, Default)]
 pub(in crate::http) struct Input {
-    place: Place,
+    place: MessagePosition,
     lines: Lines,
     /// Octets of the body of the request that is worked on, where it says so.
     body: Option<u64>,
@@ -22,7 +22,7 @@ pub(in crate::http) struct Input {
 
 /// How much came since the end of the last message.
 #[derive(Clone, Copy, Debug, Default)]
-enum Place {
+enum MessagePosition {
     /// No whole head.
     #[default]
     Head,
@@ -96,25 +96,25 @@ impl Input {
             self.begun = Some(Instant::now());
         }
         match &mut self.place {
-            Place::Head => {
+            MessagePosition::Head => {
                 if let Some(rest) = self.lines.take_head(octets) {
-                    self.place = Place::Beyond(rest as u64);
+                    self.place = MessagePosition::Beyond(rest as u64);
                     self.lines.take_end(&octets[octets.len() - rest..]);
                 }
             }
-            Place::Beyond(beyond) => {
+            MessagePosition::Beyond(beyond) => {
                 *beyond += octets.len() as u64;
                 self.lines.take_end(octets);
             }
-            Place::Lost => self.lines.take_end(octets),
+            MessagePosition::Lost => self.lines.take_end(octets),
         }
     }
 
     /// A request is worked on, with a body of so many octets, or of as many as come.
     pub(in crate::http) fn begin(&mut self, body: Option<u64>) {
-        if matches!(self.place, Place::Head) {
+        if matches!(self.place, MessagePosition::Head) {
             // Its head had come with what was before it, up to the end of a message.
-            self.place = Place::Lost;
+            self.place = MessagePosition::Lost;
             self.lines = Lines { some: true, filled: false, empty: 1 };
         }
         (self.body, self.working, self.follows, self.begun) = (body, true, true, None);
@@ -124,13 +124,13 @@ impl Input {
     pub(in crate::http) fn end(&mut self) {
         self.working = false;
         let more = match (self.place, self.body) {
-            (Place::Beyond(beyond), Some(body)) => beyond > body,
+            (MessagePosition::Beyond(beyond), Some(body)) => beyond > body,
             _ => !self.lines.end_a_message(),
         };
         if more {
-            (self.place, self.begun) = (Place::Lost, Some(Instant::now()));
+            (self.place, self.begun) = (MessagePosition::Lost, Some(Instant::now()));
         } else {
-            (self.place, self.lines) = (Place::Head, Lines::default());
+            (self.place, self.lines) = (MessagePosition::Head, Lines::default());
         }
     }
 

@@ -22,9 +22,9 @@ use rustix::process::{Resource, getrlimit};
 
 use super::connection::{KEEP_ALIVE, Stream};
 use crate::app::App;
-use crate::edge::listener::{Listener, Listeners};
-use crate::edge::transport::{Transport, is_http2, prepare};
-use portico_actors::shares::{Most, Share, Shares, Short};
+use crate::net::listener::{Listener, Listeners};
+use crate::net::transport::{Transport, is_http2, prepare};
+use portico_actors::shares::{Share, ShareExceeded, ShareLimits, Shares};
 
 /// How long a client may take to close a connection after us.
 const CLOSING: Duration = Duration::from_secs(1);
@@ -52,7 +52,7 @@ where
     <S::Service as Service<Request>>::Future: 'static,
     B: MessageBody + 'static,
 {
-    let terms = Terms { app: Arc::clone(app), addresses: Shares::default() };
+    let terms = Acceptor { app: Arc::clone(app), addresses: Shares::default() };
     let mut server = Server::build()
         .max_concurrent_connections(connections(app))
         // Calls have ended by then: this is for what is on its way to slow readers.
@@ -103,12 +103,12 @@ where
 
 /// What a new connection has to keep to.
 #[derive(Clone)]
-struct Terms {
+struct Acceptor {
     app: Arc<App>,
     addresses: Shares<IpAddr>,
 }
 
-impl Terms {
+impl Acceptor {
     /// Takes a connection of TCP in, and has it secured where that is configured. Its place is taken before.
     async fn accept(&self, tcp: TcpStream, listener: SocketAddr) -> Result<Accepted, DispatchError> {
         let peer = tcp.peer_addr().ok();
@@ -135,10 +135,10 @@ impl Terms {
     }
 
     /// A place for a connection from `address`, where they are counted; `Err` where it has too many.
-    fn place(&self, address: Option<IpAddr>) -> Result<Option<Share<IpAddr>>, Short> {
+    fn place(&self, address: Option<IpAddr>) -> Result<Option<Share<IpAddr>>, ShareExceeded> {
         let config = self.app.config();
         let counted = address.filter(|address| !config.server.trusted_proxies.trust(*address));
-        let most = Most { each: config.server.bounds.connections_per_address(), all: usize::MAX };
+        let most = ShareLimits { each: config.server.bounds.connections_per_address(), all: usize::MAX };
         counted.map(|address| self.addresses.take(address.to_canonical(), 1, most)).transpose()
     }
 }

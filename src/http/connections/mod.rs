@@ -4,5 +4,5 @@ pub(in crate::http) mod connection;
 pub(in crate::http) mod input;
 pub(in crate::http) mod listening;
 pub(in crate::http) mod peer;
-pub(in crate::http) mod reception;
 pub(in crate::http) mod socket;
+pub(in crate::http) mod write_timeout;

@@ -7,7 +7,7 @@ use actix_web::http::header::{self, HeaderValue};
 
 use crate::app::App;
 use crate::config::ForwardedHeader;
-use crate::edge::proxies::{self, Peer};
+use crate::net::proxies::{self, Peer};
 
 /// The client's address, where it is known: what is logged, and whom failures are counted against.
 pub(in crate::http) fn client(request: &HttpRequest, app: &App) -> Option<IpAddr> {

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use portico_actors::error::{Error, Kind, Result};
 
-use super::connection::Connection;
+use super::connection::HttpConnection;
 
 /// How often a waiting request's socket is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -27,9 +27,9 @@ pub(in crate::http) struct Unattended;
 
 /// What shows whether the client of one request is there.
 pub(in crate::http) struct Socket {
-    connection: Connection,
+    connection: HttpConnection,
     /// In HTTP/2 one request can be given up while its connection stays.
-    stream: Option<Half>,
+    stream: Option<RequestHalf>,
 }
 
 impl Socket {
@@ -38,30 +38,30 @@ impl Socket {
         if request.extensions().contains::<Unattended>() {
             return None;
         }
-        let connection = request.conn_data::<Connection>()?.clone();
-        Some(Self { connection, stream: request.extensions().get::<Half>().cloned() })
+        let connection = request.conn_data::<HttpConnection>()?.clone();
+        Some(Self { connection, stream: request.extensions().get::<RequestHalf>().cloned() })
     }
 
     /// Whether the client has closed its end.
     pub(in crate::http) fn closed(&self) -> bool {
-        self.connection.closed() || self.stream.as_ref().is_some_and(Half::reset)
+        self.connection.closed() || self.stream.as_ref().is_some_and(RequestHalf::reset)
     }
 }
 
 /// The client's half of one HTTP/2 stream. Read to its end it still tells when the stream is reset
 /// (RFC 9113 §8.7), which the server does not look for before it writes.
 #[derive(Clone)]
-struct Half(Rc<RefCell<(Payload, bool)>>);
+struct RequestHalf(Rc<RefCell<(Payload, bool)>>);
 
 /// Keeps the client's half of the HTTP/2 stream that `request` came by.
 pub(in crate::http) fn keep_half(request: &mut ServiceRequest) {
-    let half = Half(Rc::new(RefCell::new((request.take_payload(), false))));
+    let half = RequestHalf(Rc::new(RefCell::new((request.take_payload(), false))));
     let reader = Reader(half.clone());
     request.extensions_mut().insert(half);
     request.set_payload(Payload::Stream { payload: Box::pin(reader) });
 }
 
-impl Half {
+impl RequestHalf {
     fn reset(&self) -> bool {
         // While the handler reads, it is the one to be told.
         let Ok(mut half) = self.0.try_borrow_mut() else { return false };
@@ -71,7 +71,7 @@ impl Half {
 }
 
 /// Reads the body for the handler.
-struct Reader(Half);
+struct Reader(RequestHalf);
 
 impl Stream for Reader {
     type Item = std::result::Result<Bytes, PayloadError>;

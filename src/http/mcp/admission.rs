@@ -8,7 +8,7 @@ use std::sync::Arc;
 use actix_web::dev::Payload;
 use actix_web::http::header;
 use actix_web::{FromRequest, HttpRequest};
-use portico_actors::directory::Entry;
+use portico_actors::directory::ConnectionEntry;
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Endpoint, Principal};
 use uuid::Uuid;
@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::http::caller;
 use crate::http::error::Challenge;
 use crate::http::middleware::recorder::CallRecorder;
-use crate::mcp::target::{AllTarget, Member, Target, WorkspaceTarget};
+use crate::mcp::target::{AllTarget, Target, TargetConnection, WorkspaceTarget};
 use crate::workspace::Reachable;
 
 /// Octets of a query that is told back at most.
@@ -111,14 +111,14 @@ pub(in crate::http) fn workspace(app: &App, by: &Principal, name: &str) -> Resul
 /// `reachable` over its connections as they are now.
 fn over(app: &App, reachable: Reachable) -> WorkspaceTarget {
     let entries = reachable.entries(&app.directory);
-    let member = |entry: Entry| Some(Member { settings: app.connection(entry.id).ok()?, entry });
+    let member = |entry: ConnectionEntry| Some(TargetConnection { settings: app.connection(entry.id).ok()?, entry });
     let underneath = entries.into_iter().filter_map(member).collect();
     WorkspaceTarget::new(reachable, underneath)
 }
 
 /// All that `by` reaches now.
 pub(in crate::http) fn all(app: &App, by: &Principal) -> Target {
-    let member = |entry: Entry| Some(Member { settings: app.connection(entry.id).ok()?, entry });
+    let member = |entry: ConnectionEntry| Some(TargetConnection { settings: app.connection(entry.id).ok()?, entry });
     let members = app.reachable(by).into_iter().filter_map(member).collect();
     let workspaces = app.workspaces(by).into_iter().map(|reachable| over(app, reachable)).collect();
     Target::All(AllTarget::new(members, workspaces))
@@ -145,7 +145,7 @@ fn admit_to_connection(app: &App, by: Arc<Principal>, word: &str, recorder: &mut
     recorder.note_connection(app, &entry, &by);
     let settings = app.connection(id)?;
     // From here on nobody asks for more than the caller may do at this connection.
-    Ok(Admitted { by: by.at(id), target: Target::Connection(Member { entry, settings }) })
+    Ok(Admitted { by: by.at(id), target: Target::Connection(TargetConnection { entry, settings }) })
 }
 
 /// The challenge of the MCP endpoint at `address`, whether there is a connection or not.

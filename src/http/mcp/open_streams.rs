@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::App;
 use crate::http::{caller, connections::peer};
 use crate::mcp::target::TargetId;
-use portico_actors::shares::{Most, Share, Shares};
+use portico_actors::shares::{Share, ShareLimits, Shares};
 
 /// When a client that has too many streams may try again: until then another is likely to end.
 const RETRY_AFTER: Duration = Duration::from_secs(15);
@@ -31,7 +31,7 @@ impl OpenStreams {
     /// # Errors
     /// [`Kind::Busy`] when there are so many already.
     fn take(&self, subject: &str, most: usize) -> Result<Share<String>> {
-        self.0.take(subject.to_owned(), 1, Most { each: most, all: usize::MAX }).map_err(|_| {
+        self.0.take(subject.to_owned(), 1, ShareLimits { each: most, all: usize::MAX }).map_err(|_| {
             Error::new(Kind::Busy, format!("{most} streams of this principal are open already"))
                 .retry_after(RETRY_AFTER)
                 .hint("close some; an administrator can raise server.max_streams")

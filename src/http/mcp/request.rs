@@ -7,7 +7,7 @@ use std::sync::Arc;
 use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::{HttpRequest, HttpResponse, web};
 use portico_actors::call::Origin;
-use portico_actors::directory::Entry;
+use portico_actors::directory::ConnectionEntry;
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::principal::Principal;
 
@@ -21,7 +21,7 @@ use crate::mcp::features::Digests;
 use crate::mcp::model::Id;
 use crate::mcp::request_context::RequestContext;
 use crate::mcp::streams::changes::{ChangeWatcher, Watched};
-use crate::mcp::target::{Member, Target};
+use crate::mcp::target::{Target, TargetConnection};
 use crate::mcp::{Context, Header, Headers, Summary};
 use crate::tools::Filter;
 
@@ -85,10 +85,10 @@ impl McpRequest {
     /// The target as it is now, by the settings of each moment; `None` when the connection that it names is gone.
     fn target_now(&self) -> Option<Target> {
         match &self.target {
-            Target::Connection(Member { entry, settings }) => {
+            Target::Connection(TargetConnection { entry, settings }) => {
                 let entry = self.app.directory.get(entry.id)?;
                 let settings = self.app.connection(entry.id).unwrap_or_else(|_| Arc::clone(settings));
-                Some(Target::Connection(Member { entry, settings }))
+                Some(Target::Connection(TargetConnection { entry, settings }))
             }
             Target::All(_) => Some(admission::all(&self.app, &self.by)),
             Target::Workspace(it) => admission::workspace(&self.app, &self.by, &it.reachable.workspace.name).ok(),
@@ -129,7 +129,7 @@ impl McpRequest {
 struct Shown(Rc<McpRequest>);
 
 impl Watched for Shown {
-    fn entries(&self) -> Option<Vec<Entry>> {
+    fn entries(&self) -> Option<Vec<ConnectionEntry>> {
         Some(self.0.target_now()?.connections().iter().map(|member| member.entry.clone()).collect())
     }
 

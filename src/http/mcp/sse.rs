@@ -32,7 +32,7 @@ const COMMENT: Event = Event::Comment(ByteString::from_static("keep-alive"));
 /// A response that sends `events` as they come. Nothing is read ahead: the stream is asked for an
 /// event when the one before is on its way, so a slow reader costs one event and no more.
 pub(in crate::http) fn open(request: &HttpRequest, events: impl Stream<Item = ServerEvent> + 'static) -> HttpResponse {
-    response(request, Sse::from_stream(Beating::new(request, events, None)))
+    response(request, Sse::from_stream(HeartbeatStream::new(request, events, None)))
 }
 
 /// The same for a stream that can be taken up again, which tells its client when.
@@ -40,7 +40,7 @@ pub(in crate::http) fn open_resumable(
     request: &HttpRequest,
     events: impl Stream<Item = ServerEvent> + 'static,
 ) -> HttpResponse {
-    response(request, Sse::from_stream(Beating::new(request, events, None)).with_retry_duration(RETRY))
+    response(request, Sse::from_stream(HeartbeatStream::new(request, events, None)).with_retry_duration(RETRY))
 }
 
 /// The same for events that have no end of their own. The stream ends when its `guard` is gone.
@@ -49,8 +49,8 @@ pub(in crate::http) fn open_idle(
     events: impl Stream<Item = ServerEvent> + 'static,
     guard: StreamGuard,
 ) -> HttpResponse {
-    let standing = Standing { lost: Some(guard.lost()), guard, checking: None };
-    response(request, Sse::from_stream(Beating::new(request, events, Some(standing))))
+    let standing = GuardWatch { lost: Some(guard.lost()), guard, checking: None };
+    response(request, Sse::from_stream(HeartbeatStream::new(request, events, Some(standing))))
 }
 
 fn response(request: &HttpRequest, stream: impl Responder) -> HttpResponse {
@@ -74,29 +74,29 @@ fn event(event: ServerEvent) -> Result<Event, Utf8Error> {
 }
 
 /// Events, and heartbeats between them; it ends when the client is found to have left.
-struct Beating<S> {
+struct HeartbeatStream<S> {
     events: Pin<Box<S>>,
     socket: Option<Socket>,
     beats: Interval,
-    standing: Option<Standing>,
-    _open: Option<Open>,
+    standing: Option<GuardWatch>,
+    _open: Option<OpenStreamCount>,
 }
 
-impl<S: Stream<Item = ServerEvent>> Beating<S> {
-    fn new(request: &HttpRequest, events: S, standing: Option<Standing>) -> Self {
-        let (socket, beats, open) = (Socket::new(request), interval(HEARTBEAT), Open::new(request));
+impl<S: Stream<Item = ServerEvent>> HeartbeatStream<S> {
+    fn new(request: &HttpRequest, events: S, standing: Option<GuardWatch>) -> Self {
+        let (socket, beats, open) = (Socket::new(request), interval(HEARTBEAT), OpenStreamCount::new(request));
         Self { events: Box::pin(events), socket, beats, standing, _open: open }
     }
 }
 
 /// What events without an end stand on: with each heartbeat it is looked whether the stream still has its guard.
-struct Standing {
+struct GuardWatch {
     guard: StreamGuard,
     lost: Option<LocalBoxFuture<'static, ()>>,
     checking: Option<LocalBoxFuture<'static, ()>>,
 }
 
-impl Standing {
+impl GuardWatch {
     /// Goes on finding out what ends the events.
     fn poll(&mut self, cx: &mut Context<'_>) {
         for finding in [&mut self.lost, &mut self.checking] {
@@ -108,9 +108,9 @@ impl Standing {
 }
 
 /// Counts a stream among the open ones until it is dropped.
-struct Open(Traffic);
+struct OpenStreamCount(Traffic);
 
-impl Open {
+impl OpenStreamCount {
     fn new(request: &HttpRequest) -> Option<Self> {
         let traffic = request.app_data::<web::Data<App>>()?.metrics.traffic.clone();
         traffic.streams.inc();
@@ -118,13 +118,13 @@ impl Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenStreamCount {
     fn drop(&mut self) {
         self.0.streams.dec();
     }
 }
 
-impl<S: Stream<Item = ServerEvent>> Stream for Beating<S> {
+impl<S: Stream<Item = ServerEvent>> Stream for HeartbeatStream<S> {
     type Item = Result<Event, Utf8Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {

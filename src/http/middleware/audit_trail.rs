@@ -115,7 +115,7 @@ impl AuditReservation {
 }
 
 /// What a request says of itself before anything is known of its caller.
-pub(in crate::http) fn introduce(request: &HttpRequest, app: &App) -> Record {
+pub(in crate::http) fn new_record(request: &HttpRequest, app: &App) -> Record {
     let agent = request.headers().get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
     Record {
         event: event(request),
@@ -141,7 +141,7 @@ pub(in crate::http) async fn record_refusal(request: &HttpRequest, app: &App, re
     let recorded = audit.record(Record {
         request_id: Some(request_id::request_id(request).to_string()),
         reason: Some(audit::shortened(&refusal.message)),
-        ..introduce(request, app).ended(refusal.kind.word())
+        ..new_record(request, app).ended(refusal.kind.as_str())
     });
     // Where it cannot be recorded it is refused all the same.
     if let Ok(Some(written)) = recorded.await {
@@ -175,7 +175,7 @@ pub(in crate::http) async fn reserve(
     };
     request.extensions_mut().insert(Rc::clone(&reservation));
     let _on_disconnect = OnDisconnect { reservation: Rc::clone(&reservation), audit: Arc::clone(audit) };
-    let (id, said) = (request_id::request_id(request.request()), introduce(request.request(), &app));
+    let (id, said) = (request_id::request_id(request.request()), new_record(request.request(), &app));
     let response = next.call(request).await?.map_into_boxed_body();
     if !reservation.claimed.get() {
         reservation.keep_status(&response, id, said);
@@ -219,10 +219,10 @@ impl Drop for OnDisconnect {
 struct UntilRecorded {
     body: BoxBody,
     reservation: Rc<AuditReservation>,
-    held: Option<(Piece, LocalBoxFuture<'static, ()>)>,
+    held: Option<(BodyChunk, LocalBoxFuture<'static, ()>)>,
 }
 
-type Piece = Option<Result<Bytes, <BoxBody as MessageBody>::Error>>;
+type BodyChunk = Option<Result<Bytes, <BoxBody as MessageBody>::Error>>;
 
 impl MessageBody for UntilRecorded {
     type Error = <BoxBody as MessageBody>::Error;
@@ -231,7 +231,7 @@ impl MessageBody for UntilRecorded {
         self.body.size()
     }
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Piece> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<BodyChunk> {
         let this = &mut *self;
         if this.held.is_none() {
             let piece = ready!(Pin::new(&mut this.body).poll_next(cx));

@@ -18,9 +18,9 @@ use portico_actors::principal::{Endpoint, Principal};
 use crate::app::App;
 use crate::http::middleware::limits::busy;
 use crate::http::middleware::recorder::{self, CallRecorder};
-use crate::http::policy::{Authentication, Form, Policy};
+use crate::http::policy::{Authentication, ErrorFormat, Policy};
 use crate::http::{caller, connections::peer, error};
-use portico_actors::shares::{Most, Room, Short};
+use portico_actors::shares::{Allowance, ShareExceeded, ShareLimits};
 
 /// Bytes that are made room for before they came.
 const RESERVED: usize = 64 * 1024;
@@ -53,7 +53,7 @@ impl Limit {
 struct Received {
     body: Result<Bytes>,
     /// What it takes of memory, counted for its caller.
-    _room: Room<String>,
+    _room: Allowance<String>,
 }
 
 /// The whole body within the bound of its route, unless the client takes too long to send it.
@@ -72,7 +72,7 @@ pub(in crate::http) async fn read(request: &HttpRequest, payload: Payload) -> Re
     // Whoever is not known yet takes their place now, and not while the body comes.
     let place = app.strangers.take(peer::client(request, app), 1, STRANGERS);
     let place = place.map_err(|short| {
-        let whom = if short == Short::Each { "from this address" } else { "of callers who are not known yet" };
+        let whom = if short == ShareExceeded::Each { "from this address" } else { "of callers who are not known yet" };
         busy(&format!("as many requests {whom} as the service takes are worked on"))
     })?;
     // It is held until the request was answered.
@@ -81,7 +81,7 @@ pub(in crate::http) async fn read(request: &HttpRequest, payload: Payload) -> Re
 }
 
 /// Requests of callers who are not known yet that are worked on at once.
-const STRANGERS: Most = Most { each: 32, all: 256 };
+const STRANGERS: ShareLimits = ShareLimits { each: 32, all: 256 };
 
 /// Reads the body of a request of `by`, whatever its route is, up to `server.max_body` and within what there is for
 /// the bodies of a principal and of all.
@@ -89,12 +89,14 @@ async fn receive(request: &HttpRequest, payload: Payload, app: &App, by: &Princi
     let config = app.config();
     let most = config.server.max_body;
     let all = config.server.bounds.max_bodies;
-    let mut room = app.bodies.room(by.subject.clone(), Most { each: (all / 2).max(most), all });
+    let mut room = app.bodies.room(by.subject.clone(), ShareLimits { each: (all / 2).max(most), all });
     let remedy = "send less at a time; an administrator can raise server.max_body";
     let grow = |octets| {
         room.grow(octets).map_err(|short| match short {
-            Short::Each => busy("the requests of this principal that are worked on have as many bytes as they may"),
-            Short::All => busy("the requests that are worked on have as many bytes as they may"),
+            ShareExceeded::Each => {
+                busy("the requests of this principal that are worked on have as many bytes as they may")
+            }
+            ShareExceeded::All => busy("the requests that are worked on have as many bytes as they may"),
         })
     };
     let body = within(app, gather(request, payload, (most, remedy), grow)).await;
@@ -110,7 +112,7 @@ pub(in crate::http) async fn buffer(
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let policy = Policy::of(request.request()).filter(|policy| matches!(policy.caller, Authentication::Credential));
     if let Some(policy) = policy {
-        let endpoint = if policy.form == Form::Mcp { Endpoint::Mcp } else { Endpoint::Api };
+        let endpoint = if policy.form == ErrorFormat::Mcp { Endpoint::Mcp } else { Endpoint::Api };
         let known = caller::authenticate(request.request(), &app, endpoint).await;
         if let Ok(by) = known
             && request.method() == Method::POST
@@ -196,7 +198,7 @@ pub(in crate::http) async fn check(
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let limit = request.app_data::<Limit>().copied().filter(|_| request.method() == Method::POST);
-    let own = Policy::of(request.request()).is_some_and(|policy| policy.form == Form::Mcp);
+    let own = Policy::of(request.request()).is_some_and(|policy| policy.form == ErrorFormat::Mcp);
     let wanted = limit.filter(|_| !own).and_then(|limit| limit.media().zip(Some(limit)));
     let is_typed = request.headers().contains_key(header::CONTENT_TYPE);
     let refused = wanted.filter(|(media, limit)| {

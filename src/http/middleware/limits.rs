@@ -22,7 +22,7 @@ use crate::http::middleware::timing::{SERVER_TIMING, Timing};
 use crate::http::policy::{Calls, Policy};
 use crate::http::{authenticated, error};
 use crate::observe::Traffic;
-use portico_actors::shares::Short;
+use portico_actors::shares::ShareExceeded;
 
 /// When a caller who was refused may come back: most requests are over by then.
 const SOON: Duration = Duration::from_secs(1);
@@ -82,7 +82,7 @@ pub(in crate::http) async fn admit(
     let slot = match app.slot(&by) {
         Ok(slot) => slot,
         Err(short) => {
-            let whose = if short == Short::Each { " of this principal" } else { "" };
+            let whose = if short == ShareExceeded::Each { " of this principal" } else { "" };
             let refusal = busy(&format!("as many requests{whose} as it takes are worked on"));
             app.metrics.traffic.refused.inc();
             recorder::refused(request.request(), &refusal);

@@ -14,7 +14,7 @@ use actix_web::{HttpRequest, web};
 use portico_actors::error::Error;
 
 use crate::app::App;
-use crate::http::connections::connection::Connection;
+use crate::http::connections::connection::HttpConnection;
 use crate::http::error;
 use crate::http::middleware::{audit_trail, recorder};
 use crate::loopback;
@@ -127,7 +127,7 @@ fn fault_of_host(request: &HttpRequest) -> Option<Error> {
 /// What is wrong with the host of a request that came to a loopback listener.
 fn foreign(request: &ServiceRequest, app: &App) -> Option<Error> {
     // Browsers do not reach a Unix socket.
-    if !request.request().conn_data::<Connection>()?.on_loopback() {
+    if !request.request().conn_data::<HttpConnection>()?.on_loopback() {
         return None;
     }
     let authority = match request.uri().authority() {

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use actix_web::{HttpRequest, web};
 use portico_actors::auth::accounts::session::Session;
-use portico_actors::auth::recording::Door;
+use portico_actors::auth::recording::AuditContext;
 use portico_actors::call::Origin;
-use portico_actors::directory::Entry;
+use portico_actors::directory::ConnectionEntry;
 use portico_actors::error::{Error, Kind};
 use portico_actors::event::{CallEnded, Event, Observer};
 use portico_actors::principal::Principal;
@@ -27,10 +27,10 @@ pub(in crate::http) fn origin(request: &HttpRequest) -> Origin {
     Origin { id: request_id(request), trace: Span::of(request).trace }
 }
 
-/// By which door `request` asks for a change, and who was authenticated with it.
-pub(in crate::http) fn door(request: &HttpRequest, app: &App, principal: Option<&str>) -> Door {
-    let Record { address, agent, path, .. } = audit_trail::introduce(request, app);
-    Door { principal: principal.map(str::to_owned), address, agent, request: Some(request_id(request)), path }
+/// In which context `request` asks for a change, and who was authenticated with it.
+pub(in crate::http) fn audit_context(request: &HttpRequest, app: &App, principal: Option<&str>) -> AuditContext {
+    let Record { address, agent, path, .. } = audit_trail::new_record(request, app);
+    AuditContext { principal: principal.map(str::to_owned), address, agent, request: Some(request_id(request)), path }
 }
 
 /// Tells of a request that was refused before it was anybody's call: its path or its method is none
@@ -64,7 +64,7 @@ impl CallRecorder {
     pub(in crate::http) fn begin(request: &HttpRequest, app: &App) -> Self {
         let mut recorder = Self::beside(request, app);
         recorder.trail = AuditReservation::claim(request)
-            .map(|reservation| Reserved { reservation, request: Box::new(audit_trail::introduce(request, app)) });
+            .map(|reservation| Reserved { reservation, request: Box::new(audit_trail::new_record(request, app)) });
         recorder
     }
 
@@ -132,7 +132,7 @@ impl CallRecorder {
     }
 
     /// Notes which connection it is, and who the caller is in its database.
-    pub(in crate::http) fn note_connection(&mut self, app: &App, entry: &Entry, by: &Principal) {
+    pub(in crate::http) fn note_connection(&mut self, app: &App, entry: &ConnectionEntry, by: &Principal) {
         self.note(|event| {
             event.connection = Some(Arc::clone(&entry.name));
             event.connection_id = Some(entry.id);
@@ -145,7 +145,7 @@ impl CallRecorder {
     }
 
     /// Notes the connections that are asked.
-    pub(in crate::http) fn note_connections(&mut self, app: &App, entries: &[Entry], by: &Principal) {
+    pub(in crate::http) fn note_connections(&mut self, app: &App, entries: &[ConnectionEntry], by: &Principal) {
         match entries {
             [entry] => self.note_connection(app, entry, by),
             several => self.note_several(&several.iter().map(|entry| Arc::clone(&entry.name)).collect::<Vec<_>>()),

@@ -12,7 +12,7 @@ use portico_actors::event::CallEnded;
 use portico_actors::trace::TraceParent;
 
 use crate::app::App;
-use crate::observe::recorder::Served;
+use crate::observe::tracer::FinishedCall;
 use crate::observe::traces::Traces;
 
 /// Methods as OpenTelemetry knows them; each other one is `_OTHER` to it.
@@ -80,7 +80,7 @@ impl Span {
         if let Some((call, ended)) = known.call.take() {
             let (route, status) = known.response.clone().unzip();
             let method = self.method;
-            self.traces.record(&Served { call, ended, method, route: route.flatten(), status });
+            self.traces.record(&FinishedCall { call, ended, method, route: route.flatten(), status });
         }
     }
 }

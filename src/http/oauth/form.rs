@@ -4,7 +4,7 @@
 use actix_web::http::header;
 use actix_web::{HttpRequest, web};
 use portico_actors::auth::oauth::authorization::ClientCredential;
-use portico_actors::auth::{ClientProof, GrantError};
+use portico_actors::auth::{ClientAuthentication, GrantError};
 use secrecy::SecretString;
 
 use crate::app::App;
@@ -31,9 +31,9 @@ pub(in crate::http) async fn read(request: &HttpRequest, payload: web::Payload) 
 /// The proof of a client that has to have a secret.
 pub(in crate::http) fn proof(
     ClientCredential { from, client_id, secret }: ClientCredential,
-) -> Result<ClientProof, GrantError> {
+) -> Result<ClientAuthentication, GrantError> {
     let missing = || GrantError::new("invalid_client", "client_secret is missing");
-    Ok(ClientProof { from, client_id, client_secret: secret.ok_or_else(missing)? })
+    Ok(ClientAuthentication { from, client_id, client_secret: secret.ok_or_else(missing)? })
 }
 
 /// The client's name, and its secret if it has one, from the header or from the form, but not from

@@ -66,8 +66,11 @@ pub(in crate::http) async fn register(
         let bytes = body::read(&request, payload).await?;
         let (new, method) = read(&bytes)?;
         let redirect_uris = new.redirect_uris.clone();
-        let (client, secret) =
-            app.people.at(recorder::door(&request, &app, None)).register(new, peer::client(&request, &app)).await?;
+        let (client, secret) = app
+            .people
+            .at(recorder::audit_context(&request, &app, None))
+            .register(new, peer::client(&request, &app))
+            .await?;
         Ok::<_, Error>(Registered {
             client_id: client.client_id,
             client_id_issued_at: client.created_at.seconds(),

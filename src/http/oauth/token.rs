@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
-use portico_actors::auth::oauth::authorization::{Redemption, Refresh};
+use portico_actors::auth::oauth::authorization::{AuthorizationCodeRequest, RefreshTokenRequest};
 use portico_actors::auth::{
-    AccessToken, CLIENT_ID_PREFIX, Exchange, Grant, GrantError, Introspect, Introspection, Revoke,
+    AccessToken, AuthorizationGrant, CLIENT_ID_PREFIX, GrantError, Introspect, Introspection, Revoke, TokenRequest,
 };
 use portico_actors::error::{Error, bounded};
 use portico_actors::principal::Scope;
@@ -27,7 +27,7 @@ use crate::http::oauth::form;
 /// A successful answer of the token endpoint (RFC 6749 §5.1).
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Token")]
-pub(in crate::http) struct TokenAnswer {
+pub(in crate::http) struct TokenResponse {
     access_token: String,
     token_type: &'static str,
     /// Seconds.
@@ -89,7 +89,7 @@ pub(in crate::http) enum Audience {
 pub(in crate::http) async fn token(request: HttpRequest, payload: web::Payload, app: web::Data<App>) -> HttpResponse {
     answer(&request, payload, &app, async |form, recorder| {
         let (token, refresh) = exchange(&request, &app, form, recorder).await?;
-        Ok(Some(TokenAnswer {
+        Ok(Some(TokenResponse {
             access_token: token.token.expose_secret().to_owned(),
             token_type: "Bearer",
             expires_in: token.expires_in.as_secs(),
@@ -107,12 +107,12 @@ pub(in crate::http) async fn revoke(request: HttpRequest, payload: web::Payload,
         recorder.note_claim(&client.client_id);
         let (name, has_secret) = (client.client_id.clone(), client.secret.is_some());
         let token = shown(form)?;
-        let door = recorder::door(&request, &app, None);
+        let audit_context = recorder::audit_context(&request, &app, None);
         if client.client_id.starts_with(CLIENT_ID_PREFIX) {
             let client = form::proof(client)?;
-            app.auth.send(Revoke { client, token, door }).await.unwrap_or_else(|_| Err(away()))?;
+            app.auth.send(Revoke { client, token, audit_context }).await.unwrap_or_else(|_| Err(away()))?;
         } else {
-            app.people.at(door).revoke(client, token).await?;
+            app.people.at(audit_context).revoke(client, token).await?;
         }
         // A client without a secret has only said who it is.
         if has_secret {
@@ -162,11 +162,11 @@ fn described(token: Introspection) -> DescribedToken {
         iss: token.issuer,
         jti: token.id,
         connection_ids: connections.iter().map(|(id, _)| *id).collect(),
-        connection_scopes: narrower.map(|(id, scope)| (*id, scope.word())).collect(),
+        connection_scopes: narrower.map(|(id, scope)| (*id, scope.as_str())).collect(),
         workspaces: held.keys().cloned().collect(),
         workspace_scopes: (held.into_iter())
             .filter(|(_, scope)| *scope < token.rights.widest())
-            .map(|(name, scope)| (name, scope.word()))
+            .map(|(name, scope)| (name, scope.as_str()))
             .collect(),
     }
 }
@@ -231,20 +231,20 @@ async fn exchange(
         let missing = || GrantError::new("invalid_request", format!("{name} is missing"));
         form.take(name).ok_or_else(missing)
     };
-    let people = app.people.at(recorder::door(request, app, None));
+    let people = app.people.at(recorder::audit_context(request, app, None));
     let issued = match need("grant_type")?.as_str() {
         "client_credentials" => {
             let client = form::proof(form::client(request, app, form)?)?;
             let name = client.client_id.clone();
             recorder.note_claim(&name);
             let (scope, resource) = (form.take("scope"), resource(app, form));
-            let grant = Grant::ClientCredentials { client, scope, resource };
-            let token = app.auth.send(Exchange(grant)).await.unwrap_or_else(|_| Err(away()))?;
+            let grant = AuthorizationGrant::ClientCredentials { client, scope, resource };
+            let token = app.auth.send(TokenRequest(grant)).await.unwrap_or_else(|_| Err(away()))?;
             recorder.note(|event| event.subject = name);
             return Ok((token, None));
         }
         "authorization_code" => {
-            let redemption = Redemption {
+            let redemption = AuthorizationCodeRequest {
                 client: form::client(request, app, form)?,
                 code: need("code")?.into(),
                 redirect_uri: need("redirect_uri")?,
@@ -255,7 +255,7 @@ async fn exchange(
             people.redeem(redemption).await?
         }
         "refresh_token" => {
-            let refresh = Refresh {
+            let refresh = RefreshTokenRequest {
                 client: form::client(request, app, form)?,
                 token: need("refresh_token")?.into(),
                 scope: form.take("scope"),

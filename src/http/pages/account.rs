@@ -75,7 +75,7 @@ pub(super) async fn create(request: HttpRequest, payload: web::Payload, app: Sta
         let new = NewPat {
             name: Some(form.need("name")?.to_owned()),
             expires_at: lifetime(form)?,
-            rights: view::reach(form, &View { app: &app, visitor }.places())?.up_to(most),
+            rights: view::rights_from_form(form, &View { app: &app, visitor }.places())?.up_to(most),
         };
         let (token, secret) = visitor.people.create_token(&visitor.secret, new).await?;
         let fresh = Fresh {
@@ -99,7 +99,7 @@ pub(super) async fn revoke(request: HttpRequest, payload: web::Payload, app: Sta
 /// `POST /account/applications/revoke`.
 pub(super) async fn revoke_application(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
     page::of_form(&request, payload, &app, async |visitor, form| {
-        visitor.people.revoke_grant(&visitor.secret, form.id()?).await?;
+        visitor.people.revoke_own_consent(&visitor.secret, form.id()?).await?;
         Ok(page::go("/account", &[]))
     })
     .await

@@ -122,7 +122,7 @@ pub(super) async fn again(
 ) -> Result<std::result::Result<AuthorizationRequest, HttpResponse>> {
     let people = match visitor {
         Some(visitor) => visitor.people.clone(),
-        None => app.people.at(recorder::door(request, app, None)),
+        None => app.people.at(recorder::audit_context(request, app, None)),
     };
     if query.len() > LONGEST_REQUEST {
         return Err(Error::invalid("the request of the application is too long"));

@@ -123,7 +123,7 @@ impl Visitor {
         }
         let session = found?;
         Ok(session.map(|session| {
-            let people = app.people.at(recorder::door(request, app, Some(&session.email)));
+            let people = app.people.at(recorder::audit_context(request, app, Some(&session.email)));
             Self { secret, session, people }
         }))
     }

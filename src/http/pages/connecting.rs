@@ -3,14 +3,14 @@
 use std::convert::Infallible;
 
 use actix_web::HttpRequest;
-use portico_actors::directory::Entry;
+use portico_actors::directory::ConnectionEntry;
 use portico_actors::principal::Rights;
 
 use crate::app::App;
 use crate::clients::client::Client;
-use crate::clients::form::{Credential, Form as ClientForm};
-use crate::clients::forms;
-use crate::clients::place::{Part, Place};
+use crate::clients::mcp_server::{McpServer, Part};
+use crate::clients::setup::{ClientAuth, ClientSetup as ClientForm};
+use crate::clients::setups;
 use crate::config::program;
 use crate::http::api::metadata::status;
 use crate::http::form::Form;
@@ -19,7 +19,7 @@ use crate::http::form::Form;
 const PROGRAM: &str = "/path/to/portico";
 
 /// One place that a person may use.
-pub(super) struct PlaceRow {
+pub(super) struct TargetRow {
     pub(super) name: String,
     /// What it is.
     pub(super) kind: &'static str,
@@ -38,7 +38,7 @@ pub(super) struct Instruction {
 
 /// What there is to use, and how to use what was chosen of it.
 pub(super) struct Connecting {
-    pub(super) places: Vec<PlaceRow>,
+    pub(super) places: Vec<TargetRow>,
     /// The name of the place that was chosen; none for all of them at once.
     pub(super) chosen: Option<String>,
     pub(super) url: String,
@@ -50,7 +50,7 @@ impl Connecting {
     pub(super) fn new(request: &HttpRequest, app: &App, rights: &Rights) -> Self {
         let config = app.config();
         let server = config.server.public_url.clone();
-        let at = |part| Place { server: server.clone(), part, lean: false };
+        let at = |part| McpServer { server: server.clone(), part, lean: false };
         let asked = Form::parse(request.query_string());
         let mut part = Part::All;
         let mut places = Vec::new();
@@ -76,20 +76,20 @@ impl Connecting {
         let here = program().ok().filter(|_| place.is_loopback());
         let program = here.unwrap_or_else(|| PROGRAM.into());
         let instruct = |client: Client| {
-            let Ok(credential) = Credential::best(client, &place, Some(config.oauth), || Ok::<_, Infallible>(None));
-            Instruction { title: client.title(), form: forms::form(client, &place, &credential, &program) }
+            let Ok(credential) = ClientAuth::best(client, &place, Some(config.oauth), || Ok::<_, Infallible>(None));
+            Instruction { title: client.title(), form: setups::form(client, &place, &credential, &program) }
         };
         let chosen = (place.part != Part::All).then(|| place.name().to_owned());
         Self { places, chosen, url: place.mcp_url(), clients: Client::SHOWN.map(instruct).into() }
     }
 }
 
-fn row(place: &Place, kind: &'static str, state: String, is_up: bool) -> PlaceRow {
+fn row(place: &McpServer, kind: &'static str, state: String, is_up: bool) -> TargetRow {
     let what = if matches!(place.part, Part::Workspace(_)) { "workspace" } else { "connection" };
     let query = form_urlencoded::Serializer::new(String::new()).append_pair(what, place.name()).finish();
-    PlaceRow { name: place.name().to_owned(), kind, state, is_up, url: place.mcp_url(), query }
+    TargetRow { name: place.name().to_owned(), kind, state, is_up, url: place.mcp_url(), query }
 }
 
-fn is_up(entry: &Entry) -> bool {
+fn is_up(entry: &ConnectionEntry) -> bool {
     matches!(status(entry), "up" | "idle")
 }

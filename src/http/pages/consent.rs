@@ -9,7 +9,7 @@ use askama::Template;
 use portico_actors::auth::accounts::Accounts;
 use portico_actors::auth::oauth::authorization::Approval;
 use portico_actors::auth::oauth::client::ClientKind;
-use portico_actors::directory::Entry;
+use portico_actors::directory::ConnectionEntry;
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Hold, Rights, Scope};
 use secrecy::ExposeSecret;
@@ -41,13 +41,13 @@ pub(super) fn choices(most: Scope, chosen: Scope) -> Vec<ScopeChoice> {
     };
     let choice = |scope| {
         let (title, meaning) = words(scope);
-        ScopeChoice { word: scope.word(), title, meaning, chosen: scope == chosen }
+        ScopeChoice { word: scope.as_str(), title, meaning, chosen: scope == chosen }
     };
     Accounts::scopes_up_to(most).map(choice).collect()
 }
 
 /// One connection or workspace to choose.
-pub(super) struct PlaceChoice<T> {
+pub(super) struct TargetChoice<T> {
     /// What the form says of it.
     pub(super) id: T,
     pub(super) name: String,
@@ -56,20 +56,20 @@ pub(super) struct PlaceChoice<T> {
 }
 
 /// The connections and workspaces to choose among.
-pub(super) struct Places {
-    pub(super) connections: Vec<PlaceChoice<Uuid>>,
-    pub(super) workspaces: Vec<PlaceChoice<Arc<str>>>,
+pub(super) struct TargetChoices {
+    pub(super) connections: Vec<TargetChoice<Uuid>>,
+    pub(super) workspaces: Vec<TargetChoice<Arc<str>>>,
 }
 
-impl Places {
+impl TargetChoices {
     /// Those within `rights`.
     pub(super) fn within(app: &App, rights: &Rights) -> Self {
-        let most = |scope: Scope| (scope < rights.widest()).then_some(scope.word());
-        let connection = |entry: Entry| {
+        let most = |scope: Scope| (scope < rights.widest()).then_some(scope.as_str());
+        let connection = |entry: ConnectionEntry| {
             let most = most(rights.scope_at(entry.id)?);
-            Some(PlaceChoice { id: entry.id, name: entry.name.to_string(), most })
+            Some(TargetChoice { id: entry.id, name: entry.name.to_string(), most })
         };
-        let workspace = |Reachable { workspace, scope, .. }: Reachable| PlaceChoice {
+        let workspace = |Reachable { workspace, scope, .. }: Reachable| TargetChoice {
             id: Arc::clone(&workspace.name),
             name: workspace.name.to_string(),
             most: most(scope),
@@ -107,7 +107,7 @@ struct Consent<'a> {
     ask: &'a AuthorizationRequest,
     visitor: &'a Visitor,
     scopes: Vec<ScopeChoice>,
-    places: Places,
+    places: TargetChoices,
     /// The whole request, which comes back with the decision.
     request: &'a str,
 }
@@ -135,8 +135,8 @@ impl Consent<'_> {
 }
 
 /// The connections and workspaces that can be given to this client.
-fn places(app: &App, ask: &AuthorizationRequest, visitor: &Visitor) -> Places {
-    let mut places = Places::within(app, &visitor.session.rights);
+fn places(app: &App, ask: &AuthorizationRequest, visitor: &Visitor) -> TargetChoices {
+    let mut places = TargetChoices::within(app, &visitor.session.rights);
     if let Some(asked) = &ask.wanted.part {
         places.connections.retain(|place| asked.covers(place.id));
         let named = |name: &str| asked.workspaces().iter().any(|(asked, _)| asked.eq_ignore_ascii_case(name));
@@ -173,7 +173,7 @@ pub(super) async fn decide(request: HttpRequest, payload: web::Payload, app: Sta
             return ask.answer.fail(&request, &ask.client, Some(&visitor), denied).await;
         }
         let most = ask.wanted.scope.min(visitor.session.rights.widest());
-        let scope = form.get("scope").and_then(Scope::from_word).filter(|scope| *scope <= most);
+        let scope = form.get("scope").and_then(Scope::parse).filter(|scope| *scope <= most);
         let scope = scope.ok_or_else(|| Error::invalid("scope: choose one of those offered"))?;
         let chosen = places(&app, &ask, &visitor).chosen(&form, scope)?;
         if chosen.is_empty() {
@@ -187,7 +187,7 @@ pub(super) async fn decide(request: HttpRequest, payload: web::Payload, app: Sta
             redirect_uri: ask.answer.redirect_uri.clone(),
             challenge: ask.wanted.challenge,
             // What is ticked is given as far as the person goes there.
-            rights: chosen.and(&visitor.session.rights),
+            rights: chosen.intersection(&visitor.session.rights),
             resource: ask.wanted.resource,
         };
         let code = visitor.people.approve(&visitor.secret, approval).await?;

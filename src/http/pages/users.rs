@@ -37,7 +37,8 @@ impl Administration<'_> {
             return Some("it has ended".to_owned());
         }
         let opens = &account.secret_opens;
-        (*opens != account.rights).then(|| format!("it opens {} on {}", opens.widest().word(), self.view.reach(opens)))
+        (*opens != account.rights)
+            .then(|| format!("it opens {} on {}", opens.widest().as_str(), self.view.describe_rights(opens)))
     }
 }
 
@@ -59,8 +60,10 @@ pub(super) async fn create_account(request: HttpRequest, payload: web::Payload, 
             return Err(Error::invalid("a service account needs at least one connection or workspace")
                 .hint("go back and choose"));
         }
-        let new =
-            NewServiceAccount { name: form.need("name")?.to_owned(), rights: chosen.and(&visitor.session.rights) };
+        let new = NewServiceAccount {
+            name: form.need("name")?.to_owned(),
+            rights: chosen.intersection(&visitor.session.rights),
+        };
         let (account, secret) = visitor.people.create_account(&visitor.secret, new).await?;
         let what = format!("The new service account {:?}{}", account.name, ending_with(visitor));
         let fresh = secret_of(&what, &account.client_id, secret.expose_secret());
@@ -96,9 +99,9 @@ pub(super) async fn change_account(request: HttpRequest, payload: web::Payload, 
 pub(super) async fn add_user(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
     page::of_form(&request, payload, &app, async |visitor, form| {
         visitor.session.must_administer()?;
-        let asked = view::reach(form, &View { app: &app, visitor }.places())?.up_to(view::scope(form)?);
+        let asked = view::rights_from_form(form, &View { app: &app, visitor }.places())?.up_to(view::scope(form)?);
         // What is ticked is given as far as the administrator goes there.
-        let rights = if asked.is_all() { asked } else { asked.and(&visitor.session.rights) };
+        let rights = if asked.is_all() { asked } else { asked.intersection(&visitor.session.rights) };
         let new = NewUser { email: form.need("email")?.to_owned(), rights };
         let expires_at = Some(Clock::system().now().time().after(FIRST_TOKEN));
         let first = NewPat { name: Some("first sign-in".to_owned()), expires_at, ..NewPat::default() };

@@ -8,7 +8,7 @@ use portico_actors::principal::{Rights, Scope};
 use crate::app::App;
 use crate::http::form::Form;
 use crate::http::pages::browser::Visitor;
-use crate::http::pages::consent::{self, Places, ScopeChoice};
+use crate::http::pages::consent::{self, ScopeChoice, TargetChoices};
 
 /// Whom a page is shown to.
 pub(super) struct View<'a> {
@@ -31,12 +31,12 @@ impl View<'_> {
     }
 
     /// The connections and workspaces that the person reaches.
-    pub(super) fn places(&self) -> Places {
-        Places::within(self.app, &self.visitor.session.rights)
+    pub(super) fn places(&self) -> TargetChoices {
+        TargetChoices::within(self.app, &self.visitor.session.rights)
     }
 
     /// The connections and workspaces within `rights`, for people.
-    pub(super) fn reach(&self, rights: &Rights) -> String {
+    pub(super) fn describe_rights(&self, rights: &Rights) -> String {
         let entries = self.app.directory.list();
         rights.describe(|id| {
             entries.iter().find(|entry| entry.id == id).map_or_else(|| id.to_string(), |it| it.name.to_string())
@@ -60,11 +60,11 @@ impl View<'_> {
 
 /// The scope that a form chooses.
 pub(super) fn scope(form: &Form) -> Result<Scope> {
-    Scope::from_word(form.need("scope")?).ok_or_else(|| Error::invalid("scope: choose one of those offered"))
+    Scope::parse(form.need("scope")?).ok_or_else(|| Error::invalid("scope: choose one of those offered"))
 }
 
 /// Everything, or what is ticked, up to whatever scope.
-pub(super) fn reach(form: &Form, offered: &Places) -> Result<Rights> {
+pub(super) fn rights_from_form(form: &Form, offered: &TargetChoices) -> Result<Rights> {
     if form.need("reach")? == "all" {
         return Ok(Rights::ALL);
     }

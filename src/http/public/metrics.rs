@@ -41,7 +41,7 @@ async fn tell(request: &HttpRequest, app: &web::Data<App>, recorder: &mut CallRe
         if !(every && by.rights.administer()) {
             return Err(Error::forbidden("metrics are for administrators of every connection")
                 .hint("use a token of a user who was added with --admin, or set server.metrics")
-                .needs(Scope::Admin.word()));
+                .needs(Scope::Admin.as_str()));
         }
     }
     let app = app.clone();

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use portico_actors::call::{Facet, Limits, Narrow, Op};
-use portico_actors::directory::Entry;
+use portico_actors::call::{Limits, MetadataFilter, MetadataKind, Op};
+use portico_actors::directory::ConnectionEntry;
 use portico_actors::error::{Error, Result};
 use portico_actors::pattern;
 use portico_actors::reply::{Reply, Results};
-use portico_actors::source::digest::Kept;
+use portico_actors::source::digest::TextCache;
 
-use super::plan::Asked;
+use super::plan::CallTarget;
 use super::workspace;
 use crate::federation::SentStatements;
 use crate::mcp::context::{Context, Summary};
@@ -23,14 +23,14 @@ const LOGGER: &str = "portico";
 /// is in boxes of its own: a call of one has no need of their room.
 pub(super) async fn ask(
     context: &Context<'_>,
-    kept: &Kept<workspace::Key>,
-    asked: Asked<'_>,
+    kept: &TextCache<workspace::WorkspaceInstructionsKey>,
+    asked: CallTarget<'_>,
     op: Op,
     limits: Limits,
     summary: &mut Summary,
 ) -> (Result<Reply>, String) {
     match asked {
-        Asked::One(member, addressing) => {
+        CallTarget::One(member, addressing) => {
             let entry = &member.entry;
             context.note(entry, summary);
             summary.statement = context.audit.and_then(|audit| audit.statement(&op, entry.driver.name));
@@ -38,8 +38,8 @@ pub(super) async fn ask(
             let asking = context.asking(summary, limits, context.request.notices(&logger));
             (routing::ask(context.directory, entry, addressing.as_ref(), op, asking).await, logger)
         }
-        Asked::Several(members, addressing) => {
-            let entries: Vec<Entry> = members.iter().map(|member| member.entry.clone()).collect();
+        CallTarget::Several(members, addressing) => {
+            let entries: Vec<ConnectionEntry> = members.iter().map(|member| member.entry.clone()).collect();
             let sent = SentStatements::default();
             summary.several = entries.iter().map(|entry| Arc::clone(&entry.name)).collect();
             let statement = context.audit.and_then(|audit| audit.statement(&op, entries.first()?.driver.name));
@@ -49,10 +49,10 @@ pub(super) async fn ask(
             let asked = routing::ask_several(federation, directory, &entries, &addressing, op, asking, sent);
             (Box::pin(asked).await, LOGGER.to_owned())
         }
-        Asked::Workspace(it) => {
+        CallTarget::Workspace(it) => {
             (Box::pin(workspace::ask(context, kept, it, op, limits, summary)).await, LOGGER.to_owned())
         }
-        Asked::Listed(catalogs) => {
+        CallTarget::Listed(catalogs) => {
             if let [Catalog::Workspace(only)] = catalogs.as_slice() {
                 let asked = workspace::ask(context, kept, only, op, limits, summary);
                 return (Box::pin(asked).await, LOGGER.to_owned());
@@ -73,9 +73,9 @@ async fn list(
     limits: Limits,
     summary: &Summary,
 ) -> Result<Results> {
-    let Op::Describe(facet, narrow) = op else { return Err(Error::internal("a listing that lists nothing")) };
+    let Op::Describe(metadata, narrow) = op else { return Err(Error::internal("a listing that lists nothing")) };
     let connections = || catalogs.iter().filter_map(|it| it.connection());
-    if let (Facet::Catalogs, Target::All(all)) = (facet, context.target) {
+    if let (MetadataKind::Catalogs, Target::All(all)) = (metadata, context.target) {
         let connections = connections().map(|member| Arc::clone(&member.entry.name));
         let workspaces = all.workspaces.iter().map(|it| &it.reachable.workspace.name);
         let is_wanted = |name: &&Arc<str>| pattern::matches(narrow.catalog.as_deref(), name);
@@ -86,11 +86,11 @@ async fn list(
     let mut listed = Vec::new();
     for it in &catalogs {
         if let Catalog::Workspace(it) = it {
-            let narrow = Narrow { catalog: None, ..narrow.clone() };
-            let rows = routing::list_workspace(federation, directory, &it.reachable, facet, narrow, asking()).await;
+            let narrow = MetadataFilter { catalog: None, ..narrow.clone() };
+            let rows = routing::list_workspace(federation, directory, &it.reachable, metadata, narrow, asking()).await;
             listed.push((Arc::clone(&it.reachable.workspace.name), rows));
         }
     }
     let wanted = connections().map(|member| member.entry.clone()).collect();
-    routing::list(directory, wanted, listed, facet, narrow, asking()).await
+    routing::list(directory, wanted, listed, metadata, narrow, asking()).await
 }

@@ -1,9 +1,9 @@
 //! Completions of connections (MCP, server/utilities/completion): names of schemas, tables and
 //! procedures for the template of resources and for the arguments of prompts.
 
-use portico_actors::call::{Facet, Narrow};
+use portico_actors::call::{MetadataFilter, MetadataKind};
 use portico_actors::pattern::literal;
-use portico_actors::source::lookup;
+use portico_actors::source::table_search;
 
 use super::prompts;
 use crate::config::Completes;
@@ -49,14 +49,18 @@ pub(in crate::mcp) async fn values(
     };
     let schema = known.remove("schemaName");
     let schema_narrow = schema.as_deref().map(literal);
-    let (facet, column, narrow) = match source {
+    let (metadata, column, narrow) = match source {
         None => return Ok(Vec::new()),
-        Some(Completes::Schemas) => (Facet::Schemas, 1, Narrow::default()),
-        Some(Completes::Tables) => (Facet::Tables, 2, Narrow { schema: schema_narrow, ..Narrow::default() }),
-        Some(Completes::Procedures) => (Facet::Procedures, 2, Narrow { schema: schema_narrow, ..Narrow::default() }),
+        Some(Completes::Schemas) => (MetadataKind::Schemas, 1, MetadataFilter::default()),
+        Some(Completes::Tables) => {
+            (MetadataKind::Tables, 2, MetadataFilter { schema: schema_narrow, ..MetadataFilter::default() })
+        }
+        Some(Completes::Procedures) => {
+            (MetadataKind::Procedures, 2, MetadataFilter { schema: schema_narrow, ..MetadataFilter::default() })
+        }
     };
-    let rows = rows(context, catalog, facet, narrow, MOST_COUNTED, summary).await?;
+    let rows = rows(context, catalog, metadata, narrow, MOST_COUNTED, summary).await?;
     let names: Vec<String> = rows.iter().filter_map(|row| row[column].as_str().map(str::to_owned)).collect();
     // Overloads share a name, and so may tables of several schemas: each is told once.
-    Ok(lookup::completions(&begun, names))
+    Ok(table_search::completions(&begun, names))
 }

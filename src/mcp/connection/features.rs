@@ -7,33 +7,33 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use portico_actors::error::{Error, Kind};
 use portico_actors::reply::Reply;
-use portico_actors::source::digest::Kept;
+use portico_actors::source::digest::TextCache;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::ask::ask;
-use super::plan::Plan;
+use super::plan::RoutedCall;
 use super::{completion, greeting, instructions, offers, plan, prompts, resources, workspace};
-use crate::encode::{self, Table};
+use crate::encode::{self, ToolResult};
 use crate::fields::Fields;
 use crate::mcp::context::{Context, Summary};
 use crate::mcp::envelope::{self, RpcError, params_error};
 use crate::mcp::features::{
-    Answer, CompletionRequest, Digests, FeatureRequest, Features, RequestError, ToolList, ToolListCache, ToolListKey,
-    ToolOutcome, UNKNOWN, digest, structured, tool_result,
+    CompletionRequest, Digests, FeatureRequest, Features, RequestError, RequestResult, ToolList, ToolListCache,
+    ToolListKey, ToolOutcome, UNKNOWN, digest, structured, tool_result,
 };
 use crate::mcp::logging::Level;
 use crate::mcp::model::present;
-use crate::mcp::target::{Member, Target};
-use crate::tools::{self, Operation, Resolved};
+use crate::mcp::target::{Target, TargetConnection};
+use crate::tools::{self, Operation, ResolvedCall};
 
 /// The features of every configured connection; which one or which ones it is, the context says.
 #[derive(Debug, Default)]
 pub struct ConnectionFeatures {
     listings: ToolListCache,
     /// Instructions of workspaces.
-    workspaces: Kept<workspace::Key>,
+    workspaces: TextCache<workspace::WorkspaceInstructionsKey>,
 }
 
 #[async_trait(?Send)]
@@ -66,11 +66,16 @@ impl Features for ConnectionFeatures {
         })
     }
 
-    async fn call(&self, context: &Context<'_>, asked: FeatureRequest, summary: &mut Summary) -> Answer<ToolOutcome> {
+    async fn call(
+        &self,
+        context: &Context<'_>,
+        asked: FeatureRequest,
+        summary: &mut Summary,
+    ) -> RequestResult<ToolOutcome> {
         call(context, &self.workspaces, &asked, summary).await.map(ToolOutcome::Complete)
     }
 
-    async fn resources(&self, context: &Context<'_>, summary: &mut Summary) -> Answer<Vec<Value>> {
+    async fn resources(&self, context: &Context<'_>, summary: &mut Summary) -> RequestResult<Vec<Value>> {
         Ok(resources::list(context, summary).await?)
     }
 
@@ -78,7 +83,12 @@ impl Features for ConnectionFeatures {
         context.target.catalogs().into_iter().map(resources::template_item).collect()
     }
 
-    async fn read(&self, context: &Context<'_>, asked: FeatureRequest, summary: &mut Summary) -> Answer<ToolOutcome> {
+    async fn read(
+        &self,
+        context: &Context<'_>,
+        asked: FeatureRequest,
+        summary: &mut Summary,
+    ) -> RequestResult<ToolOutcome> {
         Ok(ToolOutcome::Complete(resources::read(context, &asked.name, summary).await?))
     }
 
@@ -91,7 +101,7 @@ impl Features for ConnectionFeatures {
         context: &Context<'_>,
         asked: FeatureRequest,
         arguments: BTreeMap<String, String>,
-    ) -> Answer<ToolOutcome> {
+    ) -> RequestResult<ToolOutcome> {
         Ok(ToolOutcome::Complete(prompts::get(context, &asked.name, &arguments)?))
     }
 
@@ -100,12 +110,12 @@ impl Features for ConnectionFeatures {
         context: &Context<'_>,
         completion: CompletionRequest,
         summary: &mut Summary,
-    ) -> Answer<Vec<String>> {
+    ) -> RequestResult<Vec<String>> {
         Ok(completion::values(context, completion, summary).await?)
     }
 
     fn digests(&self, context: &Context<'_>) -> Digests {
-        let known = |member: &Member| Some((member.entry.id, digest(&member.entry.profile()?.tables)));
+        let known = |member: &TargetConnection| Some((member.entry.id, digest(&member.entry.profile()?.tables)));
         let known: Vec<(Uuid, u64)> = context.target.connections().iter().filter_map(known).collect();
         let tables = match known.as_slice() {
             [] => UNKNOWN,
@@ -122,10 +132,10 @@ impl Features for ConnectionFeatures {
 
 async fn call(
     context: &Context<'_>,
-    kept: &Kept<workspace::Key>,
+    kept: &TextCache<workspace::WorkspaceInstructionsKey>,
     asked: &FeatureRequest,
     summary: &mut Summary,
-) -> Answer<String> {
+) -> RequestResult<String> {
     let arguments = asked.arguments.as_deref();
     let mut fields = arguments.map_or_else(|| Ok(Fields::default()), |text| Fields::parse(text, "arguments"));
     if let (Target::All(all), Ok(fields)) = (context.target, &mut fields)
@@ -142,11 +152,11 @@ async fn call(
 
 async fn carry_out(
     context: &Context<'_>,
-    kept: &Kept<workspace::Key>,
+    kept: &TextCache<workspace::WorkspaceInstructionsKey>,
     asked: &FeatureRequest,
     mut fields: Result<Fields, Error>,
     summary: &mut Summary,
-) -> Answer<String> {
+) -> RequestResult<String> {
     let started = Instant::now();
     let addressing = match &mut fields {
         Ok(fields) => plan::addressing(context, &asked.name, fields).await,
@@ -167,14 +177,14 @@ async fn carry_out(
     })?;
     summary.asked = Some(started.into_std());
     let (resolved, whom) = match plan {
-        Plan::Ask(resolved, whom) => (resolved, whom),
-        Plan::Instructions(each) => {
+        RoutedCall::Ask(resolved, whom) => (resolved, whom),
+        RoutedCall::Instructions(each) => {
             summary.operation = Some(Operation::GetInstructions.as_str());
             let text = instructions::write(context, kept, each, summary).await;
             return Ok(tool_result::instructions(&text, structured::is_sent(context)));
         }
     };
-    let Resolved { operation, op, limits, caps, format } = resolved;
+    let ResolvedCall { operation, op, limits, caps, format } = resolved;
     summary.operation = Some(operation.as_str());
     let (reply, logger) = ask(context, kept, whom, op, limits, summary).await;
     let table = match reply {
@@ -186,7 +196,7 @@ async fn carry_out(
                 context.request.progress.read(rows);
                 context.request.prepare(octets)
             };
-            let table = encode::tabulate(results, caps, format, read).await;
+            let table = encode::read_tool_result(results, caps, format, read).await;
             summary.queued = Some(queued);
             summary.source = Some(started.elapsed().saturating_sub(queued));
             table
@@ -208,7 +218,7 @@ fn tell_end(
     context: &Context<'_>,
     asked: &FeatureRequest,
     logger: &str,
-    table: &Result<Table, Error>,
+    table: &Result<ToolResult, Error>,
     started: Instant,
 ) {
     if !context.request.is_heard() {
@@ -218,7 +228,7 @@ fn tell_end(
     let milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let log = |level, data: Value| context.request.log(level, logger, &present(data));
     match table {
-        Ok(Table { rows, truncated, .. }) => {
+        Ok(ToolResult { rows, truncated, .. }) => {
             let message = format!("{tool} ended: {rows} rows in {milliseconds} ms");
             log(Level::Info, json!({"message": message, "tool": tool, "rows": rows, "milliseconds": milliseconds}));
             if *truncated {
@@ -227,7 +237,7 @@ fn tell_end(
             }
         }
         Err(error) => {
-            let message = format!("{tool} failed after {milliseconds} ms: {}", error.kind.word());
+            let message = format!("{tool} failed after {milliseconds} ms: {}", error.kind.as_str());
             let state = error.get_sqlstate();
             log(
                 Level::Error,

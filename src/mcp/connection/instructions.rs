@@ -8,15 +8,15 @@ use portico_actors::call::Op;
 use portico_actors::principal::Scope;
 use portico_actors::reply::Reply;
 use portico_actors::source::Access;
-use portico_actors::source::digest::Kept;
+use portico_actors::source::digest::TextCache;
 use portico_actors::workspace::Workspace;
 
 use super::{relations, workspace};
 use crate::federation;
 use crate::mcp::context::{Context, Summary};
-use crate::mcp::target::{Catalog, Member, Target};
-use crate::routing::Asking;
-use crate::tools::Resolved;
+use crate::mcp::target::{Catalog, Target, TargetConnection};
+use crate::routing::AskOptions;
+use crate::tools::ResolvedCall;
 
 /// Bytes of the whole text at most: an agent reads it with every conversation.
 const MOST: usize = 24_000;
@@ -47,23 +47,23 @@ const WORKSPACES: &str = "\n# Workspaces\n\n\
 /// Writes the instructions of `each` connection, and of each workspace that has what they have not.
 pub(super) async fn write(
     context: &Context<'_>,
-    kept: &Kept<workspace::Key>,
-    each: Vec<(Resolved, Catalog<'_>)>,
+    kept: &TextCache<workspace::WorkspaceInstructionsKey>,
+    each: Vec<(ResolvedCall, Catalog<'_>)>,
     summary: &mut Summary,
 ) -> String {
     let told = each.len().min((MOST - HEAD.len() - MOST_DIALECT - MOST_LISTED) / LEAST);
-    let members: Vec<&Member> = each.iter().filter_map(|(_, it)| it.connection()).collect();
+    let members: Vec<&TargetConnection> = each.iter().filter_map(|(_, it)| it.connection()).collect();
     // Each tells what matters most within its share.
     let share = (MOST - HEAD.len() - MOST_DIALECT - MOST_LISTED) / told.max(1) / TOKEN;
     let (parent, trace) = (summary.parent, summary.trace);
     let asked = each.into_iter().take(told).map(|(mut resolved, catalog)| async move {
-        if let Op::Instructions(briefing) = &mut resolved.op {
-            briefing.tokens = briefing.tokens.min(share);
+        if let Op::Instructions(options) = &mut resolved.op {
+            options.tokens = options.tokens.min(share);
         }
         let mut summary = Summary { parent, trace, ..Summary::default() };
         let answer = match catalog {
             Catalog::Connection(member) => {
-                let Asking { by, origin, limits, .. } = context.asking(&summary, resolved.limits, None);
+                let AskOptions { by, origin, limits, .. } = context.asking(&summary, resolved.limits, None);
                 context.directory.ask(&member.entry, origin, by, resolved.op, limits).await
             }
             Catalog::Workspace(it) => {
@@ -112,7 +112,7 @@ pub(super) async fn write(
 }
 
 /// A line for each connection.
-fn list(context: &Context<'_>, members: &[&Member], text: &mut String) {
+fn list(context: &Context<'_>, members: &[&TargetConnection], text: &mut String) {
     let end = text.len() + MOST_LISTED;
     for (at, member) in members.iter().enumerate() {
         let line = describe(context, member);
@@ -153,7 +153,7 @@ fn remark(words: &str, text: &mut String) {
     }
 }
 
-fn describe(context: &Context<'_>, Member { entry, settings }: &Member) -> String {
+fn describe(context: &Context<'_>, TargetConnection { entry, settings }: &TargetConnection) -> String {
     let now = context.directory.get(entry.id);
     let profile = now.as_ref().unwrap_or(entry).profile();
     let product = profile.as_ref().map_or(entry.driver.name, |profile| profile.product.as_str());

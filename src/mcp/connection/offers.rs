@@ -8,7 +8,7 @@ use portico_actors::source::{Access, Procedure, Profile};
 use portico_actors::workspace::{Asset, MAIN};
 
 use crate::mcp::context::Context;
-use crate::mcp::target::{Member, Target, WorkspaceTarget};
+use crate::mcp::target::{Target, TargetConnection, WorkspaceTarget};
 use crate::tools::{Bounds, Offer};
 
 /// What an offer borrows besides the connection.
@@ -19,15 +19,15 @@ struct Seen {
 }
 
 impl Seen {
-    fn new(context: &Context<'_>, member: &Member) -> Self {
-        let Member { entry, settings } = member;
+    fn new(context: &Context<'_>, member: &TargetConnection) -> Self {
+        let TargetConnection { entry, settings } = member;
         let by = context.by.at(entry.id);
         // Without a role there is nothing to run, and every call is told so.
         let role = settings.identity.as_ref().and_then(|mapping| mapping.role(&entry.name, &by).ok());
         Self { by, role, profile: entry.profile() }
     }
 
-    fn offer<'a>(&'a self, Member { entry, settings }: &'a Member) -> Offer<'a> {
+    fn offer<'a>(&'a self, TargetConnection { entry, settings }: &'a TargetConnection) -> Offer<'a> {
         Offer {
             connection: &entry.name,
             is_workspace: false,
@@ -97,8 +97,8 @@ impl Within {
 }
 
 /// The procedures of `member` that the workspace has and its caller may run.
-fn procedures(context: &Context<'_>, it: &WorkspaceTarget, member: &Member) -> Vec<Procedure> {
-    let Member { entry, settings } = member;
+fn procedures(context: &Context<'_>, it: &WorkspaceTarget, member: &TargetConnection) -> Vec<Procedure> {
+    let TargetConnection { entry, settings } = member;
     let listed = |procedure: &Procedure| {
         let is_it = |asset: &Asset| {
             matches!(asset, Asset::Procedure { .. })

@@ -3,17 +3,17 @@
 
 use std::borrow::Borrow;
 
-use portico_actors::directory::Entry;
+use portico_actors::directory::ConnectionEntry;
 use portico_actors::error::{Error, Result};
 use portico_actors::pattern;
 
 use super::offers;
-use crate::encode::Rest;
+use crate::encode::TruncationHint;
 use crate::fields::Fields;
 use crate::mcp::context::Context;
-use crate::mcp::target::{AllTarget, Catalog, Member, Target, WorkspaceTarget};
+use crate::mcp::target::{AllTarget, Catalog, Target, TargetConnection, WorkspaceTarget};
 use crate::routing::{self, Addressing};
-use crate::tools::{self, Found, Offer, Operation, Resolved};
+use crate::tools::{self, Offer, Operation, ResolvedCall, ResolvedTool};
 
 /// The argument that says which connection is meant.
 const CATALOG: &str = "catalogName";
@@ -21,11 +21,11 @@ const CATALOG: &str = "catalogName";
 const LARGE_TEXT: usize = 16 * 1024;
 
 /// Who is asked.
-pub(super) enum Asked<'m> {
+pub(super) enum CallTarget<'m> {
     /// One connection; where the caller's statement says which, by that.
-    One(&'m Member, Option<Addressing>),
+    One(&'m TargetConnection, Option<Addressing>),
     /// All of these, which the caller's statement names.
-    Several(Vec<&'m Member>, Addressing),
+    Several(Vec<&'m TargetConnection>, Addressing),
     /// Each of these, for a listing.
     Listed(Vec<Catalog<'m>>),
     /// A workspace.
@@ -34,11 +34,11 @@ pub(super) enum Asked<'m> {
 
 /// A call that was understood.
 #[allow(clippy::large_enum_variant, reason = "one is made for each call and not kept: a box would only cost")]
-pub(super) enum Plan<'m> {
+pub(super) enum RoutedCall<'m> {
     /// What to ask, and whom.
-    Ask(Resolved, Asked<'m>),
+    Ask(ResolvedCall, CallTarget<'m>),
     /// What each of several says of itself.
-    Instructions(Vec<(Resolved, Catalog<'m>)>),
+    Instructions(Vec<(ResolvedCall, Catalog<'m>)>),
 }
 
 /// The workspace that a call of the tool `name` names by `catalogName`, which is taken out then, or that is all there is.
@@ -89,13 +89,13 @@ fn given(fields: &mut Fields, name: &'static str) -> Result<String> {
 
 /// A connection and what is offered there.
 struct Choice<'m, 'o> {
-    member: &'m Member,
+    member: &'m TargetConnection,
     of: usize,
     offer: &'o Offer<'o>,
 }
 
-impl Borrow<Entry> for Choice<'_, '_> {
-    fn borrow(&self) -> &Entry {
+impl Borrow<ConnectionEntry> for Choice<'_, '_> {
+    fn borrow(&self) -> &ConnectionEntry {
         &self.member.entry
     }
 }
@@ -107,22 +107,22 @@ impl Borrow<Entry> for Choice<'_, '_> {
 pub(super) fn plan<'m>(
     context: &Context<'m>,
     offers: &[Offer<'_>],
-    found: &Found<'_>,
+    found: &ResolvedTool<'_>,
     addressing: Option<Addressing>,
     fields: Fields,
-) -> Result<Plan<'m>> {
+) -> Result<RoutedCall<'m>> {
     let planner = Planner { context, offers, found };
     if let Target::Workspace(workspace) = context.target {
-        return Ok(Plan::Ask(planner.resolve(0, fields)?, Asked::Workspace(workspace)));
+        return Ok(RoutedCall::Ask(planner.resolve(0, fields)?, CallTarget::Workspace(workspace)));
     }
     let members = context.target.members();
     let workspaces = offers::own_workspaces(context.target);
     if let Some(of) = found.of.or_else(|| context.target.named().map(|_| 0)) {
-        let member = members.get(of).map(|member| Asked::One(member, None));
+        let member = members.get(of).map(|member| CallTarget::One(member, None));
         let workspace = || of.checked_sub(members.len()).and_then(|of| workspaces.get(of)).copied();
-        let whom = member.or_else(|| workspace().map(Asked::Workspace));
+        let whom = member.or_else(|| workspace().map(CallTarget::Workspace));
         let whom = whom.ok_or_else(|| Error::internal("a tool of no connection"))?;
-        return Ok(Plan::Ask(planner.resolve(of, fields)?, whom));
+        return Ok(RoutedCall::Ask(planner.resolve(of, fields)?, whom));
     }
     let all = members.iter().zip(offers).enumerate();
     let all: Vec<Choice<'m, '_>> = all.map(|(of, (member, offer))| Choice { member, of, offer }).collect();
@@ -136,22 +136,22 @@ pub(super) fn plan<'m>(
 struct Planner<'a, 'm> {
     context: &'a Context<'m>,
     offers: &'a [Offer<'a>],
-    found: &'a Found<'a>,
+    found: &'a ResolvedTool<'a>,
 }
 
 impl<'m> Planner<'_, 'm> {
     /// Understands the arguments for the offer at the place `of`.
-    fn resolve(&self, of: usize, fields: Fields) -> Result<Resolved> {
+    fn resolve(&self, of: usize, fields: Fields) -> Result<ResolvedCall> {
         self.found.resolve(self.offers, of, self.context.filter, fields)
     }
 
     /// Understands the arguments for several offers at once.
-    fn resolve_for_all(&self, offers: &[Offer<'_>], fields: Fields) -> Result<Resolved> {
+    fn resolve_for_all(&self, offers: &[Offer<'_>], fields: Fields) -> Result<ResolvedCall> {
         self.found.resolve(&[tools::widest(offers)], 0, self.context.filter, fields)
     }
 
     /// Plans a call whose statement or procedure says whom it addresses.
-    fn addressed(&self, all: &[Choice<'m, '_>], addressing: Addressing, fields: Fields) -> Result<Plan<'m>> {
+    fn addressed(&self, all: &[Choice<'m, '_>], addressing: Addressing, fields: Fields) -> Result<RoutedCall<'m>> {
         let explain = |error| match self.context.target {
             Target::All(all) => addressing.explain(error, all.workspaces.iter().map(|it| &it.reachable), CATALOG),
             _ => error,
@@ -161,15 +161,20 @@ impl<'m> Planner<'_, 'm> {
             let of: Vec<Offer<'_>> = several.iter().map(|choice| *choice.offer).collect();
             let resolved = self.resolve_for_all(&of, fields)?;
             let members = several.into_iter().map(|choice| choice.member).collect();
-            return Ok(Plan::Ask(resolved, Asked::Several(members, addressing)));
+            return Ok(RoutedCall::Ask(resolved, CallTarget::Several(members, addressing)));
         }
         let Choice { member, of, offer } = addressing.choose(all).map_err(explain)?;
         is_on(self.found, offer)?;
-        Ok(Plan::Ask(self.resolve(*of, fields)?, Asked::One(member, Some(addressing))))
+        Ok(RoutedCall::Ask(self.resolve(*of, fields)?, CallTarget::One(member, Some(addressing))))
     }
 
     /// Plans a call that is asked of each of those that its arguments name.
-    fn listed(&self, all: &[Choice<'m, '_>], workspaces: &[&'m WorkspaceTarget], fields: Fields) -> Result<Plan<'m>> {
+    fn listed(
+        &self,
+        all: &[Choice<'m, '_>],
+        workspaces: &[&'m WorkspaceTarget],
+        fields: Fields,
+    ) -> Result<RoutedCall<'m>> {
         let mut wanted = matching(all, workspaces, fields.peek(CATALOG)?.as_deref())?;
         let offer = |of: &usize| self.offers.get(*of);
         let is_there = |(_, of): &(Catalog<'_>, usize)| offer(of).is_some_and(|offer| self.found.is_on(offer));
@@ -183,25 +188,25 @@ impl<'m> Planner<'_, 'm> {
         let of: Vec<Offer<'_>> = wanted.iter().filter_map(|(_, of)| offer(of).copied()).collect();
         let mut resolved = self.resolve_for_all(&of, fields)?;
         if of.len() > 1 {
-            resolved.caps.rest = Rest::Connections;
+            resolved.caps.rest = TruncationHint::Connections;
         }
-        Ok(Plan::Ask(resolved, Asked::Listed(wanted.into_iter().map(|(catalog, _)| catalog).collect())))
+        Ok(RoutedCall::Ask(resolved, CallTarget::Listed(wanted.into_iter().map(|(catalog, _)| catalog).collect())))
     }
 
     /// Plans what each of `wanted` is asked to say of itself.
-    fn instructions(&self, wanted: Vec<(Catalog<'m>, usize)>, mut fields: Fields) -> Result<Plan<'m>> {
+    fn instructions(&self, wanted: Vec<(Catalog<'m>, usize)>, mut fields: Fields) -> Result<RoutedCall<'m>> {
         drop(fields.take(CATALOG));
         fields.finish("arguments")?;
         let each = wanted.into_iter().map(|(catalog, of)| Ok((self.resolve(of, Fields::default())?, catalog)));
         let mut each = each.collect::<Result<Vec<_>>>()?;
         Ok(match each.pop() {
             Some((resolved, Catalog::Connection(only))) if each.is_empty() => {
-                Plan::Ask(resolved, Asked::One(only, None))
+                RoutedCall::Ask(resolved, CallTarget::One(only, None))
             }
             Some((resolved, Catalog::Workspace(only))) if each.is_empty() => {
-                Plan::Ask(resolved, Asked::Workspace(only))
+                RoutedCall::Ask(resolved, CallTarget::Workspace(only))
             }
-            last => Plan::Instructions(each.into_iter().chain(last).collect()),
+            last => RoutedCall::Instructions(each.into_iter().chain(last).collect()),
         })
     }
 }
@@ -227,7 +232,7 @@ fn matching<'m>(
 }
 
 /// Refuses what is switched off on one of several connections.
-fn is_on(found: &Found<'_>, offer: &Offer<'_>) -> Result<()> {
+fn is_on(found: &ResolvedTool<'_>, offer: &Offer<'_>) -> Result<()> {
     if found.is_on(offer) {
         return Ok(());
     }

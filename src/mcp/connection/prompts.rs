@@ -6,20 +6,20 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::config::{Prompt, PromptArgument, Words};
+use crate::config::{NamedValues, Prompt, PromptArgument};
 use crate::mcp::context::Context;
 use crate::mcp::envelope::{RpcError, invalid_params};
 use crate::mcp::model::present;
-use crate::mcp::target::Member;
+use crate::mcp::target::TargetConnection;
 use crate::tools::distinct;
 
 /// The prompts of every connection of the target, each with its name at this address and its connection.
-fn named<'a>(context: &Context<'a>) -> Vec<(Cow<'a, str>, &'a Prompt, &'a Member)> {
+fn named<'a>(context: &Context<'a>) -> Vec<(Cow<'a, str>, &'a Prompt, &'a TargetConnection)> {
     let all = context.target.members().iter().flat_map(|member| {
         let prompts = member.settings.prompts.iter();
         prompts.map(move |prompt| (prompt, member))
     });
-    let all: Vec<(&Prompt, &Member)> = all.collect();
+    let all: Vec<(&Prompt, &TargetConnection)> = all.collect();
     if context.target.members().len() == 1 {
         return all.into_iter().map(|(prompt, member)| (Cow::Borrowed(prompt.name.as_str()), prompt, member)).collect();
     }
@@ -53,7 +53,10 @@ fn describe(name: &str, prompt: &Prompt) -> Value {
 }
 
 /// The prompt of this name, and its connection.
-pub(in crate::mcp) fn find<'a>(context: &Context<'a>, name: &str) -> Result<(&'a Prompt, &'a Member), RpcError> {
+pub(in crate::mcp) fn find<'a>(
+    context: &Context<'a>,
+    name: &str,
+) -> Result<(&'a Prompt, &'a TargetConnection), RpcError> {
     let found = named(context).into_iter().find(|(known, ..)| known == name);
     let found = found.map(|(_, prompt, member)| (prompt, member));
     let here = if context.target.named().is_some() { "on this connection" } else { "here" };

@@ -6,15 +6,15 @@ use std::fmt::Write;
 
 use futures_util::{StreamExt, stream};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_decode_str, utf8_percent_encode};
-use portico_actors::call::{Facet, Limits, Narrow, Op};
+use portico_actors::call::{Limits, MetadataFilter, MetadataKind, Op};
 use portico_actors::error::Error;
 use portico_actors::pattern::literal;
 use portico_actors::reply::Reply;
 use portico_actors::source::TextRow;
-use portico_actors::source::digest::{self, Facts, Place, Style};
+use portico_actors::source::digest::{self, Facts, QualifiedName, Style};
 use serde_json::{Value, json};
 
-use crate::encode::{self, Caps, Format, Rest};
+use crate::encode::{self, Caps, Format, TruncationHint};
 use crate::mcp::context::{Context, Summary};
 use crate::mcp::envelope::RpcError;
 use crate::mcp::era::Era;
@@ -71,7 +71,7 @@ async fn list_one(context: &Context<'_>, catalog: Catalog<'_>, summary: &mut Sum
     let of = catalog.name();
     // At an address of several connections, a name tells which one it is of.
     let before = if let Target::All(_) = context.target { format!("{of}.") } else { String::new() };
-    let rows = rows(context, catalog, Facet::Tables, Narrow::default(), u64::MAX, summary).await?;
+    let rows = rows(context, catalog, MetadataKind::Tables, MetadataFilter::default(), u64::MAX, summary).await?;
     let items = rows
         .iter()
         .map(|row| {
@@ -109,25 +109,26 @@ pub(in crate::mcp) async fn read(
     let places = context.target.catalogs().into_iter().map(|catalog| (place(given, catalog.name()), catalog));
     let found = places.into_iter().find_map(|(place, catalog)| Some((place?, catalog)));
     let ((schema, table), member) = found.ok_or_else(unknown)?;
-    let narrow = Narrow { schema: Some(literal(&schema)), table: Some(literal(&table)), ..Narrow::default() };
-    let found = rows(context, member, Facet::Tables, narrow.clone(), MOST_COLUMNS, summary).await?;
+    let narrow =
+        MetadataFilter { schema: Some(literal(&schema)), table: Some(literal(&table)), ..MetadataFilter::default() };
+    let found = rows(context, member, MetadataKind::Tables, narrow.clone(), MOST_COLUMNS, summary).await?;
     // A name in other capitals is another name.
     let this = |row: &&Value| text(row, 1) == schema && text(row, 2) == table;
     let described = found.iter().find(this).ok_or_else(unknown)?;
-    let columns = rows(context, member, Facet::Columns, narrow.clone(), MOST_COLUMNS, summary).await?;
+    let columns = rows(context, member, MetadataKind::Columns, narrow.clone(), MOST_COLUMNS, summary).await?;
     let columns: Vec<&Value> = columns.iter().filter(this).collect();
-    let keys = rows(context, member, Facet::ImportedKeys, narrow, MOST_COLUMNS, summary).await?;
+    let keys = rows(context, member, MetadataKind::ImportedKeys, narrow, MOST_COLUMNS, summary).await?;
     let keys: Vec<&Value> = keys.iter().filter(|row| text(row, 5) == schema && text(row, 6) == table).collect();
     let contents = json!([{"uri": given, "mimeType": MIME_TYPE, "text": definition(described, &columns, &keys)}]);
     Ok(json!({"contents": contents}).to_string())
 }
 
-/// The rows of one facet of a connection or a workspace, as JSON arrays.
+/// The rows of one kind of metadata of a connection or a workspace, as JSON arrays.
 pub(in crate::mcp) async fn rows(
     context: &Context<'_>,
     catalog: Catalog<'_>,
-    facet: Facet,
-    narrow: Narrow,
+    metadata: MetadataKind,
+    narrow: MetadataFilter,
     most: u64,
     summary: &mut Summary,
 ) -> Result<Vec<Value>, RpcError> {
@@ -135,7 +136,7 @@ pub(in crate::mcp) async fn rows(
         Catalog::Connection(member) => {
             context.note(&member.entry, summary);
             let by = std::sync::Arc::clone(&context.by);
-            let op = Op::Describe(facet, narrow);
+            let op = Op::Describe(metadata, narrow);
             let origin = summary.origin(context.origin);
             let reply = context.directory.ask(&member.entry, origin, by, op, Limits::default()).await;
             reply.and_then(Reply::into_results)
@@ -144,12 +145,14 @@ pub(in crate::mcp) async fn rows(
             summary.workspace = Some(std::sync::Arc::clone(&it.reachable.workspace.name));
             let asking = context.asking(summary, Limits::default(), None);
             let (federation, directory) = (context.federation, context.directory);
-            routing::list_workspace(federation, directory, &it.reachable, facet, narrow, asking).await
+            routing::list_workspace(federation, directory, &it.reachable, metadata, narrow, asking).await
         }
     };
-    let caps = Caps { rows: most, bytes: MOST_BYTES, rows_bound: most, rest: Rest::Narrow };
+    let caps = Caps { rows: most, bytes: MOST_BYTES, rows_bound: most, rest: TruncationHint::Narrow };
     let table = match reply {
-        Ok(results) => encode::tabulate(results, caps, Format::Json, |_, octets| context.request.prepare(octets)).await,
+        Ok(results) => {
+            encode::read_tool_result(results, caps, Format::Json, |_, octets| context.request.prepare(octets)).await
+        }
         Err(error) => Err(error),
     };
     let table = table.and_then(|table| serde_json::from_str::<Value>(&table.json.to_string()).map_err(Error::internal));
@@ -169,7 +172,7 @@ pub(in crate::mcp) async fn rows(
 /// The table's line of the digest, and its comments in full.
 fn definition(table: &Value, columns: &[&Value], keys: &[&Value]) -> String {
     let rows = |rows: &[&Value]| rows.iter().map(|row| text_row(row)).collect::<Vec<TextRow>>();
-    let place: Place = (text(table, 1).to_owned(), text(table, 2).to_owned());
+    let place: QualifiedName = (text(table, 1).to_owned(), text(table, 2).to_owned());
     // What its keys refer to is there by its name.
     let referred = keys.iter().map(|key| (text(key, 1), text(key, 2))).filter(|it| *it != (&place.0, &place.1));
     let referred = referred.map(|(schema, name)| vec![None, Some(schema.to_owned()), Some(name.to_owned())]);

@@ -3,11 +3,13 @@
 use std::fmt::Write;
 use std::sync::{Arc, Weak};
 
-use portico_actors::call::{Briefing, Facet, Limits, Narrow, Op, Sql, Verb};
+use portico_actors::call::{AllowedStatements, InstructionsOptions, Limits, MetadataFilter, MetadataKind, Op, Sql};
 use portico_actors::error::{Kind, Result};
 use portico_actors::principal::Scope;
 use portico_actors::reply::{Reply, Results};
-use portico_actors::source::digest::{self, Facts, Kept, MOST_LOOKUP_ROWS, MOST_TABLES, Place, Style, quoted};
+use portico_actors::source::digest::{
+    self, Facts, MOST_LOOKUP_ROWS, MOST_TABLES, QualifiedName, Style, TextCache, quoted,
+};
 use portico_actors::source::{Access, Profile, TextRow, texts};
 use portico_actors::workspace::{self, MAIN, Workspace};
 use uuid::Uuid;
@@ -15,7 +17,7 @@ use uuid::Uuid;
 use crate::federation;
 use crate::federation::SentStatements;
 use crate::mcp::context::{Context, Summary};
-use crate::mcp::target::{Member, WorkspaceTarget};
+use crate::mcp::target::{TargetConnection, WorkspaceTarget};
 use crate::routing;
 
 /// Bytes of a token, as budgets count them.
@@ -29,19 +31,19 @@ const MOST_COLUMNS: usize = 40_000;
 
 /// Everything that a text of instructions depends on.
 #[derive(Clone)]
-pub(super) struct Key {
+pub(super) struct WorkspaceInstructionsKey {
     workspace: Weak<Workspace>,
     scope: Scope,
-    briefing: Briefing,
+    options: InstructionsOptions,
     /// Of each connection underneath what it said last, how often it was read, and who the caller is there.
     underneath: Vec<(Uuid, Weak<Profile>, u64, Option<String>)>,
 }
 
-impl PartialEq for Key {
+impl PartialEq for WorkspaceInstructionsKey {
     fn eq(&self, other: &Self) -> bool {
         Weak::ptr_eq(&self.workspace, &other.workspace)
             && self.scope == other.scope
-            && self.briefing == other.briefing
+            && self.options == other.options
             && self.underneath.len() == other.underneath.len()
             && self.underneath.iter().zip(&other.underneath).all(|(one, other)| {
                 one.0 == other.0 && Weak::ptr_eq(&one.1, &other.1) && one.2 == other.2 && one.3 == other.3
@@ -49,10 +51,10 @@ impl PartialEq for Key {
     }
 }
 
-impl Key {
-    fn new(context: &Context<'_>, it: &WorkspaceTarget, briefing: &Briefing) -> Self {
+impl WorkspaceInstructionsKey {
+    fn new(context: &Context<'_>, it: &WorkspaceTarget, options: &InstructionsOptions) -> Self {
         let by = it.reachable.reader(&context.by);
-        let member = |member: &Member| {
+        let member = |member: &TargetConnection| {
             let now = context.directory.get(member.entry.id);
             let entry = now.as_ref().unwrap_or(&member.entry);
             let role = member.settings.identity.as_ref().and_then(|mapping| mapping.role(&entry.name, &by).ok());
@@ -62,7 +64,7 @@ impl Key {
         Self {
             workspace: Arc::downgrade(&it.reachable.workspace),
             scope: it.reachable.scope,
-            briefing: briefing.clone(),
+            options: options.clone(),
             underneath: it.underneath.iter().map(member).collect(),
         }
     }
@@ -78,7 +80,7 @@ impl Key {
 /// Asks the workspace.
 pub(super) async fn ask(
     context: &Context<'_>,
-    kept: &Kept<Key>,
+    kept: &TextCache<WorkspaceInstructionsKey>,
     it: &WorkspaceTarget,
     op: Op,
     limits: Limits,
@@ -86,23 +88,23 @@ pub(super) async fn ask(
 ) -> Result<Reply> {
     summary.workspace = Some(Arc::clone(&it.reachable.workspace.name));
     summary.several = it.underneath.iter().map(|member| Arc::clone(&member.entry.name)).collect();
-    if let Op::Instructions(briefing) = op {
+    if let Op::Instructions(options) = op {
         // Before anything is asked: what is read meanwhile is newer than the key says.
-        let key = Key::new(context, it, &briefing);
+        let key = WorkspaceInstructionsKey::new(context, it, &options);
         if let Some(text) = kept.get(|it| *it == key) {
             return Ok(Reply::Text(text.to_string()));
         }
         let reading = Reading { context, it, limits, summary };
-        let (text, is_whole) = reading.write(&briefing).await?;
-        if is_whole && key == Key::new(context, it, &briefing) {
+        let (text, is_whole) = reading.write(&options).await?;
+        if is_whole && key == WorkspaceInstructionsKey::new(context, it, &options) {
             kept.put(key.clone(), text.as_str().into(), |it| it.is_replaced_by(&key));
         }
         return Ok(Reply::Text(text));
     }
     let (federation, directory) = (context.federation, context.directory);
     let asking = context.asking(summary, limits, None);
-    if let Op::Describe(facet, narrow) = op {
-        let listed = routing::list_workspace(federation, directory, &it.reachable, facet, narrow, asking);
+    if let Op::Describe(metadata, narrow) = op {
+        let listed = routing::list_workspace(federation, directory, &it.reachable, metadata, narrow, asking);
         return listed.await.map(Reply::Results);
     }
     let sent = SentStatements::default();
@@ -122,18 +124,18 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     /// What an agent should know before its first query, and whether all of it could be read.
-    async fn write(&self, briefing: &Briefing) -> Result<(String, bool)> {
+    async fn write(&self, options: &InstructionsOptions) -> Result<(String, bool)> {
         let workspace = &self.it.reachable.workspace;
-        let (facts, is_whole) = self.facts(briefing).await?;
+        let (facts, is_whole) = self.facts(options).await?;
         let may_write = self.it.access() == Access::ReadWrite && self.it.reachable.scope >= Scope::Write;
-        let mut text = self.introduction(briefing, may_write);
+        let mut text = self.introduction(options, may_write);
         let _ = write!(text, "\n## Tables\n\n{}", digest::LEGEND);
         let style = Style { default_schema: Some(MAIN), may_write, without_remarks: false };
         let functions = match self.it.underneath.as_slice() {
             [_] => String::new(),
             _ => format!("\nFunctions: {}\n", federation::functions()),
         };
-        let room = (briefing.tokens * TOKEN).saturating_sub(text.len() + functions.len()).max(LEAST_TABLES);
+        let room = (options.tokens * TOKEN).saturating_sub(text.len() + functions.len()).max(LEAST_TABLES);
         text.push_str(&digest::write(
             &facts,
             &style,
@@ -151,7 +153,7 @@ impl Reading<'_> {
     }
 
     /// What the workspace is, and how its tables are named and asked.
-    fn introduction(&self, briefing: &Briefing, may_write: bool) -> String {
+    fn introduction(&self, options: &InstructionsOptions, may_write: bool) -> String {
         let workspace = &self.it.reachable.workspace;
         let name = &workspace.name;
         let mut text = format!("# Workspace {name}\n\n");
@@ -177,29 +179,29 @@ impl Reading<'_> {
             "Tables of one or more databases under names of its own, {access}. {dialect}; name tables `table` (in \
              `{MAIN}`), `folder.table` or `{name}.folder.table`. Give values as `@name` with `parameters`.\nA result is \
              cut at {} rows and {} bytes unless `maxRows` asks for more: filter and aggregate in SQL.",
-            briefing.max_rows, briefing.max_bytes,
+            options.max_rows, options.max_bytes,
         );
         text
     }
 
-    async fn facts(&self, briefing: &Briefing) -> Result<(Facts, bool)> {
-        let tables = self.list(Facet::Tables, MOST_TABLES).await?;
+    async fn facts(&self, options: &InstructionsOptions) -> Result<(Facts, bool)> {
+        let tables = self.list(MetadataKind::Tables, MOST_TABLES).await?;
         let mut is_whole = true;
         let mut noted = |listed: Result<Vec<TextRow>>| {
             is_whole &= listed.is_ok();
             listed.unwrap_or_default()
         };
-        let details = noted(self.list(Facet::TableDetails, MOST_TABLES).await);
-        let keys = noted(self.list(Facet::ImportedKeys, MOST_COLUMNS).await);
+        let details = noted(self.list(MetadataKind::TableDetails, MOST_TABLES).await);
+        let keys = noted(self.list(MetadataKind::ImportedKeys, MOST_COLUMNS).await);
         let mut facts = Facts::new(&tables, &details, &keys);
-        facts.describe(&noted(self.list(Facet::Columns, MOST_COLUMNS).await));
+        facts.describe(&noted(self.list(MetadataKind::Columns, MOST_COLUMNS).await));
         for relation in &self.it.reachable.workspace.relations {
             if let (Some((from, column)), Some((to, to_column))) = (column(&relation.from), column(&relation.to)) {
                 facts.relate((from, column), (to, to_column));
             }
         }
-        let may_select = ["execute_select", "execute_sql"].iter().any(|tool| briefing.tools.contains(tool));
-        if briefing.lookup_rows && may_select {
+        let may_select = ["execute_select", "execute_sql"].iter().any(|tool| options.tools.contains(tool));
+        if options.lookup_rows && may_select {
             for ((folder, name), columns) in facts.lookups() {
                 let columns: Vec<_> = columns.iter().map(|column| quoted(column)).collect();
                 let text = format!("SELECT {} FROM {}.{}", columns.join(", "), quoted(&folder), quoted(&name));
@@ -222,12 +224,13 @@ impl Reading<'_> {
         Ok((facts, is_whole))
     }
 
-    async fn list(&self, facet: Facet, most: usize) -> Result<Vec<TextRow>> {
+    async fn list(&self, metadata: MetadataKind, most: usize) -> Result<Vec<TextRow>> {
         let asking = self.context.asking(self.summary, self.limits, None);
         let (federation, directory) = (self.context.federation, self.context.directory);
         let reachable = &self.it.reachable;
         let listed =
-            routing::list_workspace(federation, directory, reachable, facet, Narrow::default(), asking).await?;
+            routing::list_workspace(federation, directory, reachable, metadata, MetadataFilter::default(), asking)
+                .await?;
         texts(listed, most).await
     }
 
@@ -236,7 +239,7 @@ impl Reading<'_> {
         let limits = Limits { rows: Some(MOST_LOOKUP_ROWS as u64 + 1), ..self.limits };
         let asking = self.context.asking(self.summary, limits, None);
         let (federation, directory) = (self.context.federation, self.context.directory);
-        let op = Op::Execute(Verb::Select, Sql { text, ..Sql::default() });
+        let op = Op::Execute(AllowedStatements::Select, Sql { text, ..Sql::default() });
         let sent = SentStatements::default();
         routing::ask_workspace(federation, directory, &self.it.reachable, op, asking, sent).await?.into_results()
     }
@@ -257,6 +260,6 @@ fn add_relations(text: &mut String, workspace: &Workspace, facts: &Facts) {
 }
 
 /// The table of a column that a relation names, and its own name.
-fn column(name: &str) -> Option<(Place, &str)> {
+fn column(name: &str) -> Option<(QualifiedName, &str)> {
     workspace::column(name).map(|(folder, table, column)| ((folder.to_owned(), table.to_owned()), column))
 }

@@ -9,7 +9,7 @@ use crate::mcp::call::{MethodCall, MethodResult};
 use crate::mcp::envelope::{RpcError, invalid_params, params_error};
 use crate::mcp::era::Era;
 use crate::mcp::extensions::request_state::StateBinding;
-use crate::mcp::features::{Answer, ClientInput, FeatureRequest, InputRequired, ToolOutcome};
+use crate::mcp::features::{ClientInput, FeatureRequest, InputRequired, RequestResult, ToolOutcome};
 use crate::mcp::model::present;
 
 /// What the state of this request is bound to.
@@ -49,7 +49,7 @@ pub(in crate::mcp) fn outcome(
     call: &MethodCall<'_>,
     bound: &StateBinding,
     outcome: ToolOutcome,
-) -> Answer<MethodResult> {
+) -> RequestResult<MethodResult> {
     let InputRequired { requests: wanted, state } = match outcome {
         ToolOutcome::Complete(result) => return Ok(MethodResult::Complete(result)),
         ToolOutcome::InputRequired(required) => required,

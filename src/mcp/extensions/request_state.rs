@@ -56,7 +56,7 @@ impl StateBinding {
             bytes.extend_from_slice(id.as_bytes());
             bytes.push(*scope as u8);
         }
-        for piece in [subject, rights.widest().word(), claims].iter().chain(request) {
+        for piece in [subject, rights.widest().as_str(), claims].iter().chain(request) {
             // With its length in front, no piece can pass for the end of another.
             bytes.extend_from_slice(&piece.len().to_be_bytes());
             bytes.extend_from_slice(piece.as_bytes());

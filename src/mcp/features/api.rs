@@ -30,7 +30,7 @@ impl From<RpcError> for RequestError {
 }
 
 /// What becomes of a request.
-pub type Answer<T> = Result<T, RequestError>;
+pub type RequestResult<T> = Result<T, RequestError>;
 
 /// The result of a request that may need more from the client first.
 #[derive(Debug)]
@@ -166,7 +166,12 @@ pub trait Features: Send + Sync {
     fn tools(&self, context: &Context<'_>) -> Arc<ToolList>;
 
     /// Calls a tool. `summary` is told what the log should say.
-    async fn call(&self, context: &Context<'_>, asked: FeatureRequest, summary: &mut Summary) -> Answer<ToolOutcome>;
+    async fn call(
+        &self,
+        context: &Context<'_>,
+        asked: FeatureRequest,
+        summary: &mut Summary,
+    ) -> RequestResult<ToolOutcome>;
 
     /// The arguments of the tool `name` that are mirrored in headers: the header's name behind
     /// `Mcp-Param-`, and the argument's (MCP 2026-07-28, transports §Custom Headers).
@@ -175,13 +180,18 @@ pub trait Features: Send + Sync {
     }
 
     /// Every resource, as it is listed.
-    async fn resources(&self, context: &Context<'_>, summary: &mut Summary) -> Answer<Vec<Value>>;
+    async fn resources(&self, context: &Context<'_>, summary: &mut Summary) -> RequestResult<Vec<Value>>;
 
     /// Every template of resources, as it is listed.
     fn templates(&self, context: &Context<'_>) -> Vec<Value>;
 
     /// Reads a resource.
-    async fn read(&self, context: &Context<'_>, asked: FeatureRequest, summary: &mut Summary) -> Answer<ToolOutcome>;
+    async fn read(
+        &self,
+        context: &Context<'_>,
+        asked: FeatureRequest,
+        summary: &mut Summary,
+    ) -> RequestResult<ToolOutcome>;
 
     /// Every prompt, as it is listed.
     fn prompts(&self, context: &Context<'_>) -> Vec<Value>;
@@ -192,7 +202,7 @@ pub trait Features: Send + Sync {
         context: &Context<'_>,
         asked: FeatureRequest,
         arguments: BTreeMap<String, String>,
-    ) -> Answer<ToolOutcome>;
+    ) -> RequestResult<ToolOutcome>;
 
     /// The values that fit what is being typed.
     async fn complete(
@@ -200,7 +210,7 @@ pub trait Features: Send + Sync {
         context: &Context<'_>,
         completion: CompletionRequest,
         summary: &mut Summary,
-    ) -> Answer<Vec<String>>;
+    ) -> RequestResult<Vec<String>>;
 
     /// What the caller's lists hold now, as numbers that differ when they do.
     fn digests(&self, context: &Context<'_>) -> Digests;

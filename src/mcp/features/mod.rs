@@ -7,8 +7,8 @@ mod tool_list;
 pub(super) mod tool_result;
 
 pub use api::{
-    Answer, ClientInput, CompletionRequest, CompletionTarget, Digests, FeatureRequest, Features, InputRequest,
-    InputRequired, ListKind, RequestError, ToolOutcome, UNKNOWN,
+    ClientInput, CompletionRequest, CompletionTarget, Digests, FeatureRequest, Features, InputRequest, InputRequired,
+    ListKind, RequestError, RequestResult, ToolOutcome, UNKNOWN,
 };
 pub use tool_list::ToolList;
 pub(super) use tool_list::{ToolListCache, ToolListKey, digest};

@@ -7,13 +7,13 @@ use portico_actors::error::{Error, bounded};
 
 use serde::Serializer as _;
 
-use crate::encode::{Pieces, Table};
+use crate::encode::{JsonChunks, ToolResult};
 
 /// Octets that a result is given besides: its envelope adds to it.
 const ROOM: usize = 1024;
 
 /// The result is written once, into the buffer that is sent: a large one is held with `structured` alone beside it.
-fn result(text: &Pieces, structured: Option<&Pieces>, is_error: bool) -> String {
+fn result(text: &JsonChunks, structured: Option<&JsonChunks>, is_error: bool) -> String {
     let escapes = |text: &str| text.bytes().filter(|octet| matches!(octet, b'"' | b'\\' | 0..0x20)).count();
     let text_length: usize = text.each().map(|piece| piece.len() + escapes(piece)).sum();
     let structured_length: usize = structured.map_or(0, |structured| structured.each().map(str::len).sum());
@@ -32,18 +32,18 @@ fn result(text: &Pieces, structured: Option<&Pieces>, is_error: bool) -> String 
 }
 
 /// A table as text, and as `structuredContent` where that is sent.
-pub(in crate::mcp) fn table(table: &Table, is_structured: bool) -> String {
+pub(in crate::mcp) fn table(table: &ToolResult, is_structured: bool) -> String {
     let structured = is_structured.then_some(&table.json);
     match &table.text {
-        Some(text) => result(&Pieces::from(text.clone()), structured, false),
+        Some(text) => result(&JsonChunks::from(text.clone()), structured, false),
         None => result(&table.json, structured, false),
     }
 }
 
 /// Plain words, and the same for clients that read what is structured.
 pub(in crate::mcp) fn instructions(text: &str, is_structured: bool) -> String {
-    let structured = is_structured.then(|| Pieces::from(serde_json::json!({"instructions": text}).to_string()));
-    result(&Pieces::from(text.to_owned()), structured.as_ref(), false)
+    let structured = is_structured.then(|| JsonChunks::from(serde_json::json!({"instructions": text}).to_string()));
+    result(&JsonChunks::from(text.to_owned()), structured.as_ref(), false)
 }
 
 /// A failure, with everything that helps to mend it, a line each.
@@ -59,5 +59,5 @@ pub(in crate::mcp) fn error(error: &Error) -> String {
     line("Detail", error.get_detail().map(str::to_owned));
     line("Hint", error.get_hint().map(str::to_owned));
     line("Retry after", error.get_retry_after().map(|delay| format!("{} s", delay.as_millis().div_ceil(1000).max(1))));
-    result(&Pieces::from(text), None, true)
+    result(&JsonChunks::from(text), None, true)
 }

@@ -1,5 +1,5 @@
 //! The sessions of the 2025 revisions: one bounded table, in memory. The handshake that begins one
-//! is in `rim/session.rs`.
+//! is in `versions/session.rs`.
 
 mod owner;
 mod session;

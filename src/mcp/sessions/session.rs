@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use portico_actors::shares::{Most, Room, Shares};
+use portico_actors::shares::{Allowance, ShareLimits, Shares};
 use serde_json::Value;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -119,7 +119,7 @@ impl Session {
     }
 
     /// The client calls itself so in its handshake.
-    pub fn introduce(&self, client: &str) {
+    pub fn set_client_name(&self, client: &str) {
         let kept = client.get(..client.floor_char_boundary(LONGEST_CLIENT)).unwrap_or_default();
         let _ = self.client.set(kept.into());
     }
@@ -257,7 +257,7 @@ impl Session {
     /// Begins to record an answer to `owner`.
     pub fn record(&self, owner: Owner) -> Arc<ReplayBuffer> {
         let recording = ReplayBuffer::begin(self.number());
-        let room = self.kept.room((), Most { each: KEPT_BYTES, all: KEPT_BYTES });
+        let room = self.kept.room((), ShareLimits { each: KEPT_BYTES, all: KEPT_BYTES });
         let mut recordings = lock(&self.recordings);
         recordings.push_back(Recorded { recording: Arc::clone(&recording), owner, room });
         if recordings.len() > RECORDINGS {
@@ -303,7 +303,7 @@ struct Recorded {
     /// Whom it was answered to.
     owner: Owner,
     /// What is counted of it, once it is complete.
-    room: Room<()>,
+    room: Allowance<()>,
 }
 
 impl Recorded {

@@ -7,12 +7,12 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::select_all;
 use portico_actors::connection::State;
-use portico_actors::directory::{Directory, Entry};
+use portico_actors::directory::{ConnectionEntry, Directory};
 use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::mcp::features::{Digests, Features, ListKind, UNKNOWN};
-use crate::mcp::target::InUseAll;
+use crate::mcp::target::ConnectionLeases;
 
 /// The shortest wait for a connection whose actor died to be there again; it doubles.
 const LOOK_AGAIN_MIN: Duration = Duration::from_millis(250);
@@ -32,7 +32,7 @@ async fn changed(signal: &mut Option<watch::Receiver<u64>>) -> bool {
 /// What a watcher looks at.
 pub trait Watched {
     /// The connections as they stand now; `None` when there is nothing to be watched any more.
-    fn entries(&self) -> Option<Vec<Entry>>;
+    fn entries(&self) -> Option<Vec<ConnectionEntry>>;
 
     /// What the caller's lists hold now, if there is anything to be watched.
     fn digests(&self) -> Option<Digests>;
@@ -45,7 +45,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn new(entry: &Entry) -> Self {
+    fn new(entry: &ConnectionEntry) -> Self {
         Self { id: entry.id, state: entry.watch() }
     }
 
@@ -87,12 +87,17 @@ pub struct ChangeWatcher {
     revised: watch::Receiver<u64>,
     watched: Box<dyn Watched>,
     announced: Digests,
-    _in_use: InUseAll,
+    _in_use: ConnectionLeases,
 }
 
 impl ChangeWatcher {
     /// Begins with what is seen of `watched` now. `in_use` keeps the connections from becoming idle meanwhile.
-    pub fn new(directory: Directory, in_use: InUseAll, features: Arc<dyn Features>, watched: Box<dyn Watched>) -> Self {
+    pub fn new(
+        directory: Directory,
+        in_use: ConnectionLeases,
+        features: Arc<dyn Features>,
+        watched: Box<dyn Watched>,
+    ) -> Self {
         let mut signal = features.changed();
         if let Some(signal) = &mut signal {
             signal.mark_unchanged();
@@ -157,7 +162,7 @@ mod tests {
 
     use futures_util::FutureExt;
     use futures_util::future::BoxFuture;
-    use portico_actors::directory::{Connection, Intensity, Start};
+    use portico_actors::directory::{ConnectionSpec, Intensity, Start};
     use portico_actors::error::{Error, Result};
     use portico_actors::reply::Results;
     use portico_actors::source::{Access, Plan, Profile, Source, drivers};
@@ -192,7 +197,7 @@ mod tests {
     struct Age(Directory, Uuid);
 
     impl Watched for Age {
-        fn entries(&self) -> Option<Vec<Entry>> {
+        fn entries(&self) -> Option<Vec<ConnectionEntry>> {
             Some(vec![self.0.get(self.1)?])
         }
 
@@ -206,7 +211,7 @@ mod tests {
     async fn a_connection_whose_actor_died_is_found_again_and_what_changed_meanwhile_is_told() {
         let source = Arc::new(Ageing::default());
         let id = Uuid::from_u128(1);
-        let connection = Connection {
+        let connection = ConnectionSpec {
             id,
             name: "c".into(),
             open: {
@@ -219,8 +224,8 @@ mod tests {
             queue: 1,
             identity: None,
             share: None,
-            queue_timeout: Connection::DEFAULT_QUEUE_TIMEOUT,
-            reader_timeout: Connection::DEFAULT_READER_TIMEOUT,
+            queue_timeout: ConnectionSpec::DEFAULT_QUEUE_TIMEOUT,
+            reader_timeout: ConnectionSpec::DEFAULT_READER_TIMEOUT,
             trace_comments: false,
             instructions: None,
             refresh: Duration::from_millis(1),
@@ -241,8 +246,12 @@ mod tests {
             state.changed().await.unwrap();
         }
         let watched = Box::new(Age(directory.clone(), id));
-        let mut changes =
-            ChangeWatcher::new(directory, InUseAll::default(), Arc::new(ConnectionFeatures::default()), watched);
+        let mut changes = ChangeWatcher::new(
+            directory,
+            ConnectionLeases::default(),
+            Arc::new(ConnectionFeatures::default()),
+            watched,
+        );
         assert_eq!(changes.announced(), [1, 1, 1]);
         source.0.store(1, Ordering::SeqCst);
         died.recv().await.unwrap();

@@ -21,12 +21,12 @@ const BYTES: usize = 1024 * 1024;
 pub struct ReplayBuffer {
     /// What names it within its session.
     pub stream: u64,
-    kept: watch::Sender<Kept>,
+    kept: watch::Sender<Buffered>,
     followers: watch::Sender<usize>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Buffered {
     messages: VecDeque<Bytes>,
     /// The number of the first of them. Number 0 is the event that only gives a first id.
     first: u64,
@@ -39,7 +39,7 @@ struct Kept {
 impl ReplayBuffer {
     /// Begins a recording: the number `stream` names it within its session.
     pub fn begin(stream: u64) -> Arc<Self> {
-        let kept = Kept { messages: VecDeque::from([Bytes::new()]), ..Kept::default() };
+        let kept = Buffered { messages: VecDeque::from([Bytes::new()]), ..Buffered::default() };
         Arc::new(Self { stream, kept: watch::Sender::new(kept), followers: watch::Sender::new(0) })
     }
 
@@ -118,7 +118,7 @@ impl ReplayBuffer {
     }
 }
 
-impl Kept {
+impl Buffered {
     /// The first message that is not before `next`, if there is one, with its number.
     fn message(&self, next: u64) -> Option<(u64, Bytes)> {
         let number = next.max(self.first);

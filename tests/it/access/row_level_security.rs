@@ -57,8 +57,8 @@ impl Example {
         document["results"][0]["rows"].take()
     }
 
-    async fn list(&self, by: &Caller, facet: &str) -> Vec<String> {
-        let request = self.app.http.request(Method::GET, format!("{}/api/{facet}", self.app.url));
+    async fn list(&self, by: &Caller, metadata: &str) -> Vec<String> {
+        let request = self.app.http.request(Method::GET, format!("{}/api/{metadata}", self.app.url));
         let request = request.basic_auth(&by.name, Some(&by.secret));
         let (status, document) = read(request.send().await.unwrap()).await;
         assert_eq!(status, 200, "{document}");

@@ -11,7 +11,7 @@ on_both! {
     rows_are_exact
     writing_is_one_transaction
     errors_have_their_code_and_sqlstate
-    facets_describe_the_schema
+    metadata_describe_the_schema
     agents_find_their_way
     nothing_is_left_for_the_next_caller
     a_large_result_streams
@@ -102,7 +102,7 @@ async fn errors_have_their_code_and_sqlstate(app: &TestApp) {
     }
 }
 
-async fn facets_describe_the_schema(app: &TestApp) {
+async fn metadata_describe_the_schema(app: &TestApp) {
     let schema = schema(app).await;
     let rows =
         async |tool: &str, arguments: Value| app.tool(tool, arguments).await["structuredContent"]["rows"].clone();

@@ -90,9 +90,9 @@ macro_rules! on_both {
     };
 }
 
-on_both! { facets_have_the_columns_of_the_contract filters_narrow keys_are_described indexes_are_described }
+on_both! { metadata_have_the_columns_of_the_contract filters_narrow keys_are_described indexes_are_described }
 
-async fn facets_have_the_columns_of_the_contract(app: &TestApp, schema: &str) {
+async fn metadata_have_the_columns_of_the_contract(app: &TestApp, schema: &str) {
     for (path, labels) in [
         ("catalogs", "TABLE_CATALOG"),
         ("schemas", "TABLE_CATALOG TABLE_SCHEMA"),

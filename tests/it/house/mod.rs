@@ -62,10 +62,10 @@ fn each_library_has_its_room() {
     only_in(&sources, "reqwest", &["actors/auth/src/", "src/client_document.rs", "src/stdio/"]);
     only_in(&sources, "argon2", &["actors/auth/src/"]);
     only_in(&sources, "datafusion::", &["actors/federation/src/"]);
-    only_in(&sources, "arrow_array", &["actors/arrow/src/", "actors/federation/src/", "src/encode/forms/arrow.rs"]);
+    only_in(&sources, "arrow_array", &["actors/arrow/src/", "actors/federation/src/", "src/encode/formats/arrow.rs"]);
     only_in(&sources, "actix_http", &["src/http/connections/listening.rs", "src/config/service/log.rs"]);
     only_in(&sources, "actix_server", &["src/http/connections/listening.rs", "src/config/service/log.rs"]);
-    only_in(&sources, "rustls::", &["src/edge/", "src/config/service/tls.rs", "actors/sources/src/postgres/"]);
+    only_in(&sources, "rustls::", &["src/net/", "src/config/service/tls.rs", "actors/sources/src/postgres/"]);
     only_in(&sources, "prometheus_client", &["src/observe/"]);
     only_in(&sources, "opentelemetry", &["src/observe/"]);
     only_in(&sources, "clap", &["src/cli/", "src/main.rs"]);
@@ -104,7 +104,7 @@ fn numbers_and_files_have_their_places() {
             "src/cli/",
             "src/audit/",
             "src/sample/",
-            "src/edge/listener.rs",
+            "src/net/listener.rs",
             // The kernel's own files, which are on no disk.
             "src/observe/process.rs",
             "actors/auth/src/",

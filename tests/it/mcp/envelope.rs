@@ -1,4 +1,4 @@
-//! The rim of the MCP endpoint: envelopes, eras, headers and statuses, a row for each rule.
+//! The rules of the MCP endpoint: envelopes, eras, headers and statuses, a row for each rule.
 
 use serde_json::{Value, json};
 

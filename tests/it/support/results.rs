@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use portico_actors::budget::Budget;
-use portico_actors::call::{Argument, Facet, Narrow};
+use portico_actors::call::{Argument, MetadataFilter, MetadataKind};
 use portico_actors::error::Error;
 use portico_actors::reply::{Cell, Column, Part, Results};
 use portico_actors::source::postgres::Address;
@@ -79,9 +79,9 @@ impl Subject {
         read(self.source.run(plan).await?).await
     }
 
-    /// Lists a facet.
-    pub(crate) async fn describe(&self, facet: Facet, narrow: Narrow) -> Result<Read, Error> {
-        read(self.source.run(around(Task::Describe(facet, narrow), Access::ReadWrite)).await?).await
+    /// Lists one kind of metadata.
+    pub(crate) async fn describe(&self, metadata: MetadataKind, narrow: MetadataFilter) -> Result<Read, Error> {
+        read(self.source.run(around(Task::Describe(metadata, narrow), Access::ReadWrite)).await?).await
     }
 
     /// Calls a routine of the schema `public` or of another, as `schema.name`.

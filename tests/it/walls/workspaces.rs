@@ -90,8 +90,8 @@ async fn what_a_connection_hides_is_in_no_workspace() {
         ask(&app, "wide", "SELECT count(*) FROM orders o JOIN beside.orders b ON b.id = o.id").await;
     assert_eq!((status, &document["results"][0]["rows"]), (200, &json!([[3]])), "what is shown is: {document}");
     for workspace in ["wide", "narrow"] {
-        for facet in ["tables", "columns", "primaryKeys", "indexes"] {
-            let path = format!("/api/{facet}?workspace={workspace}&schemaName=named");
+        for metadata in ["tables", "columns", "primaryKeys", "indexes"] {
+            let path = format!("/api/{metadata}?workspace={workspace}&schemaName=named");
             let (_, document) = read(app.get(&path).send().await.unwrap()).await;
             let text = document["results"][0]["rows"].to_string();
             assert!(!text.contains("ledger") && !text.contains("\"other\""), "{path}: {document}");
@@ -199,11 +199,11 @@ async fn failures_of_sources_name_nothing_that_a_workspace_does_not_have() {
                 judge(&format!("{workspace}: {body}"), status, &document);
             }
         }
-        let facets = ["tables", "columns", "primaryKeys", "importedKeys", "exportedKeys", "indexes", "schemas"];
+        let kinds = ["tables", "columns", "primaryKeys", "importedKeys", "exportedKeys", "indexes", "schemas"];
         let (schema, table) = table.split_once('.').unwrap_or(("main", table));
-        for facet in facets {
+        for metadata in kinds {
             for narrow in [format!("&schemaName={schema}&tableName={table}"), String::new()] {
-                let path = format!("/api/{facet}?workspace={workspace}{narrow}");
+                let path = format!("/api/{metadata}?workspace={workspace}{narrow}");
                 let request = app.http.get(format!("{}{path}", app.url)).basic_auth(&name, Some(&secret));
                 let (status, document) = read(request.send().await.unwrap()).await;
                 judge(&path, status, &document);

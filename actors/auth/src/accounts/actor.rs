@@ -4,7 +4,7 @@
 use actix::{Actor, Arbiter, AsyncContext, Context, Handler, Message, MessageResult};
 
 use crate::accounts::Uses;
-use crate::recording::{Door, Recording};
+use crate::recording::{AuditContext, Recording};
 use crate::store::{ReconnectingStore, Store};
 use crate::sync::lookup::report_failure;
 use portico_core::error::Result;
@@ -36,9 +36,13 @@ impl Actor for AccountsActor {
 
 impl AccountsActor {
     /// Does `work` at the store. What changes who may do what is recorded, or it is not done.
-    pub(crate) fn work<T>(&mut self, door: &Door, work: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
+    pub(crate) fn work<T>(
+        &mut self,
+        audit_context: &AuditContext,
+        work: impl FnOnce(&mut Store) -> Result<T>,
+    ) -> Result<T> {
         self.recording.check()?;
-        let done = self.store.with(|store| store.recorded(&self.recording, door, work));
+        let done = self.store.with(|store| store.recorded(&self.recording, audit_context, work));
         report_failure(&self.observer, &done);
         done?
     }

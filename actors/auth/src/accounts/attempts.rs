@@ -27,7 +27,7 @@ type Pair = (Digest, ClientAddress);
 
 /// Before whom an attempt is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Class {
+pub(crate) enum AttemptClass {
     /// The place has signed in under the name before.
     Known,
     /// Like most.
@@ -39,7 +39,7 @@ pub(crate) enum Class {
 /// One attempt that was counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attempt {
-    pub(crate) class: Class,
+    pub(crate) class: AttemptClass,
     pair: Pair,
     /// Whether it is counted under the name.
     pub(crate) by_name: bool,
@@ -58,7 +58,7 @@ impl Attempt {
 /// What is counted.
 pub(crate) struct Attempts {
     pairs: Throttle<Pair>,
-    /// By place and by name, with those of all other doors.
+    /// By place and by name, with those of all other endpoints.
     failures: Failures,
     registrations: Throttle<ClientAddress>,
     /// Pairs that have signed in.
@@ -93,9 +93,9 @@ impl Attempts {
         }
         let by_name = !is_known && counted.names.take(pair.0, now).is_ok();
         let class = match (is_known, by_name) {
-            (true, _) => Class::Known,
-            (false, true) => Class::Ordinary,
-            (false, false) => Class::Slow,
+            (true, _) => AttemptClass::Known,
+            (false, true) => AttemptClass::Ordinary,
+            (false, false) => AttemptClass::Slow,
         };
         Ok(Attempt { class, pair, by_name })
     }
@@ -180,13 +180,13 @@ mod tests {
         attempts.succeeded(&right);
         let stranger = |number: u8| at(&format!("192.0.2.{number}"));
         for number in 0..3 {
-            assert_eq!(attempts.begin("ann", stranger(number), now).unwrap().class, Class::Ordinary);
+            assert_eq!(attempts.begin("ann", stranger(number), now).unwrap().class, AttemptClass::Ordinary);
         }
         for number in 3..200 {
-            assert_eq!(attempts.begin("ann", stranger(number), now).unwrap().class, Class::Slow);
+            assert_eq!(attempts.begin("ann", stranger(number), now).unwrap().class, AttemptClass::Slow);
         }
-        assert_eq!(attempts.begin("ann", home, now).unwrap().class, Class::Known);
-        assert_eq!(attempts.begin("bob", home, now).unwrap().class, Class::Ordinary);
+        assert_eq!(attempts.begin("ann", home, now).unwrap().class, AttemptClass::Known);
+        assert_eq!(attempts.begin("bob", home, now).unwrap().class, AttemptClass::Ordinary);
         assert!(attempts.admit(&key("ann"), now).is_err(), "the name has no room");
         let later = now + Duration::from_secs(20);
         assert!(attempts.admit(&key("ann"), later).is_ok() && attempts.admit(&key("ann"), later).is_err());
@@ -202,7 +202,7 @@ mod tests {
             assert!(attempts.begin(name, at("2001:db8::2"), now).is_ok());
         }
         assert_eq!(attempts.begin("e", here, now).unwrap_err().policy, "failures-by-address");
-        assert_eq!(attempts.begin("ann", here, now).unwrap().class, Class::Known);
+        assert_eq!(attempts.begin("ann", here, now).unwrap().class, AttemptClass::Known);
         let elsewhere = attempts.failures.count(here, None);
         assert_eq!(elsewhere.unwrap().policy, "failures-by-address", "all doors count together");
     }
@@ -217,7 +217,7 @@ mod tests {
             attempts.succeeded(&right);
             let busy = begun(&mut attempts, 0);
             attempts.give_back(&busy);
-            assert_eq!(busy.class, Class::Known);
+            assert_eq!(busy.class, AttemptClass::Known);
         }
         assert!(attempts.known.len() <= MOST_KNOWN);
     }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
-use crate::accounts::attempts::{Attempt, Attempts, Class};
+use crate::accounts::attempts::{Attempt, AttemptClass, Attempts};
 use crate::accounts::fair_queue::FairQueue;
 use crate::limits::{AuthLimits, Failures};
 use crate::secret::Digest;
@@ -76,7 +76,7 @@ impl Drop for PasswordSlot {
 }
 
 impl PasswordLimiter {
-    /// Counts what fails with the failures of all other doors.
+    /// Counts what fails with the failures of all other endpoints.
     pub(crate) fn new(limits: &AuthLimits, failures: Failures) -> Self {
         let cores = std::thread::available_parallelism().map_or(2, NonZero::get);
         Self::with(limits, failures, (cores / 2).clamp(2, 8), PATIENCE)
@@ -103,7 +103,7 @@ impl PasswordLimiter {
     /// # Errors
     /// [`Kind::Busy`] when that address has failed too often, when too many wait, and when the turn does
     /// not come in time.
-    pub(crate) async fn enter(&self, name: &str, from: Option<IpAddr>) -> Result<PasswordSlot> {
+    pub(crate) async fn acquire(&self, name: &str, from: Option<IpAddr>) -> Result<PasswordSlot> {
         let (attempt, mut started) = {
             let mut state = self.lock();
             let attempt = state.attempts.begin(name, from, Instant::now()).map_err(too_many)?;
@@ -113,7 +113,7 @@ impl PasswordLimiter {
         };
         let slot = timeout(self.patience, async {
             loop {
-                let next = if attempt.class == Class::Slow { self.next_of(&attempt) } else { self.patience };
+                let next = if attempt.class == AttemptClass::Slow { self.next_of(&attempt) } else { self.patience };
                 tokio::select! {
                     slot = &mut started => return slot,
                     // Only time gives the name room again.
@@ -157,9 +157,9 @@ impl State {
         self.forget_gone();
         let waiting = self.slow.iter().map(|(_, lane)| lane.len()).sum::<usize>();
         let (count, lane) = match attempt.class {
-            Class::Known => (self.known.len(), &mut self.known),
-            Class::Ordinary => (self.ordinary.len(), &mut self.ordinary),
-            Class::Slow => {
+            AttemptClass::Known => (self.known.len(), &mut self.known),
+            AttemptClass::Ordinary => (self.ordinary.len(), &mut self.ordinary),
+            AttemptClass::Slow => {
                 let name = attempt.name();
                 let at = self.slow.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
                     self.slow.push_back((name, FairQueue::default()));
@@ -268,7 +268,7 @@ mod tests {
         from: Option<IpAddr>,
     ) -> BoxFuture<'static, Result<PasswordSlot>> {
         let limiter = limiter.clone();
-        let mut waiting = async move { limiter.enter(name, from).await }.boxed();
+        let mut waiting = async move { limiter.acquire(name, from).await }.boxed();
         assert!((&mut waiting).now_or_never().is_none(), "nobody waits");
         waiting
     }
@@ -276,8 +276,8 @@ mod tests {
     #[tokio::test]
     async fn addresses_take_turns_and_known_ones_go_first() {
         let limiter = limiter(100);
-        limiter.enter("ann", at(9)).await.unwrap().succeeded();
-        let running = limiter.enter("x", at(0)).await.unwrap();
+        limiter.acquire("ann", at(9)).await.unwrap().succeeded();
+        let running = limiter.acquire("x", at(0)).await.unwrap();
         let first = waits(&limiter, "a", at(1));
         let second = waits(&limiter, "b", at(1));
         let other = waits(&limiter, "c", at(2));
@@ -296,9 +296,10 @@ mod tests {
     #[tokio::test]
     async fn a_full_queue_is_told_at_once_and_who_sends_many_makes_room() {
         let limiter = limiter(10_000);
-        let running = limiter.enter("x", at(0)).await.unwrap();
+        let running = limiter.acquire("x", at(0)).await.unwrap();
         let mut waiting: Vec<_> = (0..WAITING_OF_ADDRESS).map(|_| waits(&limiter, "flood", at(1))).collect();
-        let refused = limiter.enter("flood", at(1)).now_or_never().expect("a full queue was waited for").err().unwrap();
+        let refused =
+            limiter.acquire("flood", at(1)).now_or_never().expect("a full queue was waited for").err().unwrap();
         assert!(refused.kind == Kind::Busy && refused.get_retry_after().is_some(), "{refused:?}");
         for number in 2..2 + u32::try_from(WAITING - WAITING_OF_ADDRESS).unwrap() {
             waiting.push(waits(&limiter, "y", at(number)));
@@ -315,23 +316,23 @@ mod tests {
         drop(newcomer.await.unwrap());
         drop(next.await.unwrap());
         for _ in 0..5 {
-            assert!(limiter.enter("y", at(2)).await.is_ok(), "it was not compared before");
+            assert!(limiter.acquire("y", at(2)).await.is_ok(), "it was not compared before");
         }
-        assert!(limiter.enter("y", at(2)).await.is_err());
+        assert!(limiter.acquire("y", at(2)).await.is_err());
     }
 
     #[tokio::test]
     async fn a_name_that_is_guessed_from_everywhere_is_compared_at_its_rate_and_its_own_place_is_not_kept_waiting() {
         // Far less than it takes until the name has room again.
         let limiter = PasswordLimiter { patience: Duration::from_millis(200), ..limiter(2) };
-        limiter.enter("ann", at(9)).await.unwrap().succeeded();
+        limiter.acquire("ann", at(9)).await.unwrap().succeeded();
         for number in 10..12 {
-            assert!(limiter.enter("ann", at(number)).await.is_ok());
+            assert!(limiter.acquire("ann", at(number)).await.is_ok());
         }
         let mut strangers: Vec<_> = (12..40).map(|number| waits(&limiter, "ann", at(number))).collect();
         let stranger = waits(&limiter, "ann", at(50));
-        assert!(limiter.enter("ann", at(9)).now_or_never().expect("strangers kept it waiting").is_ok());
-        assert!(limiter.enter("bob", at(51)).now_or_never().expect("another name waited").is_ok());
+        assert!(limiter.acquire("ann", at(9)).now_or_never().expect("strangers kept it waiting").is_ok());
+        assert!(limiter.acquire("bob", at(51)).now_or_never().expect("another name waited").is_ok());
         let refused = stranger.await.err().expect("it had no turn to come");
         assert!(refused.kind == Kind::Busy && refused.get_retry_after().is_some());
         assert!((&mut strangers[0]).now_or_never().expect("it waits for ever").is_err());
@@ -341,10 +342,10 @@ mod tests {
     async fn one_place_is_bounded_under_one_name() {
         let limiter = limiter(100);
         for _ in 0..5 {
-            drop(limiter.enter("ann", at(1)).await.unwrap());
+            drop(limiter.acquire("ann", at(1)).await.unwrap());
         }
-        let refused = limiter.enter("ann", at(1)).await.err().unwrap();
+        let refused = limiter.acquire("ann", at(1)).await.err().unwrap();
         assert!(refused.get_quota().is_some_and(|quota| quota.policy == "failures-by-name-and-address"));
-        assert!(limiter.enter("ann", at(2)).await.is_ok(), "nobody elsewhere is locked out");
+        assert!(limiter.acquire("ann", at(2)).await.is_ok(), "nobody elsewhere is locked out");
     }
 }

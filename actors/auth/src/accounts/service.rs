@@ -12,16 +12,16 @@ use uuid::Uuid;
 use crate::accounts::actor::{AccountsActor, StoreJob};
 use crate::accounts::password_limiter::PasswordLimiter;
 use crate::accounts::store_queue::{Requester, StoreQueue};
-use crate::issue::exchange::IssueToken;
+use crate::issue::token_request::IssueToken;
 use crate::limits::Failures;
 use crate::oauth::authorization::{
-    self, Approval, CODE_PREFIX, ClientCredential, Consent, Granted, Issued, NextRefresh, REFRESH_PREFIX, Redemption,
-    Refresh,
+    self, Approval, AuthorizationCodeRequest, CODE_PREFIX, ClientCredential, Consent, Granted, IssuedTokens,
+    NextRefresh, REFRESH_PREFIX, RefreshTokenRequest,
 };
 use crate::oauth::client::{Client, NewClient};
 use crate::oauth::grant::{self, GrantError, TokenSpec};
 use crate::oauth::introspection::RevokeFor;
-use crate::recording::Door;
+use crate::recording::AuditContext;
 use crate::records::{NewPat, PersonalAccessToken};
 use crate::secret::{self, Digest};
 use crate::settings::AuthSettings;
@@ -45,7 +45,7 @@ pub struct Accounts {
     /// Sessions that were in force when they were shown last.
     pub(super) known: Arc<Cache<Digest, ()>>,
     pub(super) failures: Failures,
-    door: Arc<Door>,
+    audit_context: Arc<AuditContext>,
 }
 
 /// Who a client says it is, and where it is: what its failures are counted under.
@@ -93,14 +93,14 @@ impl Accounts {
             queue: StoreQueue::default(),
             known: Arc::new(Cache::new(KNOWN)),
             failures: settings.failures(),
-            door: Arc::default(),
+            audit_context: Arc::default(),
         })
     }
 
-    /// The same, for what is asked for by `door`: records of changes say so.
+    /// The same, for what is asked for in `audit_context`: records of changes say so.
     #[must_use]
-    pub fn at(&self, door: Door) -> Self {
-        Self { door: Arc::new(door), ..self.clone() }
+    pub fn at(&self, audit_context: AuditContext) -> Self {
+        Self { audit_context: Arc::new(audit_context), ..self.clone() }
     }
 
     async fn run_job<T: Send + 'static>(
@@ -131,8 +131,8 @@ impl Accounts {
         requester: Requester,
         work: impl FnOnce(&mut Store) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let door = Arc::clone(&self.door);
-        self.run_job(requester, move |actor| actor.work(&door, work)).await?
+        let audit_context = Arc::clone(&self.audit_context);
+        self.run_job(requester, move |actor| actor.work(&audit_context, work)).await?
     }
 
     /// The same for what takes something away: it is in force when this returns.
@@ -156,8 +156,8 @@ impl Accounts {
     /// The client with that id, if it is kept here and admitted.
     pub async fn client(&self, client_id: String) -> Result<Option<Client>> {
         let admission = self.auth.admission();
-        let is_known = self.door.principal.is_some();
-        let requester = if is_known { Requester::Known } else { Requester::Stranger(self.door.address) };
+        let is_known = self.audit_context.principal.is_some();
+        let requester = if is_known { Requester::Known } else { Requester::Stranger(self.audit_context.address) };
         let client = self.store_for(requester, move |store| store.client(&client_id)).await?;
         Ok(client.filter(|client| admission.takes(Some(client.kind))))
     }
@@ -198,7 +198,7 @@ impl Accounts {
     ///
     /// # Errors
     /// In the words of RFC 6749 §5.2.
-    pub async fn redeem(&self, redemption: Redemption) -> Result<Issued, GrantError> {
+    pub async fn redeem(&self, redemption: AuthorizationCodeRequest) -> Result<IssuedTokens, GrantError> {
         let (client, next) = (Claimant::of(&redemption.client), NextRefresh::mint(None)?);
         let narrow = self.narrowing(None, redemption.resource.clone());
         self.issue(client, next, move |store, next| store.redeem(&redemption, next, narrow)).await
@@ -209,7 +209,7 @@ impl Accounts {
     /// # Errors
     /// In the words of RFC 6749 §5.2; for a scope or a resource that was not granted, the refresh
     /// token stays good.
-    pub async fn refresh(&self, asked: Refresh) -> Result<Issued, GrantError> {
+    pub async fn refresh(&self, asked: RefreshTokenRequest) -> Result<IssuedTokens, GrantError> {
         let (client, next) = (Claimant::of(&asked.client), NextRefresh::mint(Some(&asked.token))?);
         let narrow = self.narrowing(asked.scope.clone(), asked.resource.clone());
         self.issue(client, next, move |store, next| store.refresh(&asked, next, narrow)).await
@@ -248,8 +248,8 @@ impl Accounts {
         let client_id = claimant.id;
         // A client without a secret has only said who it is.
         let principal = has_secret.then(|| client_id.clone());
-        let door = Door { principal, ..Door::clone(&self.door) };
-        self.auth.send(RevokeFor { client_id, token, door }).await?
+        let audit_context = AuditContext { principal, ..AuditContext::clone(&self.audit_context) };
+        self.auth.send(RevokeFor { client_id, token, audit_context }).await?
     }
 
     /// Answers what `take` finds granted to the client with tokens. A second use has ended everything that came of
@@ -259,7 +259,7 @@ impl Accounts {
         client: Claimant,
         next: NextRefresh,
         take: impl FnOnce(&mut Store, &NextRefresh) -> Result<Result<Granted, GrantError>> + Send + 'static,
-    ) -> Result<Issued, GrantError> {
+    ) -> Result<IssuedTokens, GrantError> {
         let refresh = next.secret.clone();
         let granted = self.store_for(Requester::Stranger(client.from), move |store| take(store, &next)).await?;
         if granted.is_err() {
@@ -276,7 +276,7 @@ impl Accounts {
             grant: Some(granted.grant),
         };
         let access = self.auth.send(IssueToken(spec)).await??;
-        Ok(Issued { access, refresh, subject })
+        Ok(IssuedTokens { access, refresh, subject })
     }
 
     /// The person's tokens that are not revoked, with the time of their last use.
@@ -317,13 +317,13 @@ impl Accounts {
     }
 
     /// Takes the access back that the session's person gave to an application.
-    pub async fn revoke_grant(&self, session: &SecretString, grant: Uuid) -> Result<()> {
+    pub async fn revoke_own_consent(&self, session: &SecretString, grant: Uuid) -> Result<()> {
         let digest = Digest::of(session.expose_secret());
         self.changing(move |store| store.revoke_grant(&digest, grant)).await
     }
 
     /// How many grants open nothing because clients of their kind are not admitted.
-    pub async fn shut_out(&self) -> Result<usize> {
+    pub async fn ineffective_grants(&self) -> Result<usize> {
         let admission = self.auth.admission();
         self.store(move |store| store.shut_out(admission)).await
     }

@@ -84,7 +84,7 @@ impl Session {
             (Some(asked), Some(ends)) => Some(asked.min(ends)),
             (asked, ends) => asked.or(ends),
         };
-        NewPat { expires_at, rights: new.rights.and(&self.bound), ..new }
+        NewPat { expires_at, rights: new.rights.intersection(&self.bound), ..new }
     }
 }
 

@@ -47,7 +47,7 @@ impl Accounts {
         }
         let name = email_key(&email);
         // Whoever is not to be compared now, costs neither the store nor a core.
-        let slot = self.limiter.enter(&name, from).await?;
+        let slot = self.limiter.acquire(&name, from).await?;
         let requester = Requester::Stranger(from);
         let found = self.store_for(requester, move |store| store.password(&name)).await?;
         let (own, kept) = found.map_or((None, None), |(own, kept)| (Some(own), kept));

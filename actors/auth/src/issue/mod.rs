@@ -1,5 +1,5 @@
 //! Access tokens are issued here, and the keys published that verify them.
 
-pub(crate) mod exchange;
 pub(crate) mod published;
 pub(crate) mod token_issuer;
+pub(crate) mod token_request;

@@ -2,7 +2,7 @@
 
 use crate::actor::AuthActor;
 use crate::oauth::grant::{AccessToken, GrantError, TokenSpec, narrowed_scope, no_target, resource};
-use crate::verify::token::Issue;
+use crate::verify::token::AccessTokenClaims;
 use portico_core::principal::{Rights, Scope};
 
 impl AuthActor {
@@ -16,20 +16,20 @@ impl AuthActor {
         let unknown = || GrantError::new("invalid_grant", "the account behind this grant is removed or disabled");
         let holder = self.snapshot.holder(&spec.subject).ok_or_else(unknown)?;
         let resource = given(spec.resource.as_deref()).map(|asked| resource(asked, &self.tokens)).transpose()?;
-        let mut rights = holder.rights.and(&spec.rights);
+        let mut rights = holder.rights.intersection(&spec.rights);
         if let Some(resource) = &resource
             && let Some(part) = resource.part()
         {
             if !resource.is_open_to(&rights) {
                 return Err(no_target("the resource is not within this client's reach"));
             }
-            rights = rights.and(&part);
+            rights = rights.intersection(&part);
         }
         let scope = granted_scope(given(spec.scope.as_deref()), rights.widest())?;
         // A token names what it opens: connections that are added later are not among them.
         let named = Rights::only(self.settings.connections.iter().copied(), Scope::Admin);
-        let rights = if rights.is_all() { rights.and(&named) } else { rights }.up_to(scope);
-        let issue = Issue {
+        let rights = if rights.is_all() { rights.intersection(&named) } else { rights }.up_to(scope);
+        let issue = AccessTokenClaims {
             subject: &holder.subject,
             client_id: &spec.client_id,
             rights: &rights,

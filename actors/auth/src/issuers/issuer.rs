@@ -183,7 +183,8 @@ impl Issuer {
         let subject = counted(&members, &self.settings.subject_claim)?.and_then(Value::as_str);
         let subject = subject.filter(|subject| !subject.is_empty() && is_short(subject)).ok_or(Refusal::Malformed)?;
         let credential = claims.jti.filter(|id| is_short(id)).map(Arc::from);
-        if name::hides(subject) || credential.as_deref().is_some_and(name::hides) {
+        if name::has_invisible_characters(subject) || credential.as_deref().is_some_and(name::has_invisible_characters)
+        {
             return Err(Refusal::Misleading);
         }
         let principal = Principal {
@@ -191,7 +192,7 @@ impl Issuer {
             claims: self.asserted(&members)?,
             // No subject of another issuer is ever taken for one of ours, nor for a service account.
             subject: format!("{}#{subject}", self.settings.issuer),
-            rights: named.and(&for_us).and(&self.settings.reach).up_to(scope),
+            rights: named.intersection(&for_us).intersection(&self.settings.reach).up_to(scope),
             validity: Validity::default(),
         };
         let until = ends.min(now.after(FRESH));
@@ -212,7 +213,8 @@ impl Issuer {
         {
             asserted.role = claim.role(value);
         }
-        let misleads = asserted.claims.values().any(misleads) || asserted.role.as_deref().is_some_and(name::misleads);
+        let misleads = asserted.claims.values().any(misleads)
+            || asserted.role.as_deref().is_some_and(name::has_control_or_bidi_characters);
         if misleads { Err(Refusal::Misleading) } else { Ok(asserted.into()) }
     }
 
@@ -234,7 +236,7 @@ impl Issuer {
         let said = match claim {
             None => return self.settings.scope,
             Some(Value::String(list)) => Scope::widest(list),
-            Some(Value::Array(words)) => words.iter().filter_map(Value::as_str).filter_map(Scope::from_word).max(),
+            Some(Value::Array(words)) => words.iter().filter_map(Value::as_str).filter_map(Scope::parse).max(),
             Some(_) => None,
         };
         said.map(|said| self.settings.scope.map_or(said, |most| most.min(said)))
@@ -301,9 +303,11 @@ fn is_short(text: &str) -> bool {
 /// Whether some text within a value could be shown as another one.
 fn misleads(value: &Value) -> bool {
     match value {
-        Value::String(text) => name::misleads(text),
+        Value::String(text) => name::has_control_or_bidi_characters(text),
         Value::Array(values) => values.iter().any(misleads),
-        Value::Object(members) => members.iter().any(|(name, value)| name::misleads(name) || misleads(value)),
+        Value::Object(members) => {
+            members.iter().any(|(name, value)| name::has_control_or_bidi_characters(name) || misleads(value))
+        }
         _ => false,
     }
 }

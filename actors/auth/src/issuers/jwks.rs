@@ -84,7 +84,7 @@ fn key(jwk: &Value) -> Option<(String, PublicKey)> {
     let may_verify = jwk
         .get("key_ops")
         .is_none_or(|operations| operations.as_array().is_some_and(|all| all.iter().any(|each| each == "verify")));
-    let same = text("alg").is_none_or(|algorithm| algorithm == public.algorithm().word());
+    let same = text("alg").is_none_or(|algorithm| algorithm == public.algorithm().as_str());
     (for_signatures && may_verify && same).then(|| (text("kid").unwrap_or_default().to_owned(), public))
 }
 

@@ -36,7 +36,7 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// The `alg` of RFC 7518 or RFC 8037.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::EdDsa => "EdDSA",
             Self::Es256 => "ES256",
@@ -45,8 +45,8 @@ impl Algorithm {
     }
 
     /// Reads the `alg` of RFC 7518 or RFC 8037.
-    pub fn from_word(word: &str) -> Option<Self> {
-        [Self::EdDsa, Self::Es256, Self::Rs256].into_iter().find(|algorithm| algorithm.word() == word)
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::EdDsa, Self::Es256, Self::Rs256].into_iter().find(|algorithm| algorithm.as_str() == word)
     }
 
     pub(crate) const fn jwt(self) -> jsonwebtoken::Algorithm {
@@ -256,7 +256,7 @@ impl VerifyingKey {
 
     /// Its entry in a JWK set (RFC 7517 §4).
     pub(crate) fn jwk(&self) -> Jwk<'_> {
-        Jwk { public: &self.public, kid: &self.kid, alg: self.algorithm.word(), usage: "sig" }
+        Jwk { public: &self.public, kid: &self.kid, alg: self.algorithm.as_str(), usage: "sig" }
     }
 }
 

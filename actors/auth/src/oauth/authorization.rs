@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::clock::Timestamp;
-use crate::oauth::client::{Admission, ClientKind};
+use crate::oauth::client::{ClientKind, ClientPolicy};
 use crate::oauth::grant::{self, AccessToken, GrantError};
 use crate::secret::{self, Digest};
 use crate::verify::resource::Resource;
@@ -64,7 +64,7 @@ pub struct ClientCredential {
 
 /// `grant_type=authorization_code`. Its `Debug` never prints a secret.
 #[derive(Clone, Debug)]
-pub struct Redemption {
+pub struct AuthorizationCodeRequest {
     /// The client.
     pub client: ClientCredential,
     /// The code.
@@ -79,7 +79,7 @@ pub struct Redemption {
 
 /// `grant_type=refresh_token`. Its `Debug` never prints a secret.
 #[derive(Clone, Debug)]
-pub struct Refresh {
+pub struct RefreshTokenRequest {
     /// The client.
     pub client: ClientCredential,
     /// The refresh token.
@@ -92,7 +92,7 @@ pub struct Refresh {
 
 /// An access token, and the refresh token for the next one. Its `Debug` prints neither.
 #[derive(Clone, Debug)]
-pub struct Issued {
+pub struct IssuedTokens {
     /// The access token.
     pub access: AccessToken,
     /// The refresh token that takes the place of any before it.
@@ -185,7 +185,7 @@ pub(crate) fn narrow(
     scope: Option<&str>,
     resource: Option<&str>,
     tokens: &Tokens,
-    admission: Admission,
+    admission: ClientPolicy,
 ) -> std::result::Result<Granted, GrantError> {
     if !admission.takes(granted.kind) {
         return Err(GrantError::new("unauthorized_client", "clients of this kind are not admitted here any more"));
@@ -203,7 +203,7 @@ pub(crate) fn narrow(
                 return Err(GrantError::new("invalid_target", "the resource is not within what was granted"));
             }
             let one = part.part();
-            (one.map_or_else(|| rights.clone(), |one| rights.and(&one)), Some(asked.to_owned()))
+            (one.map_or_else(|| rights.clone(), |one| rights.intersection(&one)), Some(asked.to_owned()))
         }
     };
     Ok(Granted { rights, resource, ..granted })

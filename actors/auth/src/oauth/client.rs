@@ -35,7 +35,7 @@ pub enum ClientKind {
 
 impl ClientKind {
     /// Its word in the store and in listings.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Registered => "registered",
             Self::Dynamic | Self::Known => "dynamic",
@@ -104,20 +104,20 @@ impl DynamicRegistration {
 
 /// Which clients may be given access, besides those that an administrator registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Admission {
+pub struct ClientPolicy {
     /// Those that describe themselves at their own address.
     pub documents: bool,
     /// Those that registered themselves.
     pub dynamic: DynamicRegistration,
 }
 
-impl Default for Admission {
+impl Default for ClientPolicy {
     fn default() -> Self {
         Self { documents: true, dynamic: DynamicRegistration::Everybody }
     }
 }
 
-impl Admission {
+impl ClientPolicy {
     /// Whether clients of that kind are admitted; one that is not known any more is none.
     pub fn takes(self, kind: Option<ClientKind>) -> bool {
         match kind {

@@ -15,11 +15,11 @@ use portico_core::principal::{Rights, Scope};
 
 /// What is offered for an access token. Its `Debug` never prints a secret.
 #[derive(Clone, Debug)]
-pub enum Grant {
+pub enum AuthorizationGrant {
     /// `grant_type=client_credentials` (RFC 6749 §4.4).
     ClientCredentials {
         /// Who asks.
-        client: ClientProof,
+        client: ClientAuthentication,
         /// A space-separated list; absent or empty means all that the account may do.
         scope: Option<String>,
         /// The resource that the token is for (RFC 8707); see [`TokenSpec::resource`].
@@ -29,7 +29,7 @@ pub enum Grant {
 
 /// How a client proves who it is (RFC 6749 §2.3). Its `Debug` never prints the secret.
 #[derive(Clone)]
-pub struct ClientProof {
+pub struct ClientAuthentication {
     /// The client id.
     pub client_id: String,
     /// Its secret.
@@ -38,7 +38,7 @@ pub struct ClientProof {
     pub from: Option<IpAddr>,
 }
 
-impl fmt::Debug for ClientProof {
+impl fmt::Debug for ClientAuthentication {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ClientProof({})", self.client_id)
     }
@@ -125,7 +125,7 @@ pub(crate) fn no_target(description: &str) -> GrantError {
 pub(crate) fn narrowed_scope(asked: &str, most: Scope) -> Result<Scope, GrantError> {
     let mut granted = None;
     for word in asked.split(' ').filter(|word| !word.is_empty()) {
-        let scope = Scope::from_word(word)
+        let scope = Scope::parse(word)
             .filter(|scope| *scope <= most)
             .ok_or_else(|| GrantError::new("invalid_scope", format!("this client may ask for: {}", most.list())))?;
         granted = granted.max(Some(scope));

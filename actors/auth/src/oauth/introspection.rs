@@ -7,9 +7,9 @@ use actix::{AsyncContext, Context, Handler, Message, Response};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::actor::AuthActor;
-use crate::oauth::grant::{ClientProof, GrantError};
-use crate::recording::Door;
-use crate::sync::lookup::{Answer, Query, RevokeEverywhere, StoreUnavailable};
+use crate::oauth::grant::{ClientAuthentication, GrantError};
+use crate::recording::AuditContext;
+use crate::sync::lookup::{CachedAnswer, CredentialQuery, RevokeEverywhere, StoreUnavailable};
 use crate::verify::refusal::Refusal;
 use crate::verify::token::Verified;
 use portico_core::error::{Error, Kind};
@@ -39,13 +39,13 @@ pub struct Introspection {
 
 impl AuthActor {
     /// The client id of the service account that `proof` is of, and what the secret opens at most.
-    pub(crate) fn known(&self, proof: &ClientProof) -> Option<(String, Rights)> {
+    pub(crate) fn known(&self, proof: &ClientAuthentication) -> Option<(String, Rights)> {
         let account = self.snapshot.client(&proof.client_id, &proof.client_secret, self.settings.clock.now())?;
         Some((account.holder.subject.clone(), account.seen.clone()))
     }
 
     /// Counts a failed attempt of a client: the refusal, or the limit that is used up.
-    pub(crate) fn count_failure(&self, proof: &ClientProof, refusal: GrantError) -> GrantError {
+    pub(crate) fn count_failure(&self, proof: &ClientAuthentication, refusal: GrantError) -> GrantError {
         if refusal.code != "invalid_client" {
             return refusal;
         }
@@ -57,16 +57,16 @@ impl AuthActor {
     fn opens_nothing<T>(&self, refusal: Refusal, from: Option<IpAddr>) -> About<T> {
         let unknown = GrantError::new(UNKNOWN_TOKEN, "there is no such token");
         if refusal.may_be_behind() {
-            return Answer::MaybeStale(unknown);
+            return CachedAnswer::MaybeStale(unknown);
         }
         if refusal.was_genuine() {
-            return Answer::Fresh(Ok(None));
+            return CachedAnswer::Fresh(Ok(None));
         }
-        Answer::Fresh(self.count_token(from, unknown))
+        CachedAnswer::Fresh(self.count_token(from, unknown))
     }
 
     /// The same once it is sure that no such token, or no such client, is known.
-    fn about_token<T>(&self, proof: &ClientProof, refusal: GrantError) -> Result<Option<T>, GrantError> {
+    fn about_token<T>(&self, proof: &ClientAuthentication, refusal: GrantError) -> Result<Option<T>, GrantError> {
         if refusal.code == UNKNOWN_TOKEN {
             return self.count_token(proof.from, refusal);
         }
@@ -101,14 +101,14 @@ impl AuthActor {
         client_id: &str,
         token: &SecretString,
         from: Option<IpAddr>,
-        door: Door,
+        audit_context: AuditContext,
     ) -> About<RevokeEverywhere> {
         match self.snapshot.inspect(token.expose_secret(), &self.tokens, self.settings.clock.now()) {
             Ok(found) if found.client_id == client_id => {
                 let (jti, client_id, until) = (found.jti, found.client_id, found.until);
-                Answer::Fresh(Ok(Some(RevokeEverywhere { jti, client_id, until, door })))
+                CachedAnswer::Fresh(Ok(Some(RevokeEverywhere { jti, client_id, until, audit_context })))
             }
-            Ok(_) => Answer::Fresh(Ok(None)),
+            Ok(_) => CachedAnswer::Fresh(Ok(None)),
             Err(refusal) => self.opens_nothing(refusal, from),
         }
     }
@@ -120,7 +120,7 @@ const UNKNOWN_TOKEN: &str = "unknown_token";
 type Revoking = Response<Result<(), GrantError>>;
 
 /// What an answer about a token is worth; there may be none.
-type About<T> = Answer<Result<Option<T>, GrantError>, GrantError>;
+type About<T> = CachedAnswer<Result<Option<T>, GrantError>, GrantError>;
 
 /// A client that is not known, or another secret than the known one.
 pub(crate) fn unknown() -> GrantError {
@@ -133,19 +133,19 @@ pub(crate) fn unknown() -> GrantError {
 #[rtype(result = "Result<(), GrantError>")]
 pub struct Revoke {
     /// Who asks.
-    pub client: ClientProof,
+    pub client: ClientAuthentication,
     /// The token.
     pub token: SecretString,
-    /// By which door.
-    pub door: Door,
+    /// In which context.
+    pub audit_context: AuditContext,
 }
 
 impl Handler<Revoke> for AuthActor {
     type Result = Revoking;
 
     fn handle(&mut self, revoke: Revoke, context: &mut Self::Context) -> Self::Result {
-        let Revoke { client, token, door } = revoke;
-        self.revoke(Find { client: Asking::Proof(client), token, door }, context)
+        let Revoke { client, token, audit_context } = revoke;
+        self.revoke(Find { client: Asking::Proof(client), token, audit_context }, context)
     }
 }
 
@@ -153,7 +153,7 @@ impl Handler<Revoke> for AuthActor {
 #[derive(Clone, Debug)]
 enum Asking {
     /// A client that proves who it is.
-    Proof(ClientProof),
+    Proof(ClientAuthentication),
     /// One that is known to be who it says, by its id.
     Known(String),
 }
@@ -164,10 +164,10 @@ enum Asking {
 struct Find {
     client: Asking,
     token: SecretString,
-    door: Door,
+    audit_context: AuditContext,
 }
 
-impl Query for Find {
+impl CredentialQuery for Find {
     type Reply = Option<RevokeEverywhere>;
     type Failure = GrantError;
     type Refusal = GrantError;
@@ -175,19 +175,19 @@ impl Query for Find {
     fn ask(&self, actor: &mut AuthActor, _: &Context<AuthActor>) -> About<RevokeEverywhere> {
         let proof = match &self.client {
             Asking::Known(client_id) => {
-                return actor.to_refuse(client_id, &self.token, self.door.address, self.door.clone());
+                return actor.to_refuse(client_id, &self.token, self.audit_context.address, self.audit_context.clone());
             }
             Asking::Proof(proof) => proof,
         };
-        let Some((client_id, _)) = actor.known(proof) else { return Answer::MaybeStale(unknown()) };
-        let door = Door { principal: Some(client_id.clone()), ..self.door.clone() };
-        actor.to_refuse(&client_id, &self.token, proof.from, door)
+        let Some((client_id, _)) = actor.known(proof) else { return CachedAnswer::MaybeStale(unknown()) };
+        let audit_context = AuditContext { principal: Some(client_id.clone()), ..self.audit_context.clone() };
+        actor.to_refuse(&client_id, &self.token, proof.from, audit_context)
     }
 
     fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> Result<Option<RevokeEverywhere>, GrantError> {
         match &self.client {
             Asking::Proof(proof) => actor.about_token(proof, refusal),
-            Asking::Known(_) if refusal.code == UNKNOWN_TOKEN => actor.count_token(self.door.address, refusal),
+            Asking::Known(_) if refusal.code == UNKNOWN_TOKEN => actor.count_token(self.audit_context.address, refusal),
             Asking::Known(_) => Err(refusal),
         }
     }
@@ -202,16 +202,16 @@ pub(crate) struct RevokeFor {
     pub(crate) client_id: String,
     /// The token.
     pub(crate) token: SecretString,
-    /// By which door.
-    pub(crate) door: Door,
+    /// In which context.
+    pub(crate) audit_context: AuditContext,
 }
 
 impl Handler<RevokeFor> for AuthActor {
     type Result = Revoking;
 
     fn handle(&mut self, revoke: RevokeFor, context: &mut Self::Context) -> Self::Result {
-        let RevokeFor { client_id, token, door } = revoke;
-        self.revoke(Find { client: Asking::Known(client_id), token, door }, context)
+        let RevokeFor { client_id, token, audit_context } = revoke;
+        self.revoke(Find { client: Asking::Known(client_id), token, audit_context }, context)
     }
 }
 
@@ -236,23 +236,23 @@ impl Handler<ReportStoreFailure> for AuthActor {
 #[rtype(result = "Result<Option<Introspection>, GrantError>")]
 pub struct Introspect {
     /// Who asks.
-    pub client: ClientProof,
+    pub client: ClientAuthentication,
     /// The token.
     pub token: SecretString,
 }
 
-impl Query for Introspect {
+impl CredentialQuery for Introspect {
     type Reply = Option<Introspection>;
     type Failure = GrantError;
     type Refusal = GrantError;
 
     fn ask(&self, actor: &mut AuthActor, _: &Context<AuthActor>) -> About<Introspection> {
-        let Some((client_id, _)) = actor.known(&self.client) else { return Answer::MaybeStale(unknown()) };
+        let Some((client_id, _)) = actor.known(&self.client) else { return CachedAnswer::MaybeStale(unknown()) };
         match actor.snapshot.inspect(self.token.expose_secret(), &actor.tokens, actor.settings.clock.now()) {
             Ok(token) if token.client_id == client_id => {
-                Answer::Fresh(Ok(Some(described(token, actor.tokens.issuer()))))
+                CachedAnswer::Fresh(Ok(Some(described(token, actor.tokens.issuer()))))
             }
-            Ok(_) => Answer::Fresh(Ok(None)),
+            Ok(_) => CachedAnswer::Fresh(Ok(None)),
             Err(refusal) => actor.opens_nothing(refusal, self.client.from),
         }
     }

@@ -12,14 +12,14 @@ use portico_core::error::Result;
 
 /// A connection to the store.
 #[derive(Debug)]
-pub(super) enum Connection {
+pub(super) enum StoreConnection {
     /// To a SQLite file.
     File(rusqlite::Connection),
     /// To a PostgreSQL database.
     Postgres(postgres::PostgresSession),
 }
 
-impl Connection {
+impl StoreConnection {
     /// Runs one statement; how many rows it concerned.
     pub(super) fn execute(&self, sql: &str, values: impl ToParams) -> Result<usize> {
         let values = values.params().map_err(broken)?;

@@ -12,7 +12,7 @@ use crate::keys::key::PublicKey;
 use crate::keys::sealing::{self, StoreKey};
 use crate::oauth::client::ClientKind;
 use crate::secret::Digest;
-use crate::store::connection::Connection;
+use crate::store::connection::StoreConnection;
 use crate::store::open::Store;
 use crate::store::sql::columns::rights;
 use portico_core::error::Result;
@@ -109,7 +109,7 @@ impl Store {
 }
 
 /// Reads the users that are not disabled.
-fn users(connection: &Connection) -> Result<Vec<UserRow>> {
+fn users(connection: &StoreConnection) -> Result<Vec<UserRow>> {
     connection.query(
         "SELECT email, email_key, scope, reach, created_at FROM users WHERE disabled_at IS NULL",
         (),
@@ -125,7 +125,7 @@ fn users(connection: &Connection) -> Result<Vec<UserRow>> {
 }
 
 /// Reads the personal access tokens, without those that were revoked before `then`.
-fn tokens(connection: &Connection, then: Timestamp) -> Result<Vec<TokenRow>> {
+fn tokens(connection: &StoreConnection, then: Timestamp) -> Result<Vec<TokenRow>> {
     connection.query(
         "SELECT t.digest, u.email, u.email_key, u.scope, u.reach, t.scope, t.reach, t.expires_at, t.id,
                 t.revoked_at, u.disabled_at, t.parent_id
@@ -141,7 +141,7 @@ fn tokens(connection: &Connection, then: Timestamp) -> Result<Vec<TokenRow>> {
                 digest: row.get(0)?,
                 email: row.get(1)?,
                 email_key: row.get(2)?,
-                rights: rights(row, 3, 4)?.and(&rights(row, 5, 6)?),
+                rights: rights(row, 3, 4)?.intersection(&rights(row, 5, 6)?),
                 expires_at: row.get(7)?,
             })
         },
@@ -149,7 +149,7 @@ fn tokens(connection: &Connection, then: Timestamp) -> Result<Vec<TokenRow>> {
 }
 
 /// Reads the service accounts that are not disabled.
-fn accounts(connection: &Connection) -> Result<Vec<AccountRow>> {
+fn accounts(connection: &StoreConnection) -> Result<Vec<AccountRow>> {
     connection.query(
         "SELECT client_id, digest, scope, connections, coalesce(ended_at + 1, created_at), name,
                 secret_scope, secret_reach, secret_parent, named
@@ -171,7 +171,7 @@ fn accounts(connection: &Connection) -> Result<Vec<AccountRow>> {
 }
 
 /// Reads the grants that are in use, of users that are not disabled.
-fn grants(connection: &Connection) -> Result<Vec<GrantRow>> {
+fn grants(connection: &StoreConnection) -> Result<Vec<GrantRow>> {
     connection.query(
         "SELECT g.id, g.expires_at, g.scope, g.connections, u.scope, u.reach, t.scope, t.reach, g.token_id,
                 g.client_id, c.kind, c.redirect_uris
@@ -183,7 +183,7 @@ fn grants(connection: &Connection) -> Result<Vec<GrantRow>> {
         |row| {
             Ok(GrantRow {
                 id: row.id(0)?,
-                rights: rights(row, 2, 3)?.and(&rights(row, 4, 5)?).and(&rights(row, 6, 7)?),
+                rights: rights(row, 2, 3)?.intersection(&rights(row, 4, 5)?).intersection(&rights(row, 6, 7)?),
                 expires_at: row.get(1)?,
                 token: row.optional_id(8)?,
                 kind: ClientKind::of_grant(&row.get::<_, String>(9)?, row.get(10)?, row.get(11)?),
@@ -193,7 +193,7 @@ fn grants(connection: &Connection) -> Result<Vec<GrantRow>> {
 }
 
 /// Reads the signing keys, the newest first, and decrypts private ones with `store_key`.
-fn keys(connection: &Connection, store_key: Option<&StoreKey>) -> Result<Vec<KeyRow>> {
+fn keys(connection: &StoreConnection, store_key: Option<&StoreKey>) -> Result<Vec<KeyRow>> {
     connection.query(
         "SELECT kid, public_key, private_key, retired_at, sealed FROM signing_keys
          ORDER BY retired_at IS NOT NULL, retired_at DESC, rowid DESC",

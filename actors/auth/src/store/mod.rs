@@ -21,6 +21,6 @@ pub use self::open::Store;
 pub(crate) use self::postgres::Notification;
 pub use self::reconnecting::ReconnectingStore;
 pub use self::rows::trail::NewRecord;
-pub(crate) use self::sqlite::{Identity, identity};
+pub(crate) use self::sqlite::{FileId, identity};
 pub use self::tables::origins::UnknownOrigins;
 pub(crate) use portico_core::name::key as email_key;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::clock::{Clock, Now};
 use crate::keys::sealing::StoreKey;
-use crate::recording::{Door, Recorder, Recording};
+use crate::recording::{AuditContext, AuditRecorder, Recording};
 use crate::secret::Digest;
-use crate::store::connection::Connection;
+use crate::store::connection::StoreConnection;
 use crate::store::model::authority::{Actor, Authority};
 use crate::store::model::change::Change;
 use crate::store::model::location::StoreLocation;
@@ -24,7 +24,7 @@ use portico_core::error::{Error, Result};
 /// cannot be read or written; [`Error::cause`] says why.
 #[derive(Debug)]
 pub struct Store {
-    pub(super) connection: Connection,
+    pub(super) connection: StoreConnection,
     pub(super) clock: Clock,
     /// What private keys are encrypted with; without one they are stored as they are.
     pub(super) key: Option<StoreKey>,
@@ -43,11 +43,11 @@ pub(crate) struct Revision {
     transaction: i64,
 }
 
-/// Where changes are recorded, and by which door they are asked for.
+/// Where changes are recorded, and in which context they are asked for.
 #[derive(Debug, Default)]
 struct Changes {
     recording: Recording,
-    door: Door,
+    audit_context: AuditContext,
     /// Why the last one could not be recorded, and was not made.
     refusal: Option<Error>,
 }
@@ -70,11 +70,11 @@ impl Store {
     /// As [`Store::open`].
     pub fn open_with(place: impl Into<StoreLocation>, clock: Clock) -> Result<Self> {
         let connection = match place.into() {
-            StoreLocation::File(path) => Connection::File(sqlite::open(&path)?),
+            StoreLocation::File(path) => StoreConnection::File(sqlite::open(&path)?),
             StoreLocation::Postgres(address) => {
                 let remote = PostgresSession::open(&address)?;
                 postgres::migrate(&remote)?;
-                Connection::Postgres(remote)
+                StoreConnection::Postgres(remote)
             }
         };
         Ok(Self { connection, clock, key: None, changes: Changes::default(), actor: Actor::Operator })
@@ -93,11 +93,11 @@ impl Store {
     /// As [`Store::open`], and when there is none.
     pub fn open_existing(place: &StoreLocation, key: Option<StoreKey>, clock: Clock) -> Result<Self> {
         let connection = match place {
-            StoreLocation::File(path) => Connection::File(sqlite::open_existing(path)?),
+            StoreLocation::File(path) => StoreConnection::File(sqlite::open_existing(path)?),
             StoreLocation::Postgres(address) => {
                 let remote = PostgresSession::open(address)?;
                 postgres::check(&remote)?;
-                Connection::Postgres(remote)
+                StoreConnection::Postgres(remote)
             }
         };
         Ok(Self { connection, clock, key, changes: Changes::default(), actor: Actor::Operator })
@@ -107,16 +107,16 @@ impl Store {
     /// nothing tells.
     pub(crate) fn data_version(&self) -> Result<Option<i64>> {
         match &self.connection {
-            Connection::File(connection) => sqlite::data_version(connection).map(Some),
-            Connection::Postgres(_) => Ok(None),
+            StoreConnection::File(connection) => sqlite::data_version(connection).map(Some),
+            StoreConnection::Postgres(_) => Ok(None),
         }
     }
 
     /// How long a statement may wait for another process that has locked the file.
     pub(crate) fn wait_at_most(&self, patience: Duration) -> Result<()> {
         match &self.connection {
-            Connection::File(connection) => connection.busy_timeout(patience).map_err(broken),
-            Connection::Postgres(_) => Ok(()),
+            StoreConnection::File(connection) => connection.busy_timeout(patience).map_err(broken),
+            StoreConnection::Postgres(_) => Ok(()),
         }
     }
 
@@ -124,8 +124,8 @@ impl Store {
     /// another thread, and returns at once.
     pub(crate) fn listen(&self, hear: impl Fn(Notification<'_>) + Send + Sync + 'static) -> Result<()> {
         match &self.connection {
-            Connection::File(_) => Ok(()),
-            Connection::Postgres(remote) => remote.listen(hear),
+            StoreConnection::File(_) => Ok(()),
+            StoreConnection::Postgres(remote) => remote.listen(hear),
         }
     }
 
@@ -133,16 +133,16 @@ impl Store {
     /// one process.
     pub(crate) fn notify_catalog_changed(&self, payload: &str) -> Result<()> {
         match &self.connection {
-            Connection::File(_) => Ok(()),
-            Connection::Postgres(remote) => remote.notify_catalog_changed(payload),
+            StoreConnection::File(_) => Ok(()),
+            StoreConnection::Postgres(remote) => remote.notify_catalog_changed(payload),
         }
     }
 
     /// Which changes of who may call there were.
     pub(crate) fn revision(&self) -> Result<Revision> {
         let transaction = match &self.connection {
-            Connection::File(_) => "0",
-            Connection::Postgres(_) => "CAST(CAST(xmin AS text) AS bigint)",
+            StoreConnection::File(_) => "0",
+            StoreConnection::Postgres(_) => "CAST(CAST(xmin AS text) AS bigint)",
         };
         let sql = format!("SELECT number, {transaction} FROM revision");
         let read = |row: &Row<'_>| Ok(Revision { number: row.get(0)?, transaction: row.get(1)? });
@@ -153,8 +153,8 @@ impl Store {
     /// it under us.
     pub(super) fn check(&self) -> Result<()> {
         match &self.connection {
-            Connection::File(connection) => sqlite::check(connection),
-            Connection::Postgres(remote) => postgres::check(remote),
+            StoreConnection::File(connection) => sqlite::check(connection),
+            StoreConnection::Postgres(remote) => postgres::check(remote),
         }
     }
 
@@ -166,34 +166,34 @@ impl Store {
     /// When the store cannot be written.
     pub fn wipe(&self) -> Result<bool> {
         match &self.connection {
-            Connection::File(connection) => sqlite::empty_log(connection),
-            Connection::Postgres(_) => Ok(true),
+            StoreConnection::File(connection) => sqlite::empty_log(connection),
+            StoreConnection::Postgres(_) => Ok(true),
         }
     }
 
     /// Whether the session with the database has ended.
     pub(super) fn is_closed(&self) -> bool {
-        matches!(&self.connection, Connection::Postgres(remote) if remote.is_closed())
+        matches!(&self.connection, StoreConnection::Postgres(remote) if remote.is_closed())
     }
 
     /// Runs `change` in one transaction that no other writer can come between. What changes who may do what
     /// goes through [`Store::change`], which has it recorded.
-    pub(super) fn write<T>(&mut self, change: impl FnOnce(&Connection, Now) -> Result<T>) -> Result<T> {
+    pub(super) fn write<T>(&mut self, change: impl FnOnce(&StoreConnection, Now) -> Result<T>) -> Result<T> {
         let now = self.clock.now();
         self.connection.write(|connection| change(connection, now))
     }
 }
 
-/// Each change is recorded before it takes effect. No door to the store can make one without.
+/// Each change is recorded before it takes effect. No way to the store can make one without.
 impl Store {
-    /// Has each change recorded by `recorder`, as asked for by `door`, before it takes effect.
+    /// Has each change recorded by `recorder`, as asked for in `audit_context`, before it takes effect.
     #[must_use]
-    pub fn recording(mut self, recorder: Arc<dyn Recorder>, door: Door) -> Self {
-        self.changes = Changes { recording: Recording::by(recorder), door, refusal: None };
+    pub fn recording(mut self, recorder: Arc<dyn AuditRecorder>, audit_context: AuditContext) -> Self {
+        self.changes = Changes { recording: Recording::by(recorder), audit_context, refusal: None };
         self
     }
 
-    /// Does `work`, with its changes recorded as asked for by `door`.
+    /// Does `work`, with its changes recorded as asked for in `audit_context`.
     ///
     /// # Errors
     /// The outer one is of the store and of `work`; the inner one says that a change could not be recorded, and was
@@ -201,10 +201,10 @@ impl Store {
     pub(crate) fn recorded<T>(
         &mut self,
         recording: &Recording,
-        door: &Door,
+        audit_context: &AuditContext,
         work: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<Result<T>> {
-        let now = Changes { recording: recording.clone(), door: door.clone(), refusal: None };
+        let now = Changes { recording: recording.clone(), audit_context: audit_context.clone(), refusal: None };
         let before = std::mem::replace(&mut self.changes, now);
         let done = work(self);
         match std::mem::replace(&mut self.changes, before).refusal {
@@ -217,23 +217,24 @@ impl Store {
     /// recorded.
     pub(super) fn change<T, C: IntoIterator<Item = Change>>(
         &mut self,
-        change: impl FnOnce(&Connection, Now) -> Result<(T, C)>,
+        change: impl FnOnce(&StoreConnection, Now) -> Result<(T, C)>,
     ) -> Result<T> {
         let now = self.clock.now();
-        let Changes { recording, door, refusal } = &mut self.changes;
+        let Changes { recording, audit_context, refusal } = &mut self.changes;
         let mut recorded: Vec<Change> = Vec::new();
         let done = self.connection.write(|connection| {
             let (done, changes) = change(connection, now)?;
             let changes: Vec<Change> = changes.into_iter().collect();
             if !changes.is_empty() {
-                let kept = recording.record(&changes, door).inspect_err(|error| *refusal = Some(error.clone()))?;
+                let kept =
+                    recording.record(&changes, audit_context).inspect_err(|error| *refusal = Some(error.clone()))?;
                 recorded = changes;
                 trail::append(connection, &kept.records, kept.most)?;
             }
             Ok(done)
         });
         if done.is_err() && !recorded.is_empty() {
-            recording.unconfirmed(&recorded, door);
+            recording.unconfirmed(&recorded, audit_context);
         }
         done
     }
@@ -262,7 +263,7 @@ impl Store {
     /// [`Store::change`], with what may be done on behalf of whom the store is worked with.
     pub(super) fn administer<T, C: IntoIterator<Item = Change>>(
         &mut self,
-        change: impl FnOnce(&Connection, Now, &Authority) -> Result<(T, C)>,
+        change: impl FnOnce(&StoreConnection, Now, &Authority) -> Result<(T, C)>,
     ) -> Result<T> {
         let actor = self.actor;
         self.change(|connection, now| change(connection, now, &actor.authority(connection, now)?))

@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::store::model::location::StoreLocation;
 use crate::store::open::Store;
 use crate::store::sql::failure::{RETRY, unavailable};
-use crate::store::sqlite::{Identity, identity};
+use crate::store::sqlite::{FileId, identity};
 use portico_core::error::{Kind, Result};
 
 /// How long work waits for another process that has locked a file.
@@ -23,7 +23,7 @@ pub struct ReconnectingStore {
     clock: Clock,
     open: Option<Store>,
     /// The file that was opened last.
-    file: Option<Identity>,
+    file: Option<FileId>,
     failed: Option<Instant>,
 }
 

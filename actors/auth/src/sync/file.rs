@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::clock::Clock;
 use crate::keys::sealing::StoreKey;
-use crate::store::{Identity, Revision, Store, StoreLocation, identity};
+use crate::store::{FileId, Revision, Store, StoreLocation, identity};
 use crate::verify::snapshot::Snapshot;
 use portico_core::error::{Error, Kind, Result};
 
@@ -29,7 +29,7 @@ pub(crate) struct FileWatch {
 
 struct Open {
     store: Store,
-    identity: Identity,
+    identity: FileId,
     /// `data_version` at the last reading; none when the contents were never read.
     version: Option<i64>,
     /// The store's revision at the last reading.

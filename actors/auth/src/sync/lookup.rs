@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::actor::AuthActor;
 use crate::clock::Timestamp;
 use crate::oauth::grant::GrantError;
-use crate::recording::Door;
+use crate::recording::AuditContext;
 use crate::store::Store;
 use crate::verify::snapshot::Snapshot;
 use portico_core::error::{Error, Kind, Result};
@@ -43,7 +43,7 @@ impl StoreUnavailable for GrantError {
 }
 
 /// What an answer is worth.
-pub(crate) enum Answer<T, R> {
+pub(crate) enum CachedAnswer<T, R> {
     /// It is right, whatever the store holds by now.
     Fresh(T),
     /// A refusal, unless the store holds what memory does not.
@@ -53,7 +53,9 @@ pub(crate) enum Answer<T, R> {
 }
 
 /// A query that is answered from memory.
-pub(crate) trait Query: Message<Result = Result<Self::Reply, Self::Failure>> + Clone + Send + 'static {
+pub(crate) trait CredentialQuery:
+    Message<Result = Result<Self::Reply, Self::Failure>> + Clone + Send + 'static
+{
     /// The answer.
     type Reply: Send + 'static;
     /// Or why there is none.
@@ -67,7 +69,7 @@ pub(crate) trait Query: Message<Result = Result<Self::Reply, Self::Failure>> + C
         &self,
         actor: &mut AuthActor,
         context: &Context<AuthActor>,
-    ) -> Answer<Result<Self::Reply, Self::Failure>, Self::Refusal>;
+    ) -> CachedAnswer<Result<Self::Reply, Self::Failure>, Self::Refusal>;
 
     /// The answer where `refusal` stands. What was an attempt to guess is counted here.
     fn refused(&self, actor: &mut AuthActor, refusal: Self::Refusal) -> Result<Self::Reply, Self::Failure>;
@@ -86,7 +88,7 @@ where
     type Result = Q::Result;
 }
 
-impl<Q: Query> Handler<Q> for AuthActor {
+impl<Q: CredentialQuery> Handler<Q> for AuthActor {
     type Result = Response<<Q as Message>::Result>;
 
     fn handle(&mut self, query: Q, context: &mut Self::Context) -> Self::Result {
@@ -94,7 +96,7 @@ impl<Q: Query> Handler<Q> for AuthActor {
     }
 }
 
-impl<Q: Query> Handler<AfterSync<Q>> for AuthActor {
+impl<Q: CredentialQuery> Handler<AfterSync<Q>> for AuthActor {
     type Result = Response<<Q as Message>::Result>;
 
     fn handle(&mut self, AfterSync { query, succeeded }: AfterSync<Q>, context: &mut Self::Context) -> Self::Result {
@@ -104,7 +106,7 @@ impl<Q: Query> Handler<AfterSync<Q>> for AuthActor {
 
 impl AuthActor {
     /// Answers now, or when what may change the answer was looked at: the store once, with or without success.
-    fn conclude<Q: Query>(
+    fn conclude<Q: CredentialQuery>(
         &mut self,
         query: Q,
         synced: Option<bool>,
@@ -113,22 +115,22 @@ impl AuthActor {
         self.refresh_from_store();
         let own = context.address();
         match query.ask(self, context) {
-            Answer::Fresh(answer) => Response::reply(answer),
-            Answer::After(done) => Response::fut(async move {
+            CachedAnswer::Fresh(answer) => Response::reply(answer),
+            CachedAnswer::After(done) => Response::fut(async move {
                 let _ = done.await;
                 own.send(query).await.unwrap_or_else(|_| Err(Q::Failure::store_unavailable()))
             }),
-            Answer::MaybeStale(_) if synced.is_none() && self.watch.is_eventually_consistent() => {
+            CachedAnswer::MaybeStale(_) if synced.is_none() && self.watch.is_eventually_consistent() => {
                 let look = timeout(PATIENCE, self.watch.sync());
                 Response::fut(async move {
                     let synced = AfterSync { query, succeeded: matches!(look.await, Ok(Ok(()))) };
                     own.send(synced).await.unwrap_or_else(|_| Err(Q::Failure::store_unavailable()))
                 })
             }
-            Answer::MaybeStale(_) if self.store_failed || synced == Some(false) => {
+            CachedAnswer::MaybeStale(_) if self.store_failed || synced == Some(false) => {
                 Response::reply(Err(Q::Failure::store_unavailable()))
             }
-            Answer::MaybeStale(refusal) => Response::reply(query.refused(self, refusal)),
+            CachedAnswer::MaybeStale(refusal) => Response::reply(query.refused(self, refusal)),
         }
     }
 
@@ -199,8 +201,8 @@ pub(crate) struct RevokeEverywhere {
     pub(crate) client_id: String,
     /// When no check finds it valid any more.
     pub(crate) until: Timestamp,
-    /// Who asks for it, and by which door.
-    pub(crate) door: Door,
+    /// Who asks for it, and in which context.
+    pub(crate) audit_context: AuditContext,
 }
 
 impl Handler<RevokeEverywhere> for AuthActor {
@@ -210,10 +212,10 @@ impl Handler<RevokeEverywhere> for AuthActor {
         if let Err(refusal) = self.settings.recording.check() {
             return Response::reply(Err(refusal));
         }
-        let RevokeEverywhere { jti, client_id, until, door } = refuse;
+        let RevokeEverywhere { jti, client_id, until, audit_context } = refuse;
         let recording = self.settings.recording.clone();
         let written = self.watch.work(Box::new(move |store: &mut Store| {
-            store.recorded(&recording, &door, |store| store.revoke_access_token(jti, &client_id, until))
+            store.recorded(&recording, &audit_context, |store| store.revoke_access_token(jti, &client_id, until))
         }));
         let (own, observer) = (context.address(), Arc::clone(&self.settings.observer));
         Response::fut(async move {

@@ -10,4 +10,4 @@ mod watch;
 
 #[cfg(test)]
 pub(crate) use self::file::FileWatch;
-pub(crate) use self::watch::Watch;
+pub(crate) use self::watch::StoreWatcher;

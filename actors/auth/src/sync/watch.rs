@@ -13,14 +13,14 @@ use crate::verify::snapshot::Snapshot;
 use portico_core::error::Result;
 
 /// Watches one store.
-pub(crate) enum Watch {
+pub(crate) enum StoreWatcher {
     /// A file, looked at before each answer.
     File(Box<FileWatch>),
     /// A database, looked at by a thread of its own: no answer waits for a network.
     Replica(Replica),
 }
 
-impl Watch {
+impl StoreWatcher {
     /// Begins to watch the store of `settings`. Blocks; a file is opened, and made if there is none. A
     /// database may be away: it is tried again until it is there.
     ///

@@ -15,7 +15,7 @@ use crate::clock::{CLOCK_SKEW, Timestamp};
 use crate::keys::key::{Algorithm, NewKey, PublicKey, SigningKey, VerifyingKey};
 use crate::verify::jws::Signed;
 use crate::verify::refusal::Refusal;
-use crate::verify::token::{Issue, Tokens, Verified};
+use crate::verify::token::{AccessTokenClaims, Tokens, Verified};
 use crate::{TOKEN_LIFETIME, secret};
 use portico_core::principal::{Endpoint, Hold, Rights, Scope};
 
@@ -43,8 +43,8 @@ fn every_algorithm() -> [Pair; 3] {
     ]
 }
 
-fn issue(rights: &Rights) -> Issue<'_> {
-    Issue { subject: "ptc_ci_x", client_id: "ptc_ci_x", rights, audience: None, grant: None }
+fn issue(rights: &Rights) -> AccessTokenClaims<'_> {
+    AccessTokenClaims { subject: "ptc_ci_x", client_id: "ptc_ci_x", rights, audience: None, grant: None }
 }
 
 fn tokens() -> Tokens {
@@ -56,7 +56,7 @@ fn verify(token: &str, keys: &[&VerifyingKey], now: Timestamp) -> Result<Verifie
 }
 
 fn header(key: &VerifyingKey) -> Value {
-    json!({"typ": "at+jwt", "alg": key.algorithm.word(), "kid": key.kid})
+    json!({"typ": "at+jwt", "alg": key.algorithm.as_str(), "kid": key.kid})
 }
 
 fn claims() -> Value {
@@ -237,7 +237,7 @@ fn headers_cannot_choose_the_key_or_the_algorithm() {
         assert_eq!(refusal(&signed(&without(genuine.clone(), "kid"), &claims(), ours)), Refusal::UnknownKey, "no kid");
         let critical = with(genuine.clone(), "crit", json!(["b64"]));
         assert_eq!(refusal(&signed(&critical, &claims(), ours)), Refusal::CriticalHeader, "critical header");
-        let disguised = with(with(genuine, "jwk", jwk), "alg", json!(attacker.signing.algorithm.word()));
+        let disguised = with(with(genuine, "jwk", jwk), "alg", json!(attacker.signing.algorithm.as_str()));
         let answer = refusal(&signed(&disguised, &claims(), &attacker));
         let expected =
             if ours.signing.algorithm == Algorithm::EdDsa { Refusal::WrongSignature } else { Refusal::WrongAlgorithm };
@@ -294,8 +294,8 @@ fn a_token_opens_the_workspaces_that_it_names_and_no_others() {
     let given = |name: &str, scope| (Arc::from(name), Hold::Given(scope));
     let alone = only(&[], Scope::Read).with_workspaces([given("revenue", Scope::Write)]);
     let mixed = only(&[SALES], Scope::Write).with_workspaces([given("revenue", Scope::Read)]);
-    let through = only(&[SALES, STOCK], Scope::Read).and(&alone);
-    let beside = mixed.and(&only(&[SALES, STOCK], Scope::Admin));
+    let through = only(&[SALES, STOCK], Scope::Read).intersection(&alone);
+    let beside = mixed.intersection(&only(&[SALES, STOCK], Scope::Admin));
     for (rights, ids, names) in [
         (&alone, json!([]), Some(json!(["revenue"]))),
         (&mixed, json!([SALES]), Some(json!(["revenue"]))),
@@ -346,7 +346,7 @@ fn an_audience_that_names_a_connection_reaches_no_other() {
         let token = signed(&header(&pair.verifying), &with(both.clone(), "aud", audience.clone()), &pair);
         let verified = verify(&token, &[&pair.verifying], TIME).unwrap();
         let opened = tokens().reach_of(&verified.audiences, Endpoint::Mcp).unwrap();
-        assert_eq!(verified.rights.and(&opened), *reach, "{audience}");
+        assert_eq!(verified.rights.intersection(&opened), *reach, "{audience}");
     }
     let one = [mcp(STOCK)];
     assert_eq!(tokens().reach_of(&one, Endpoint::Api), Err(Refusal::WrongAudience), "it is for an MCP endpoint");

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::recorded::{STORE, functions};
 use super::support::{House, SALES, STOCK, account, new_client, only, user};
 use crate::Algorithm;
-use crate::oauth::client::{Admission, NewClient};
+use crate::oauth::client::{ClientPolicy, NewClient};
 use crate::records::{NewPat, NewUser};
 use crate::secret::Digest;
 use crate::store::Store;
@@ -142,7 +142,7 @@ fn every_operation_of_the_store_is_judged() {
         })
         .unwrap();
     assert!(recorded.take().is_empty() && house.kept() == before, "something was changed");
-    assert_eq!(nobody.shut_out(Admission::default()).unwrap(), 0);
+    assert_eq!(nobody.shut_out(ClientPolicy::default()).unwrap(), 0);
 
     let judged = operations.iter().map(|(name, _)| *name).chain(LISTS);
     let listed: BTreeSet<_> = judged.chain(OTHERWISE.map(|(name, _)| name)).chain(OF_THE_FILE).collect();

@@ -93,7 +93,7 @@ pub(super) fn key(algorithm: Algorithm) -> Pair {
 
 /// What other issuers' headers look like: no `typ` of ours.
 pub(super) fn header(pair: &Pair) -> Value {
-    json!({"alg": pair.verifying.algorithm.word(), "kid": pair.verifying.kid, "typ": "JWT"})
+    json!({"alg": pair.verifying.algorithm.as_str(), "kid": pair.verifying.kid, "typ": "JWT"})
 }
 
 pub(super) fn claims() -> Value {
@@ -203,7 +203,7 @@ async fn a_ceiling_follows_its_connection_when_the_configuration_is_read_again()
         token_lifetime: crate::TOKEN_LIFETIME,
         connections: [STOCK].into(),
         reaches: vec![(THEIRS.to_owned(), only(&[STOCK], Scope::Admin))],
-        admission: crate::oauth::client::Admission::default(),
+        admission: crate::oauth::client::ClientPolicy::default(),
     };
     actor.send(change).await.unwrap();
     assert_eq!(

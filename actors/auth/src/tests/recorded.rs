@@ -1,4 +1,4 @@
-//! Whatever changes who may do what is recorded, by whichever door: the lists here are compared with the
+//! Whatever changes who may do what is recorded, by whichever request: the lists here are compared with the
 //! sources, so that a new operation has to say which of the two it is.
 
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use super::support::{
 };
 use crate::accounts::AdminAction as Asked;
 use crate::oauth::authorization::{Approval, NextRefresh};
-use crate::recording::{Door, ForStore, Recorder, Recording};
+use crate::recording::{AuditContext, AuditRecorder, Recording, StoreRecords};
 use crate::records::{NewPat, NewUser};
 use crate::secret::Digest;
 use crate::store::{Change, Store};
@@ -228,13 +228,13 @@ async fn every_change_that_people_make_is_recorded_with_who_and_from_where() {
     let session = people.sign_in("root@example.com".to_owned(), token, None).await.unwrap().0;
     assert!(kept.0.lock().unwrap().is_empty());
 
-    let door = Door {
+    let audit_context = AuditContext {
         principal: Some("root@example.com".to_owned()),
         address: "192.0.2.1".parse().ok(),
         path: "/somewhere".to_owned(),
-        ..Door::default()
+        ..AuditContext::default()
     };
-    let people = people.at(door);
+    let people = people.at(audit_context);
     let mut seen = BTreeSet::new();
     macro_rules! run {
         ($name:ident($($argument:expr),*), $actions:expr) => {{
@@ -243,9 +243,9 @@ async fn every_change_that_people_make_is_recorded_with_who_and_from_where() {
             let actions: Vec<_> = recorded.iter().map(|(change, _)| change.action).collect();
             let expected: &[&str] = &$actions;
             assert_eq!(actions, expected, stringify!($name));
-            for (_, door) in recorded {
-                assert_eq!((door.principal.as_deref(), door.path.as_str()), (Some("root@example.com"), "/somewhere"));
-                assert!(door.address.is_some());
+            for (_, audit_context) in recorded {
+                assert_eq!((audit_context.principal.as_deref(), audit_context.path.as_str()), (Some("root@example.com"), "/somewhere"));
+                assert!(audit_context.address.is_some());
             }
             seen.insert(stringify!($name));
             done
@@ -267,7 +267,7 @@ async fn every_change_that_people_make_is_recorded_with_who_and_from_where() {
     let issued = people.redeem(redemption(id, &code)).await.unwrap();
     let grant = people.grants(&session).await.unwrap().remove(0);
     kept.0.lock().unwrap().clear();
-    run!(revoke_grant(&session, grant.id), ["grant revoke"]).unwrap();
+    run!(revoke_own_consent(&session, grant.id), ["grant revoke"]).unwrap();
     drop(issued);
     let code = people.approve(&session, of_sales(id)).await.unwrap();
     drop(people.redeem(redemption(id, &code)).await.unwrap());
@@ -311,17 +311,17 @@ struct Slow {
     kept: Kept,
 }
 
-impl Recorder for Slow {
-    fn record(&self, changes: &[Change], door: &Door) -> Result<ForStore> {
+impl AuditRecorder for Slow {
+    fn record(&self, changes: &[Change], audit_context: &AuditContext) -> Result<StoreRecords> {
         self.begun.notify_one();
         let (goes_on, told) = &*self.goes_on;
         let waited = told.wait_timeout_while(goes_on.lock().unwrap(), Duration::from_secs(60), |goes_on| !*goes_on);
         assert!(!waited.unwrap().1.timed_out());
-        self.kept.record(changes, door)
+        self.kept.record(changes, audit_context)
     }
 
-    fn unconfirmed(&self, changes: &[Change], door: &Door) {
-        self.kept.unconfirmed(changes, door);
+    fn unconfirmed(&self, changes: &[Change], audit_context: &AuditContext) {
+        self.kept.unconfirmed(changes, audit_context);
     }
 }
 
@@ -354,14 +354,14 @@ struct Full {
     unconfirmed: Kept,
 }
 
-impl Recorder for Full {
-    fn record(&self, _: &[Change], _: &Door) -> Result<ForStore> {
+impl AuditRecorder for Full {
+    fn record(&self, _: &[Change], _: &AuditContext) -> Result<StoreRecords> {
         let refusal = Error::new(Kind::Unavailable, "full").because("the disc is full");
-        if self.is_full.load(Ordering::SeqCst) { Err(refusal) } else { Ok(ForStore::default()) }
+        if self.is_full.load(Ordering::SeqCst) { Err(refusal) } else { Ok(StoreRecords::default()) }
     }
 
-    fn unconfirmed(&self, changes: &[Change], door: &Door) {
-        self.unconfirmed.record(changes, door).unwrap();
+    fn unconfirmed(&self, changes: &[Change], audit_context: &AuditContext) {
+        self.unconfirmed.record(changes, audit_context).unwrap();
     }
 }
 
@@ -369,7 +369,7 @@ impl Recorder for Full {
 fn no_operation_changes_anything_that_cannot_be_recorded() {
     let house = House::new();
     let full = Full::default();
-    let mut store = house.store().recording(Arc::new(full.clone()), Door::default());
+    let mut store = house.store().recording(Arc::new(full.clone()), AuditContext::default());
     let mut seen = BTreeSet::new();
     let before = |name, store: &mut Store, attempt: Attempt<'_>| {
         full.is_full.store(true, Ordering::SeqCst);
@@ -389,7 +389,7 @@ fn no_operation_changes_anything_that_cannot_be_recorded() {
 fn a_change_that_the_store_does_not_confirm_is_told_behind_its_record() {
     let house = House::new();
     let full = Full::default();
-    let mut store = house.store().recording(Arc::new(full.clone()), Door::default());
+    let mut store = house.store().recording(Arc::new(full.clone()), AuditContext::default());
     // What fails at COMMIT.
     house.execute(
         "CREATE TABLE trap (id INTEGER REFERENCES users (id) DEFERRABLE INITIALLY DEFERRED);

@@ -10,7 +10,7 @@ use super::support::{
     AnyHouse, OnPostgres, SALES, account, approval, ask_at_once, basic, bearer, exchange, look_at_older_rows,
     new_client, older_rows, only, process, redemption, refreshing, session, user,
 };
-use crate::recording::Door;
+use crate::recording::AuditContext;
 use crate::records::{NewPat, NewUser};
 use crate::store::{NewRecord, Store, StoreLocation};
 use crate::{Algorithm, Authenticate, Revoke};
@@ -204,7 +204,10 @@ async fn a_token_that_one_process_revoked_stays_refused_there_and_elsewhere() {
     let token = exchange(&here, &nightly, &secret, None, None).await.unwrap();
     assert!(bearer(&there, &token).await.is_ok());
     let client = super::support::proof(&nightly.client_id, &secret);
-    here.send(Revoke { client, token: token.token.clone(), door: Door::default() }).await.unwrap().unwrap();
+    here.send(Revoke { client, token: token.token.clone(), audit_context: AuditContext::default() })
+        .await
+        .unwrap()
+        .unwrap();
     let shown = || Credential::Bearer(token.token.clone());
     assert!(ask_at_once(&here, shown()).await.is_err(), "at once where it was revoked");
     eventually!(ask_at_once(&there, shown()).await.is_err());

@@ -17,15 +17,16 @@ use uuid::Uuid;
 use super::postgres::TestPostgres;
 use crate::accounts::Accounts;
 use crate::clock::{CLOCK_SKEW, Clock, Timestamp};
-use crate::oauth::authorization::{Approval, ClientCredential, Redemption, Refresh};
+use crate::oauth::authorization::{Approval, AuthorizationCodeRequest, ClientCredential, RefreshTokenRequest};
 use crate::oauth::client::NewClient;
-use crate::recording::{Door, ForStore, Recorder};
+use crate::recording::{AuditContext, AuditRecorder, StoreRecords};
 use crate::records::{NewServiceAccount, NewUser, ServiceAccount};
 use crate::store::{Change, Store, StoreLocation};
 use crate::sync::lookup::SyncStore;
 use crate::verify::authenticate::VerifyCredential;
 use crate::{
-    AccessToken, Auth, AuthActor, AuthSettings, Authenticate, ClientProof, Exchange, Grant, GrantError, TrustedIssuer,
+    AccessToken, Auth, AuthActor, AuthSettings, Authenticate, AuthorizationGrant, ClientAuthentication, GrantError,
+    TokenRequest, TrustedIssuer,
 };
 use portico_core::error::Result;
 use portico_core::event::Event;
@@ -226,7 +227,7 @@ impl<K: Kind> AnyHouse<K> {
     /// The same with what it records.
     pub(super) fn recorded_store(&self) -> (Store, Kept) {
         let kept = Kept::default();
-        (self.store().recording(Arc::new(kept.clone()), Door::default()), kept)
+        (self.store().recording(Arc::new(kept.clone()), AuditContext::default()), kept)
     }
 
     pub(super) async fn actor(&self) -> Addr<AuthActor> {
@@ -319,7 +320,7 @@ impl Pace {
 
 /// Keeps what is recorded.
 #[derive(Clone, Default)]
-pub(super) struct Kept(pub(super) Arc<Mutex<Vec<(Change, Door)>>>);
+pub(super) struct Kept(pub(super) Arc<Mutex<Vec<(Change, AuditContext)>>>);
 
 impl Kept {
     pub(super) fn take(&self) -> Vec<Change> {
@@ -327,13 +328,13 @@ impl Kept {
     }
 }
 
-impl Recorder for Kept {
-    fn record(&self, changes: &[Change], door: &Door) -> Result<ForStore> {
-        self.0.lock().unwrap().extend(changes.iter().map(|change| (change.clone(), door.clone())));
-        Ok(ForStore::default())
+impl AuditRecorder for Kept {
+    fn record(&self, changes: &[Change], audit_context: &AuditContext) -> Result<StoreRecords> {
+        self.0.lock().unwrap().extend(changes.iter().map(|change| (change.clone(), audit_context.clone())));
+        Ok(StoreRecords::default())
     }
 
-    fn unconfirmed(&self, changes: &[Change], _: &Door) {
+    fn unconfirmed(&self, changes: &[Change], _: &AuditContext) {
         panic!("{changes:?} were not made");
     }
 }
@@ -370,13 +371,13 @@ pub(super) fn public(client: &str) -> ClientCredential {
     ClientCredential { from: None, client_id: client.to_owned(), secret: None }
 }
 
-pub(super) fn redemption(client: &str, code: &SecretString) -> Redemption {
+pub(super) fn redemption(client: &str, code: &SecretString) -> AuthorizationCodeRequest {
     let (redirect_uri, verifier) = (REDIRECT.to_owned(), VERIFIER.into());
-    Redemption { client: public(client), code: code.clone(), redirect_uri, verifier, resource: None }
+    AuthorizationCodeRequest { client: public(client), code: code.clone(), redirect_uri, verifier, resource: None }
 }
 
-pub(super) fn refreshing(client: &str, token: &SecretString) -> Refresh {
-    Refresh { client: public(client), token: token.clone(), scope: None, resource: None }
+pub(super) fn refreshing(client: &str, token: &SecretString) -> RefreshTokenRequest {
+    RefreshTokenRequest { client: public(client), token: token.clone(), scope: None, resource: None }
 }
 
 /// A process on the store: what people may ask it for, and where credentials are judged.
@@ -389,8 +390,8 @@ pub(super) fn basic(email: &str, token: &SecretString) -> Credential {
     Credential::Basic { email: email.to_owned(), token: token.clone() }
 }
 
-pub(super) fn proof(client_id: &str, secret: &SecretString) -> ClientProof {
-    ClientProof { client_id: client_id.to_owned(), client_secret: secret.clone(), from: None }
+pub(super) fn proof(client_id: &str, secret: &SecretString) -> ClientAuthentication {
+    ClientAuthentication { client_id: client_id.to_owned(), client_secret: secret.clone(), from: None }
 }
 
 /// What the actor says once it has seen what was written before: of a database, a moment may pass.
@@ -416,10 +417,10 @@ pub(super) async fn exchange(
     resource: Option<&str>,
 ) -> Result<AccessToken, GrantError> {
     actor.send(SyncStore).await.unwrap();
-    let grant = Grant::ClientCredentials {
+    let grant = AuthorizationGrant::ClientCredentials {
         client: proof(&account.client_id, secret),
         scope: scope.map(str::to_owned),
         resource: resource.map(str::to_owned),
     };
-    actor.send(Exchange(grant)).await.unwrap()
+    actor.send(TokenRequest(grant)).await.unwrap()
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use secrecy::SecretString;
 
 use crate::clock::Timestamp;
-use crate::verify::authenticate::Key;
+use crate::verify::authenticate::CredentialKey;
 use crate::verify::snapshot::Snapshot;
 use portico_core::principal::{Principal, Validity};
 
@@ -15,7 +15,7 @@ const ROOM: usize = 10_000;
 
 /// What was let in with access tokens, as long as something goes on under them.
 #[derive(Default)]
-pub(crate) struct ActiveTokens(pub(crate) HashMap<Key, ActiveToken>);
+pub(crate) struct ActiveTokens(pub(crate) HashMap<CredentialKey, ActiveToken>);
 
 /// An access token that was found valid.
 pub(crate) struct ActiveToken {
@@ -55,7 +55,7 @@ impl Handover {
 
 impl ActiveTokens {
     /// The validity of `by`, which a token opens now: the same as before, unless it opens less.
-    pub(crate) fn validity(&self, key: &Key, by: &Principal) -> Validity {
+    pub(crate) fn validity(&self, key: &CredentialKey, by: &Principal) -> Validity {
         let before = self.0.get(key).map(|shown| &shown.by).filter(|before| !before.validity.is_lost());
         match before {
             None => Validity::default(),
@@ -67,7 +67,7 @@ impl ActiveTokens {
         }
     }
 
-    pub(crate) fn keep(&mut self, key: Key, shown: ActiveToken) {
+    pub(crate) fn keep(&mut self, key: CredentialKey, shown: ActiveToken) {
         if self.0.len() >= ROOM && self.0.len() == self.0.capacity() {
             self.0.retain(|_, shown| shown.is_in_use());
         }

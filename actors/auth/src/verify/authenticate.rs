@@ -22,10 +22,10 @@ pub struct Authenticate {
 }
 
 /// A credential, and the endpoint that it was shown to: it may open one and not another.
-pub(crate) type Key = (Digest, Endpoint);
+pub(crate) type CredentialKey = (Digest, Endpoint);
 
 /// What is remembered under. No header has the octet that stands between name and token.
-pub(crate) fn key(asked: &Authenticate) -> Key {
+pub(crate) fn key(asked: &Authenticate) -> CredentialKey {
     let digest = match &asked.credential {
         Credential::Bearer(token) => Digest::of(token.expose_secret()),
         Credential::Basic { email, token } => Digest::of_parts(&[email, "\0", token.expose_secret()]),
@@ -39,13 +39,13 @@ pub(crate) fn key(asked: &Authenticate) -> Key {
 pub(crate) struct VerifyCredential {
     pub(crate) asked: Authenticate,
     /// What it is remembered under.
-    pub(crate) key: Key,
+    pub(crate) key: CredentialKey,
     /// That of the token alone.
     pub(crate) token: Digest,
 }
 
 impl VerifyCredential {
-    pub(crate) fn new(asked: Authenticate, key: Key) -> Self {
+    pub(crate) fn new(asked: Authenticate, key: CredentialKey) -> Self {
         let token = match &asked.credential {
             Credential::Bearer(_) => key.0,
             Credential::Basic { token, .. } => Digest::of(token.expose_secret()),

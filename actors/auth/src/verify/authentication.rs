@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::actor::AuthActor;
 use crate::records;
-use crate::sync::lookup::{Answer, Query};
+use crate::sync::lookup::{CachedAnswer, CredentialQuery};
 use crate::verify::authenticate::VerifyCredential;
 use crate::verify::refusal::Refusal;
 use crate::verify::token;
@@ -86,27 +86,31 @@ impl AuthActor {
     }
 }
 
-impl Query for VerifyCredential {
+impl CredentialQuery for VerifyCredential {
     type Reply = Arc<Principal>;
     type Failure = Error;
     type Refusal = Refusal;
 
-    fn ask(&self, actor: &mut AuthActor, context: &Context<AuthActor>) -> Answer<Result<Arc<Principal>>, Refusal> {
+    fn ask(
+        &self,
+        actor: &mut AuthActor,
+        context: &Context<AuthActor>,
+    ) -> CachedAnswer<Result<Arc<Principal>>, Refusal> {
         if let Some(principal) = actor.cache.of(&self.key) {
-            return Answer::Fresh(Ok(principal));
+            return CachedAnswer::Fresh(Ok(principal));
         }
         let judged = actor.authenticate(self);
         // Whether they come or not: they are not asked for again so soon, and so this ends.
         if let Some(wait) = actor.newer_keys(&self.asked.credential, judged.as_ref().err().copied(), context) {
-            return Answer::After(wait);
+            return CachedAnswer::After(wait);
         }
         let ours = match &self.asked.credential {
             Credential::Basic { .. } => true,
             Credential::Bearer(token) => actor.foreign(token.expose_secret()).is_none(),
         };
         match judged {
-            Err(refusal) if ours && refusal.may_be_behind() => Answer::MaybeStale(refusal),
-            judged => Answer::Fresh(judged.or_else(|refusal| self.refused(actor, refusal))),
+            Err(refusal) if ours && refusal.may_be_behind() => CachedAnswer::MaybeStale(refusal),
+            judged => CachedAnswer::Fresh(judged.or_else(|refusal| self.refused(actor, refusal))),
         }
     }
 

@@ -12,7 +12,7 @@ use quick_cache::sync::Cache;
 use crate::accounts::Uses;
 use crate::clock::{Clock, Timestamp};
 use crate::secret::Digest;
-use crate::verify::authenticate::Key;
+use crate::verify::authenticate::CredentialKey;
 use portico_core::principal::Principal;
 
 /// Credentials that are remembered at most.
@@ -21,7 +21,7 @@ const MOST: usize = 10_000;
 /// What all who are started with the same settings remember.
 #[derive(Clone)]
 pub(crate) struct CacheStorage {
-    cache: Arc<Cache<Key, VerifiedCredential>>,
+    cache: Arc<Cache<CredentialKey, VerifiedCredential>>,
     /// Credentials that were good once, whatever they are now.
     known: Arc<Cache<Digest, ()>>,
 }
@@ -56,7 +56,7 @@ impl VerifiedCache {
     }
 
     /// Who shows that, where it is known and still holds.
-    pub(crate) fn of(&self, key: &Key) -> Option<Arc<Principal>> {
+    pub(crate) fn of(&self, key: &CredentialKey) -> Option<Arc<Principal>> {
         let verdict = self.memory.cache.get(key)?;
         let now = self.clock.now().time();
         if verdict.until.is_some_and(|until| now >= until) || verdict.by.validity.is_lost() {
@@ -67,12 +67,12 @@ impl VerifiedCache {
     }
 
     /// Whether that was good when it was shown last.
-    pub(crate) fn knew(&self, key: &Key) -> bool {
+    pub(crate) fn knew(&self, key: &CredentialKey) -> bool {
         self.memory.known.get(&key.0).is_some()
     }
 
     /// Remembers what was found of what is shown, and notes that it was used.
-    pub(crate) fn keep(&self, key: Key, verdict: VerifiedCredential) -> Arc<Principal> {
+    pub(crate) fn keep(&self, key: CredentialKey, verdict: VerifiedCredential) -> Arc<Principal> {
         let by = Arc::clone(&verdict.by);
         self.note(&verdict, self.clock.now().time());
         self.memory.known.insert(key.0, ());

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::OnceCell;
 
 use crate::limits::{ClientAddress, network};
-use crate::verify::authenticate::Key;
+use crate::verify::authenticate::CredentialKey;
 use portico_core::error::{Error, Result};
 use portico_core::principal::Principal;
 
-type Shown = (Key, ClientAddress);
+type Shown = (CredentialKey, ClientAddress);
 type Judgements = Mutex<HashMap<Shown, Weak<Judgement>>>;
 
 /// The verdicts that are waited for. Cheap to clone.
@@ -42,7 +42,7 @@ impl InFlight {
     /// Those of `judge`, to each who waits.
     pub(crate) async fn join(
         &self,
-        key: Key,
+        key: CredentialKey,
         from: ClientAddress,
         judge: impl Future<Output = Result<Arc<Principal>>>,
     ) -> Result<Arc<Principal>> {

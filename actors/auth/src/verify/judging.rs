@@ -9,7 +9,7 @@ use crate::actor::AuthActor;
 use crate::clock::{Now, Timestamp};
 use crate::secret::{Digest, PAT_PREFIX};
 use crate::verify::active_tokens::ActiveToken;
-use crate::verify::authenticate::{Key, VerifyCredential};
+use crate::verify::authenticate::{CredentialKey, VerifyCredential};
 use crate::verify::cache::VerifiedCredential;
 use crate::verify::refusal::Refusal;
 use portico_core::principal::{Credential, Endpoint, Principal};
@@ -50,7 +50,7 @@ impl AuthActor {
         Ok(verified)
     }
 
-    fn let_in(&mut self, key: Key, token: SecretString, by: Principal, until: Timestamp) -> Arc<Principal> {
+    fn let_in(&mut self, key: CredentialKey, token: SecretString, by: Principal, until: Timestamp) -> Arc<Principal> {
         let validity = self.active.validity(&key, &by);
         let by = Arc::new(Principal { validity, ..by });
         self.active.keep(key, ActiveToken { token, by: Arc::clone(&by), until });

@@ -73,7 +73,7 @@ impl<'t> Signed<'t> {
 
     /// The claims, if `key` has signed them: its algorithm decides, the token's own is only compared with it.
     pub(crate) fn verified(self, key: &VerifyingKey) -> Result<Map<String, Value>, Refusal> {
-        if self.header.alg != key.algorithm.word() {
+        if self.header.alg != key.algorithm.as_str() {
             return Err(Refusal::WrongAlgorithm);
         }
         if self.header.crit {

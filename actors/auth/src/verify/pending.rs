@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::limits::{ClientAddress, network};
 use portico_core::error::{Error, Kind, Result};
-use portico_core::shares::{Most, Share, Shares};
+use portico_core::shares::{Share, ShareLimits, Shares};
 
 /// All together.
 const MOST: usize = 4096;
@@ -35,7 +35,7 @@ impl PendingRequests {
     /// # Errors
     /// [`Kind::Unavailable`] when there are too many.
     pub(crate) fn admit(&self) -> Result<Pending> {
-        let place = self.all.take((), 1, Most { each: MOST, all: MOST }).map_err(|_| {
+        let place = self.all.take((), 1, ShareLimits { each: MOST, all: MOST }).map_err(|_| {
             Error::new(Kind::Unavailable, "too many wait for their credentials to be judged").retry_after(RETRY)
         })?;
         Ok(Pending { _place: place, _stranger: None })
@@ -47,7 +47,7 @@ impl PendingRequests {
     /// [`Kind::Busy`] when there are too many, from that address or in all.
     pub(crate) fn admit_stranger(&self, from: ClientAddress) -> Result<Pending> {
         let waiting = self.admit()?;
-        let most = Most { each: STRANGERS_OF_ADDRESS, all: STRANGERS };
+        let most = ShareLimits { each: STRANGERS_OF_ADDRESS, all: STRANGERS };
         let stranger = self.strangers.take(from.map(network), 1, most).map_err(|_| {
             Error::new(Kind::Busy, "too many credentials that are not known yet are being judged").retry_after(RETRY)
         })?;

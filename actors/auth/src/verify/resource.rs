@@ -69,7 +69,7 @@ impl Resource {
     }
 
     /// What a token for this resource reaches at `endpoint`; `None` where it is not for there.
-    pub(crate) fn reach(&self, endpoint: Endpoint) -> Option<Rights> {
+    pub(crate) fn rights_at(&self, endpoint: Endpoint) -> Option<Rights> {
         let whole = match endpoint {
             Endpoint::Api => Self::Api,
             Endpoint::Mcp => Self::Mcp,
@@ -104,7 +104,7 @@ impl Resource {
 /// What `resources` open together at `endpoint`; `None` where none of them is for there.
 pub(crate) fn reach(resources: impl IntoIterator<Item = Resource>, endpoint: Endpoint) -> Option<Rights> {
     let mut parts = None::<(Vec<Uuid>, Vec<(Arc<str>, Hold)>)>;
-    for reach in resources.into_iter().filter_map(|resource| resource.reach(endpoint)) {
+    for reach in resources.into_iter().filter_map(|resource| resource.rights_at(endpoint)) {
         let Some(list) = reach.list() else { return Some(Rights::ALL) };
         let (ids, workspaces) = parts.get_or_insert_default();
         ids.extend(list.iter().map(|(id, _)| *id));
@@ -183,11 +183,11 @@ mod tests {
         all.collect()
     }
 
-    /// The doors that a token for `resource` opens.
+    /// The endpoints that a token for `resource` opens.
     fn opened(resource: &Resource) -> BTreeSet<(&'static str, String)> {
         let mut opened = BTreeSet::new();
         for (word, endpoint) in [("api", Endpoint::Api), ("mcp", Endpoint::Mcp)] {
-            let Some(reach) = resource.reach(endpoint) else { continue };
+            let Some(reach) = resource.rights_at(endpoint) else { continue };
             let ids = [ID, Uuid::from_u128(7), Uuid::from_u128(8)].into_iter().filter(|id| reach.covers(*id));
             opened.extend(ids.map(|id| (word, id.to_string())));
             // Over a connection that nobody names.

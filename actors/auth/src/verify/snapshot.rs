@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::clock::{Now, Timestamp};
 use crate::keys::key::{SigningKey, VerifyingKey};
 use crate::keys::shared_secret;
-use crate::oauth::client::{Admission, ClientKind};
+use crate::oauth::client::{ClientKind, ClientPolicy};
 use crate::secret::Digest;
 use crate::store::{AccountRow, Contents, GrantRow, KeyRow, Store, TokenRow, UserRow, email_key};
 use crate::verify::refusal::Refusal;
@@ -132,7 +132,7 @@ impl Account {
 }
 
 /// One grant of a person to a client, in force.
-struct Granted {
+struct ActiveGrant {
     /// What is left of them with the person's, and with those of the token that they signed in with.
     rights: Rights,
     expires_at: Timestamp,
@@ -140,7 +140,7 @@ struct Granted {
     kind: Option<ClientKind>,
 }
 
-impl Granted {
+impl ActiveGrant {
     /// The grant of a row, by its id; `None` where the token that it was given with opens nothing any more.
     fn from_row(row: GrantRow, lifetimes: &Lifetimes) -> Option<(Uuid, Self)> {
         let lifetime = lifetimes.of(row.token);
@@ -160,10 +160,10 @@ pub(crate) struct Snapshot {
     users: HashMap<String, Holder>,
     accounts: HashMap<String, Account>,
     revoked: HashSet<Uuid>,
-    grants: HashMap<Uuid, Granted>,
+    grants: HashMap<Uuid, ActiveGrant>,
     /// Subjects of other issuers.
     refused: HashSet<String>,
-    admission: Admission,
+    admission: ClientPolicy,
     signing: Option<SigningKey>,
     /// Of the key that signs.
     secret: Option<Prk>,
@@ -185,7 +185,7 @@ impl Snapshot {
             tokens,
             users: users.into_iter().map(Holder::from_row).collect(),
             accounts: accounts.into_iter().map(|row| Account::from_row(row, &lifetimes)).collect(),
-            grants: grants.into_iter().filter_map(|row| Granted::from_row(row, &lifetimes)).collect(),
+            grants: grants.into_iter().filter_map(|row| ActiveGrant::from_row(row, &lifetimes)).collect(),
             revoked: revoked.into_iter().collect(),
             refused: refused.into_iter().collect(),
             ..Self::default()
@@ -221,7 +221,7 @@ impl Snapshot {
     }
 
     /// Clients that people may give access to from now on.
-    pub(crate) fn admit(&mut self, admission: Admission) {
+    pub(crate) fn set_client_policy(&mut self, admission: ClientPolicy) {
         self.admission = admission;
     }
 
@@ -278,12 +278,13 @@ impl Snapshot {
         }
         verified.until = holder.lifetime.ends.map_or(verified.until, |ends| verified.until.min(now.over_from(ends)));
         if let Some(grant) = verified.grant {
-            let in_force = |granted: &&Granted| !now.is_over(granted.expires_at) && self.admission.takes(granted.kind);
+            let in_force =
+                |granted: &&ActiveGrant| !now.is_over(granted.expires_at) && self.admission.takes(granted.kind);
             let granted = self.grants.get(&grant).filter(in_force).ok_or(Refusal::UnknownGrant)?;
-            verified.rights = verified.rights.and(&granted.rights);
+            verified.rights = verified.rights.intersection(&granted.rights);
             verified.until = verified.until.min(now.over_from(granted.expires_at));
         }
-        verified.rights = verified.rights.and(&holder.rights);
+        verified.rights = verified.rights.intersection(&holder.rights);
         verified.subject.clone_from(&holder.subject);
         Ok(verified)
     }
@@ -297,7 +298,7 @@ impl Snapshot {
         now: Now,
     ) -> Result<(Principal, Timestamp), Refusal> {
         let verified = self.inspect(token, tokens, now)?;
-        let rights = verified.rights.and(&tokens.reach_of(&verified.audiences, endpoint)?);
+        let rights = verified.rights.intersection(&tokens.reach_of(&verified.audiences, endpoint)?);
         let claims = self.claims_of(&verified);
         let credential = Some(verified.jti.to_string().into());
         let validity = Validity::default();

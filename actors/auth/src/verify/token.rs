@@ -41,7 +41,7 @@ pub(crate) struct Verified {
 
 /// What one token is to say.
 #[derive(Debug)]
-pub(crate) struct Issue<'a> {
+pub(crate) struct AccessTokenClaims<'a> {
     /// A user's e-mail address, or a service account's client id.
     pub(crate) subject: &'a str,
     /// The client that it is given to.
@@ -96,7 +96,12 @@ impl Tokens {
         key.retired_at.map(|retired| retired.after(self.lifetime).after(self.skew))
     }
 
-    pub(crate) fn issue(&self, key: &SigningKey, now: Timestamp, issue: &Issue<'_>) -> Result<SecretString> {
+    pub(crate) fn issue(
+        &self,
+        key: &SigningKey,
+        now: Timestamp,
+        issue: &AccessTokenClaims<'_>,
+    ) -> Result<SecretString> {
         let mut header = Header::new(key.algorithm.jwt());
         header.typ = Some(ACCESS_TOKEN.to_owned());
         header.kid = Some(key.kid.clone());
@@ -106,16 +111,16 @@ impl Tokens {
         let narrower = connections.iter().filter(|(_, most)| *most < scope);
         let held = issue.rights.workspaces();
         let given = held.iter().filter_map(|(name, hold)| match hold {
-            Hold::Given(most) if *most < scope => Some((name.as_ref(), most.word())),
+            Hold::Given(most) if *most < scope => Some((name.as_ref(), most.as_str())),
             _ => None,
         });
         let through = held.iter().filter_map(|(name, hold)| match hold {
             Hold::Through(connections) => {
-                Some((name.as_ref(), connections.iter().map(|(id, most)| (*id, most.word())).collect()))
+                Some((name.as_ref(), connections.iter().map(|(id, most)| (*id, most.as_str())).collect()))
             }
             Hold::Given(_) => None,
         });
-        let claims = Issued {
+        let claims = IssuedClaims {
             iss: &self.issuer,
             sub: issue.subject,
             aud: issue.audience.unwrap_or(&self.issuer),
@@ -125,7 +130,7 @@ impl Tokens {
             client_id: issue.client_id,
             scope: scope.list(),
             connection_ids: &ids,
-            connection_scopes: narrower.map(|(id, most)| (*id, most.word())).collect(),
+            connection_scopes: narrower.map(|(id, most)| (*id, most.as_str())).collect(),
             workspaces: held.iter().map(|(name, _)| name.as_ref()).collect(),
             workspace_scopes: given.collect(),
             workspace_connections: through.collect(),
@@ -153,7 +158,7 @@ impl Tokens {
         if !is_access_token {
             return Err(Refusal::WrongType);
         }
-        let claims: Received = read(claims)?;
+        let claims: ReceivedClaims = read(claims)?;
         // By whoever has stolen it: the private part is gone.
         let last = key.retired_at.map(|retired| retired.after(self.skew));
         if last.is_some_and(|last| Timestamp::from_seconds(claims.iat.0) > last) {
@@ -168,7 +173,7 @@ impl Tokens {
         resource::reach(ours, endpoint).ok_or(Refusal::WrongAudience)
     }
 
-    fn check(&self, claims: Received, now: Timestamp, key_until: Option<Timestamp>) -> Result<Verified, Refusal> {
+    fn check(&self, claims: ReceivedClaims, now: Timestamp, key_until: Option<Timestamp>) -> Result<Verified, Refusal> {
         if claims.iss != self.issuer {
             return Err(Refusal::WrongIssuer);
         }
@@ -264,7 +269,7 @@ pub(crate) fn named_in(connections: Option<&Value>, workspaces: Option<&Value>) 
 
 /// The scope of a word; one that is no scope opens nothing, and none narrows nothing.
 fn narrowed(word: Option<&String>) -> Option<Scope> {
-    word.map_or(Some(Scope::Admin), |word| Scope::from_word(word))
+    word.map_or(Some(Scope::Admin), |word| Scope::parse(word))
 }
 
 /// The claims that name what a token of ours opens.
@@ -286,7 +291,7 @@ impl Named {
         let connections = ids.filter_map(|id| Some((id, narrowed(self.connection_scopes.get(&id))?)));
         let held = texts(self.workspaces.as_ref()).map(|name| {
             let through = self.workspace_connections.get(name).map(|connections| {
-                let read = connections.iter().filter_map(|(id, word)| Some((*id, Scope::from_word(word)?)));
+                let read = connections.iter().filter_map(|(id, word)| Some((*id, Scope::parse(word)?)));
                 Hold::Through(read.collect())
             });
             let given = || narrowed(self.workspace_scopes.get(name)).map(Hold::Given);
@@ -299,7 +304,7 @@ impl Named {
 
 /// The claims as we write them.
 #[derive(Serialize)]
-struct Issued<'a> {
+struct IssuedClaims<'a> {
     iss: &'a str,
     sub: &'a str,
     aud: &'a str,
@@ -327,7 +332,7 @@ struct Issued<'a> {
 
 /// The claims as we read them.
 #[derive(Deserialize)]
-struct Received {
+struct ReceivedClaims {
     iss: String,
     sub: String,
     aud: Audience,

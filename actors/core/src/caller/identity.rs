@@ -179,7 +179,7 @@ pub fn principal_key(name: &str) -> String {
 fn claim(by: &Principal, name: &str) -> Option<Value> {
     match name {
         "subject" | "sub" => Some(Value::from(by.subject.as_str())),
-        "scope" => Some(Value::from(by.scope().word())),
+        "scope" => Some(Value::from(by.scope().as_str())),
         other => by.claims.all().get(other).cloned(),
     }
 }

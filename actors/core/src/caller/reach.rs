@@ -83,7 +83,7 @@ pub enum Reached {
 fn plain(connections: &[(Uuid, Scope)], widest: Scope) -> Vec<Reached> {
     let reached = |(id, scope): &(Uuid, Scope)| match scope {
         scope if *scope == widest => Reached::Plain(*id),
-        scope => Reached::Narrowed { id: *id, scope: scope.word().to_owned() },
+        scope => Reached::Narrowed { id: *id, scope: scope.as_str().to_owned() },
     };
     connections.iter().map(reached).collect()
 }
@@ -93,9 +93,9 @@ impl Reached {
     pub fn list(rights: &Rights) -> Option<Vec<Self>> {
         let mut list = plain(rights.list()?, rights.widest());
         list.extend(rights.workspaces().iter().map(|(name, hold)| match hold {
-            Hold::Given(scope) => Self::Workspace { workspace: Arc::clone(name), scope: scope.word().to_owned() },
+            Hold::Given(scope) => Self::Workspace { workspace: Arc::clone(name), scope: scope.as_str().to_owned() },
             Hold::Through(connections) => {
-                let through = connections.iter().map(|(id, scope)| (*id, scope.word().to_owned())).collect();
+                let through = connections.iter().map(|(id, scope)| (*id, scope.as_str().to_owned())).collect();
                 Self::Through { workspace: Arc::clone(name), through }
             }
         }));
@@ -108,12 +108,12 @@ impl Reached {
         for each in listed {
             match each {
                 Self::Plain(id) => connections.push((id, widest)),
-                Self::Narrowed { id, scope } => connections.push((id, Scope::from_word(&scope)?)),
+                Self::Narrowed { id, scope } => connections.push((id, Scope::parse(&scope)?)),
                 Self::Workspace { workspace, scope } => {
-                    workspaces.push((workspace, Hold::Given(Scope::from_word(&scope)?)));
+                    workspaces.push((workspace, Hold::Given(Scope::parse(&scope)?)));
                 }
                 Self::Through { workspace, through } => {
-                    let read = |(id, scope): &(Uuid, String)| Some((*id, Scope::from_word(scope)?));
+                    let read = |(id, scope): &(Uuid, String)| Some((*id, Scope::parse(scope)?));
                     workspaces.push((workspace, Hold::Through(through.iter().map(read).collect::<Option<_>>()?)));
                 }
             }
@@ -125,7 +125,7 @@ impl Reached {
 /// Its word.
 impl Serialize for Scope {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.word())
+        serializer.serialize_str(self.as_str())
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
             &connections,
             &held,
             &alone,
-            &connections.and(&alone),
+            &connections.intersection(&alone),
             &connections.clone().with_workspaces([("w".into(), nothing)]),
         ] {
             let text = serde_json::to_string(&Reached::list(rights).unwrap()).unwrap();
@@ -163,6 +163,9 @@ mod tests {
             json!(held),
             json!({"scope": "write", "reach": [A, {"id": B, "scope": "read"}], "workspaces": [{"name": "v", "scope": "read"}, "w"]})
         );
-        assert_eq!(json!(connections.and(&alone)), json!({"scope": "write", "reach": [], "workspaces": ["w"]}));
+        assert_eq!(
+            json!(connections.intersection(&alone)),
+            json!({"scope": "write", "reach": [], "workspaces": ["w"]})
+        );
     }
 }

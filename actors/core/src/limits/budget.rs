@@ -22,7 +22,7 @@ struct Shared {
 
 /// Octets that were lent, given back when this is dropped.
 #[derive(Debug)]
-pub struct Loan {
+pub struct MemoryReservation {
     _octets: Option<OwnedSemaphorePermit>,
 }
 
@@ -58,14 +58,14 @@ impl Budget {
     }
 
     /// Waits for so many, in the order of those who ask.
-    pub fn lend(&self, octets: usize) -> impl Future<Output = Loan> + Send + use<> {
+    pub fn reserve(&self, octets: usize) -> impl Future<Output = MemoryReservation> + Send + use<> {
         let budget = self.clone();
         async move {
             let wanted = u32::try_from(octets.min(budget.most())).unwrap_or(u32::MAX);
             // It is never closed.
             let octets = Arc::clone(&budget.0.left).acquire_many_owned(wanted).await.ok();
             budget.0.peak.fetch_max(budget.lent(), Ordering::Relaxed);
-            Loan { _octets: octets }
+            MemoryReservation { _octets: octets }
         }
     }
 }
@@ -79,28 +79,28 @@ mod tests {
     #[tokio::test]
     async fn who_asked_first_is_served_first_and_what_is_dropped_is_given_back() {
         let budget = Budget::of(10);
-        let first = budget.lend(6).await;
-        let mut large = Box::pin(budget.lend(10));
+        let first = budget.reserve(6).await;
+        let mut large = Box::pin(budget.reserve(10));
         assert!((&mut large).now_or_never().is_none());
-        let mut small = Box::pin(budget.lend(1));
+        let mut small = Box::pin(budget.reserve(1));
         assert!((&mut small).now_or_never().is_none(), "there is room, and it is not its turn");
         drop(first);
         let large = large.await;
         assert_eq!((budget.lent(), budget.peak()), (10, 10));
         drop(large);
         drop(small.await);
-        drop(Box::pin(budget.lend(20)).await);
+        drop(Box::pin(budget.reserve(20)).await);
         assert_eq!((budget.lent(), budget.peak()), (0, 10));
     }
 
     #[tokio::test]
     async fn who_waits_no_more_stands_in_nobodys_way() {
         let budget = Budget::of(10);
-        let held = budget.lend(5).await;
-        let mut large = Box::pin(budget.lend(10));
+        let held = budget.reserve(5).await;
+        let mut large = Box::pin(budget.reserve(10));
         assert!((&mut large).now_or_never().is_none());
         drop(large);
-        drop(budget.lend(5).await);
+        drop(budget.reserve(5).await);
         drop(held);
         assert_eq!(budget.lent(), 0);
     }

@@ -20,7 +20,7 @@ struct Taken<K> {
 
 /// How much there is.
 #[derive(Clone, Copy, Debug)]
-pub struct Most {
+pub struct ShareLimits {
     /// For one holder.
     pub each: usize,
     /// For all together.
@@ -29,7 +29,7 @@ pub struct Most {
 
 /// Of what there was not enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Short {
+pub enum ShareExceeded {
     /// The holder's own share.
     Each,
     /// What all have together.
@@ -46,17 +46,17 @@ pub struct Share<K: Eq + Hash> {
 
 /// What one holder has and may have.
 #[derive(Debug)]
-pub struct Room<K: Eq + Hash> {
+pub struct Allowance<K: Eq + Hash> {
     share: Share<K>,
-    most: Most,
+    most: ShareLimits,
 }
 
-impl<K: Eq + Hash + Clone> Room<K> {
+impl<K: Eq + Hash + Clone> Allowance<K> {
     /// Takes so much more.
     ///
     /// # Errors
     /// There is not enough left; what was taken before stays.
-    pub fn grow(&mut self, amount: usize) -> Result<(), Short> {
+    pub fn grow(&mut self, amount: usize) -> Result<(), ShareExceeded> {
         self.share.grow(amount, self.most)
     }
 
@@ -66,7 +66,7 @@ impl<K: Eq + Hash + Clone> Room<K> {
     /// [`Kind::Busy`]: there is not enough left.
     pub fn prepare(&mut self, octets: usize) -> error::Result<()> {
         self.grow(octets).map_err(|short| {
-            let whose = if short == Short::Each { " for this principal" } else { "" };
+            let whose = if short == ShareExceeded::Each { " for this principal" } else { "" };
             let words = format!("the service is busy: as many bytes as it prepares at once{whose} are in answers");
             Error::new(Kind::Busy, words)
                 .retry_after(Duration::from_secs(1))
@@ -92,7 +92,7 @@ impl<K: Eq + Hash + Clone> Shares<K> {
     ///
     /// # Errors
     /// There is not enough left.
-    pub fn take(&self, holder: K, amount: usize, most: Most) -> Result<Share<K>, Short> {
+    pub fn take(&self, holder: K, amount: usize, most: ShareLimits) -> Result<Share<K>, ShareExceeded> {
         let mut share = self.nothing(holder);
         share.grow(amount, most)?;
         Ok(share)
@@ -103,8 +103,8 @@ impl<K: Eq + Hash + Clone> Shares<K> {
     }
 
     /// Room for `holder`, of which nothing is taken yet.
-    pub fn room(&self, holder: K, most: Most) -> Room<K> {
-        Room { share: self.nothing(holder), most }
+    pub fn room(&self, holder: K, most: ShareLimits) -> Allowance<K> {
+        Allowance { share: self.nothing(holder), most }
     }
 
     /// How much is taken.
@@ -129,14 +129,14 @@ impl<K: Eq + Hash + Clone> Share<K> {
     ///
     /// # Errors
     /// There is not enough left; what was taken before stays.
-    pub fn grow(&mut self, amount: usize, most: Most) -> Result<(), Short> {
+    pub fn grow(&mut self, amount: usize, most: ShareLimits) -> Result<(), ShareExceeded> {
         let mut taken = self.shares.lock();
         let own = taken.by.get(&self.holder).copied().unwrap_or_default();
         if own + amount > most.each {
-            return Err(Short::Each);
+            return Err(ShareExceeded::Each);
         }
         if taken.all + amount > most.all {
-            return Err(Short::All);
+            return Err(ShareExceeded::All);
         }
         taken.all += amount;
         match taken.by.get_mut(&self.holder) {
@@ -169,13 +169,13 @@ mod tests {
 
     #[test]
     fn what_is_taken_is_counted_for_its_holder_and_for_all_until_it_is_given_back() {
-        let (shares, most) = (Shares::default(), Most { each: 3, all: 4 });
+        let (shares, most) = (Shares::default(), ShareLimits { each: 3, all: 4 });
         let mut ann = shares.take("ann", 1, most).unwrap();
         ann.grow(2, most).unwrap();
-        assert_eq!(ann.grow(1, most), Err(Short::Each));
-        assert_eq!(shares.take("ann", 1, most).unwrap_err(), Short::Each);
+        assert_eq!(ann.grow(1, most), Err(ShareExceeded::Each));
+        assert_eq!(shares.take("ann", 1, most).unwrap_err(), ShareExceeded::Each);
         let bob = shares.take("bob", 1, most).unwrap();
-        assert_eq!(shares.take("eve", 1, most).unwrap_err(), Short::All);
+        assert_eq!(shares.take("eve", 1, most).unwrap_err(), ShareExceeded::All);
         assert_eq!(shares.taken(), 4);
         drop(ann);
         let eve = shares.take("eve", 3, most).unwrap();

@@ -104,11 +104,11 @@ impl From<RequestId> for Origin {
 #[derive(Debug)]
 pub enum Op {
     /// `get_catalogs` … `get_procedure_parameters`.
-    Describe(Facet, Narrow),
+    Describe(MetadataKind, MetadataFilter),
     /// `get_instructions`, with what the front alone knows.
-    Instructions(Briefing),
+    Instructions(InstructionsOptions),
     /// `execute_sql`, `execute_select`, `execute_insert`, `execute_update`.
-    Execute(Verb, Sql),
+    Execute(AllowedStatements, Sql),
     /// `/api/query` and `/api/batch`: one or more statements in one transaction.
     Script(Mode, Sql),
     /// `execute_procedure`.
@@ -162,7 +162,7 @@ impl Op {
 
 /// One table of the catalogue, as JDBC's `DatabaseMetaData` divides it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Facet {
+pub enum MetadataKind {
     /// One row per connection.
     Catalogs,
     /// One row per schema.
@@ -187,9 +187,9 @@ pub enum Facet {
     TableDetails,
 }
 
-/// Narrows a facet. Each member is an exact name or a SQL LIKE pattern; absent means all.
+/// Narrows metadata. Each member is an exact name or a SQL LIKE pattern; absent means all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Narrow {
+pub struct MetadataFilter {
     /// `catalogName`: the connection's name.
     pub catalog: Option<String>,
     /// `schemaName`.
@@ -205,9 +205,9 @@ pub struct Narrow {
     /// `paramName`.
     pub param: Option<String>,
     /// Tables as an agent writes them: names, patterns and comma lists of these, with or without their schema. Empty
-    /// means all; only the facets of tables and columns know it.
+    /// means all; only the metadata of tables and columns know it.
     pub tables: Vec<String>,
-    /// Words that are looked for in names and comments; the rows come with the best first. Only the facet of tables
+    /// Words that are looked for in names and comments; the rows come with the best first. Only the metadata of tables
     /// knows it.
     pub search: Option<String>,
     /// Whether an empty answer says why, and what is near. What stands in `tables` and `search` counts only then.
@@ -216,7 +216,7 @@ pub struct Narrow {
 
 /// What instructions say of the tools in front, as this caller is offered them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Briefing {
+pub struct InstructionsOptions {
     /// Rows of a tool's result at most.
     pub max_rows: u64,
     /// Bytes of a tool's result at most.
@@ -233,7 +233,7 @@ pub struct Briefing {
 
 /// Which classes of statement a tool takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verb {
+pub enum AllowedStatements {
     /// Any one statement that the connection's access and the caller's scope allow.
     Any,
     /// One statement that only reads.

@@ -94,7 +94,7 @@ impl Results {
 
     /// The same results with parts in front that were read from them already; `held` is dropped when they are taken.
     #[must_use]
-    pub fn after(self, read: Vec<Result<Part, Error>>, held: impl Send + 'static) -> Self {
+    pub fn prepend(self, read: Vec<Result<Part, Error>>, held: impl Send + 'static) -> Self {
         let read = stream::iter(read).inspect(move |_| {
             // It goes with this.
             let _ = &held;
@@ -104,7 +104,7 @@ impl Results {
 
     /// The same results, and what `mend` makes of a failure among them.
     #[must_use]
-    pub fn mend(self, mend: impl Fn(Error) -> BoxFuture<'static, Error> + Send + 'static) -> Self {
+    pub fn map_error(self, mend: impl Fn(Error) -> BoxFuture<'static, Error> + Send + 'static) -> Self {
         let parts = self.parts.then(move |part| match part {
             Ok(part) => ready(Ok(part)).left_future(),
             Err(error) => mend(error).map(Err).right_future(),
@@ -114,7 +114,7 @@ impl Results {
 
     /// The same results, and what `change` makes of each of their parts.
     #[must_use]
-    pub fn each(self, change: impl FnMut(Part) -> Part + Send + 'static) -> Self {
+    pub fn map_parts(self, change: impl FnMut(Part) -> Part + Send + 'static) -> Self {
         Self { parts: Box::pin(self.parts.map_ok(change)), ..self }
     }
 
@@ -157,7 +157,7 @@ impl Results {
 
     /// Keeps `guard` until the results are dropped.
     #[must_use]
-    pub fn keep(mut self, guard: impl Send + 'static) -> Self {
+    pub fn with_guard(mut self, guard: impl Send + 'static) -> Self {
         self.kept = Some(match self.kept.take() {
             Some(kept) => Box::new((kept, guard)),
             None => Box::new(guard),

@@ -28,7 +28,7 @@ pub fn same(one: &str, other: &str) -> bool {
 }
 
 /// Whether a name can hide something from its reader: with a character that is not seen.
-pub fn hides(name: &str) -> bool {
+pub fn has_invisible_characters(name: &str) -> bool {
     name.chars().any(is_invisible)
 }
 
@@ -52,7 +52,7 @@ pub fn is_invisible(character: char) -> bool {
 
 /// Whether a text could be shown as another one: with control characters, separators of lines, or
 /// characters that turn the direction of writing (UAX #9). Unlike a name it may join letters.
-pub fn misleads(text: &str) -> bool {
+pub fn has_control_or_bidi_characters(text: &str) -> bool {
     let turns = CodePointSetData::new::<BidiControl>();
     text.chars().any(|each| each.is_control() || matches!(each, '\u{2028}' | '\u{2029}') || turns.contains(each))
 }
@@ -92,8 +92,8 @@ mod tests {
         for each in '\0'..=char::MAX {
             let once = key(&format!("a{each}b"));
             assert_eq!(key(&once), once, "{:x}", u32::from(each));
-            assert!(!hides(&once), "{:x}: {once:?}", u32::from(each));
-            assert!(is_invisible(each) || !misleads(&each.to_string()), "{:x}", u32::from(each));
+            assert!(!has_invisible_characters(&once), "{:x}: {once:?}", u32::from(each));
+            assert!(is_invisible(each) || !has_control_or_bidi_characters(&each.to_string()), "{:x}", u32::from(each));
         }
     }
 
@@ -138,7 +138,7 @@ mod tests {
         fn a_key_is_its_own_key(name in text()) {
             let once = key(&name);
             prop_assert_eq!(key(&once), once.clone());
-            prop_assert!(!hides(&once));
+            prop_assert!(!has_invisible_characters(&once));
         }
 
         #[test]

@@ -10,8 +10,8 @@ pub fn matches(wanted: Option<&str>, name: &str) -> bool {
 /// Whether `name` is `entry`, in any case, or matches it as a pattern whose only wildcard is `%`: a name
 /// that has `_` in it means itself alone.
 pub fn speaks_of(entry: &str, name: &str) -> bool {
-    let literal = |piece| if matches!(piece, Piece::One) { Piece::Exactly('_') } else { piece };
-    let pieces: Vec<Piece> = compile(entry).into_iter().map(literal).collect();
+    let literal = |piece| if matches!(piece, Segment::One) { Segment::Exactly('_') } else { piece };
+    let pieces: Vec<Segment> = compile(entry).into_iter().map(literal).collect();
     entry.eq_ignore_ascii_case(name) || like(&pieces, name)
 }
 
@@ -21,9 +21,9 @@ pub fn for_like(pattern: &str) -> String {
     let mut text = String::with_capacity(pattern.len());
     for piece in compile(pattern) {
         match piece {
-            Piece::Any => text.push('%'),
-            Piece::One => text.push('_'),
-            Piece::Exactly(character) => {
+            Segment::Any => text.push('%'),
+            Segment::One => text.push('_'),
+            Segment::Exactly(character) => {
                 if matches!(character, '%' | '_' | '\\') {
                     text.push('\\');
                 }
@@ -39,43 +39,43 @@ pub fn literal(name: &str) -> String {
     name.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
 }
 
-enum Piece {
+enum Segment {
     Any,
     One,
     Exactly(char),
 }
 
-fn compile(pattern: &str) -> Vec<Piece> {
+fn compile(pattern: &str) -> Vec<Segment> {
     let mut pieces = Vec::new();
     let mut characters = pattern.chars().peekable();
     while let Some(character) = characters.next() {
         pieces.push(match character {
-            '%' => Piece::Any,
-            '_' => Piece::One,
+            '%' => Segment::Any,
+            '_' => Segment::One,
             '\\' => match characters.next_if(|next| matches!(next, '%' | '_' | '\\')) {
-                Some(escaped) => Piece::Exactly(escaped),
-                None => Piece::Exactly('\\'),
+                Some(escaped) => Segment::Exactly(escaped),
+                None => Segment::Exactly('\\'),
             },
-            other => Piece::Exactly(other),
+            other => Segment::Exactly(other),
         });
     }
     pieces
 }
 
 /// Goes back to the last `%` alone, so that time is bounded by the product of the lengths.
-fn like(pieces: &[Piece], name: &str) -> bool {
+fn like(pieces: &[Segment], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut piece, mut at) = (0, 0);
     let mut last_any: Option<(usize, usize)> = None;
     while let Some(character) = name.get(at) {
         let fits = match pieces.get(piece) {
-            Some(Piece::Any) => {
+            Some(Segment::Any) => {
                 last_any = Some((piece, at));
                 piece += 1;
                 continue;
             }
-            Some(Piece::One) => true,
-            Some(Piece::Exactly(expected)) => expected.eq_ignore_ascii_case(character),
+            Some(Segment::One) => true,
+            Some(Segment::Exactly(expected)) => expected.eq_ignore_ascii_case(character),
             None => false,
         };
         if fits {
@@ -89,7 +89,7 @@ fn like(pieces: &[Piece], name: &str) -> bool {
             return false;
         }
     }
-    pieces.iter().skip(piece).all(|piece| matches!(piece, Piece::Any))
+    pieces.iter().skip(piece).all(|piece| matches!(piece, Segment::Any))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
     cast as to_type, lit, when,
 };
 
-use super::types::{Class, no_cast, type_name};
+use super::types::{TypeCategory, no_cast, type_name};
 use crate::failure::carried;
 use crate::values;
 use portico_core::error::{Error, Kind};
@@ -37,35 +37,50 @@ pub(crate) fn exact(expr: Expr, field: FieldRef, schema: &DFSchema) -> EngineRes
     if matches!(from, ArrowType::Interval(_) | ArrowType::Duration(_)) {
         return not_impl_err!("cast an interval to {}", type_name(&to));
     }
-    let (Some(source), Some(target)) = (Class::of(&from), Class::of(&to)) else { return Ok(to_type(expr, to)) };
+    let (Some(source), Some(target)) = (TypeCategory::of(&from), TypeCategory::of(&to)) else {
+        return Ok(to_type(expr, to));
+    };
     if !source.becomes(target) {
         return Err(no_cast(source, target));
     }
     Ok(match (source, target) {
         (
-            Class::Real | Class::Double | Class::Timestamp | Class::Zoned | Class::Date | Class::Time | Class::Bytes,
-            Class::Text,
+            TypeCategory::Real
+            | TypeCategory::Double
+            | TypeCategory::Timestamp
+            | TypeCategory::Zoned
+            | TypeCategory::Date
+            | TypeCategory::Time
+            | TypeCategory::Bytes,
+            TypeCategory::Text,
         ) => to_type(TEXT.call(vec![expr]), to),
         // The engine cuts what is behind the point.
-        (Class::Decimal, Class::SmallInt | Class::Integer | Class::BigInt) => {
+        (TypeCategory::Decimal, TypeCategory::SmallInt | TypeCategory::Integer | TypeCategory::BigInt) => {
             to_type(kept(expr, ArrowType::Decimal128(DECIMAL128_MAX_PRECISION, 0)), to)
         }
         _ if narrows(&from, &to) => kept(expr, to),
-        (Class::Real | Class::Double, Class::SmallInt | Class::Integer | Class::BigInt) => {
-            to_type(NEAREST.call(vec![to_type(expr, ArrowType::Float64)]), to)
+        (
+            TypeCategory::Real | TypeCategory::Double,
+            TypeCategory::SmallInt | TypeCategory::Integer | TypeCategory::BigInt,
+        ) => to_type(NEAREST.call(vec![to_type(expr, ArrowType::Float64)]), to),
+        (TypeCategory::Real | TypeCategory::Double, TypeCategory::Decimal) => {
+            to_type(DIGITS_OF_FLOATS.call(vec![expr]), to)
         }
-        (Class::Real | Class::Double, Class::Decimal) => to_type(DIGITS_OF_FLOATS.call(vec![expr]), to),
-        (Class::Text, Class::Time) => TIMES.call(vec![to_type(expr, ArrowType::Utf8)]),
-        (Class::Text, Class::Timestamp) => to_type(WITHOUT_ZONE.call(vec![to_type(expr, ArrowType::Utf8)]), to),
-        (Class::Decimal, Class::Real | Class::Double) => to_float(expr, &to),
-        (Class::Text, Class::Bytes) => match &expr {
+        (TypeCategory::Text, TypeCategory::Time) => TIMES.call(vec![to_type(expr, ArrowType::Utf8)]),
+        (TypeCategory::Text, TypeCategory::Timestamp) => {
+            to_type(WITHOUT_ZONE.call(vec![to_type(expr, ArrowType::Utf8)]), to)
+        }
+        (TypeCategory::Decimal, TypeCategory::Real | TypeCategory::Double) => to_float(expr, &to),
+        (TypeCategory::Text, TypeCategory::Bytes) => match &expr {
             Expr::Literal(value, metadata) if !value.is_null() => {
                 let octets = octets(value.try_as_str().flatten().unwrap_or_default())?;
                 Expr::Literal(ScalarValue::Binary(Some(octets)), metadata.clone())
             }
             _ => return not_impl_err!("cast a text that is no literal to bytea"),
         },
-        (Class::Double | Class::Text, Class::Real) => NARROWED.call(vec![to_type(expr, ArrowType::Float64)]),
+        (TypeCategory::Double | TypeCategory::Text, TypeCategory::Real) => {
+            NARROWED.call(vec![to_type(expr, ArrowType::Float64)])
+        }
         _ => to_type(expr, to),
     })
 }
@@ -108,7 +123,8 @@ pub(crate) fn apart(truth: Expr) -> Expr {
 /// Literals beside dates, times and octets are these, as a cast makes them: to the engine they are texts, and it counts
 /// nanoseconds and minds zones.
 pub(crate) fn literals_beside(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<Expr>> {
-    let is_read = |of: &ArrowType| Class::of(of).is_some_and(|class| class.is_time() || class == Class::Bytes);
+    let is_read =
+        |of: &ArrowType| TypeCategory::of(of).is_some_and(|class| class.is_time() || class == TypeCategory::Bytes);
     let Some(type_) = exprs.iter().filter_map(|expr| expr.get_type(schema).ok()).find(is_read) else {
         return Ok(exprs);
     };
@@ -154,18 +170,24 @@ pub(crate) fn as_text(expr: Expr, schema: &DFSchema) -> EngineResult<Expr> {
 /// The text of a value as its type's output function writes it, which is what `concat` takes. A boolean's is not its
 /// cast.
 pub(crate) fn shown(expr: Expr, schema: &DFSchema) -> EngineResult<Expr> {
-    match expr.get_type(schema).ok().as_ref().and_then(Class::of) {
-        None | Some(Class::Text) => Ok(expr),
-        Some(Class::Boolean) => when(expr.clone(), lit("t")).when(Expr::IsFalse(Box::new(expr)), lit("f")).end(),
+    match expr.get_type(schema).ok().as_ref().and_then(TypeCategory::of) {
+        None | Some(TypeCategory::Text) => Ok(expr),
+        Some(TypeCategory::Boolean) => when(expr.clone(), lit("t")).when(Expr::IsFalse(Box::new(expr)), lit("f")).end(),
         Some(_) => as_text(expr, schema),
     }
 }
 
 /// The texts of all values of `array`, as `type::text` gives them.
 fn texts(array: &ArrayRef) -> EngineResult<ArrayRef> {
-    match Class::of(array.data_type()) {
+    match TypeCategory::of(array.data_type()) {
         Some(
-            Class::Real | Class::Double | Class::Timestamp | Class::Zoned | Class::Date | Class::Time | Class::Bytes,
+            TypeCategory::Real
+            | TypeCategory::Double
+            | TypeCategory::Timestamp
+            | TypeCategory::Zoned
+            | TypeCategory::Date
+            | TypeCategory::Time
+            | TypeCategory::Bytes,
         ) => {
             let texts = (0..array.len()).map(|row| written(array, row)).collect::<EngineResult<StringArray>>()?;
             Ok(Arc::new(texts))

@@ -40,7 +40,7 @@ impl AnalyzerRule for AsPostgresql {
             _ => is_recursive,
         };
         plan.transform_up_with_subqueries(|plan| {
-            comparison::admit(&plan)?;
+            comparison::check_comparisons(&plan)?;
             // Its numbers are no values.
             if matches!(plan, LogicalPlan::Limit(_)) {
                 return Ok(Transformed::no(plan));

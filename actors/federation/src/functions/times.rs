@@ -6,7 +6,7 @@ use datafusion::logical_expr::expr::BinaryExpr;
 use datafusion::logical_expr::{Expr, ExprSchemable, Operator, cast as to_type};
 
 use super::numbers::checked;
-use super::types::{Class, type_name};
+use super::types::{TypeCategory, type_name};
 use crate::failure::carried;
 use portico_core::error::{Error, Kind};
 
@@ -20,8 +20,8 @@ pub(crate) fn shifted(
     op: Operator,
     (right, of_right): (&Expr, &ArrowType),
 ) -> EngineResult<Option<Expr>> {
-    let is_date = |type_: &ArrowType| Class::of(type_) == Some(Class::Date);
-    let is_time = |type_: &ArrowType| Class::of(type_).is_some_and(Class::is_time);
+    let is_date = |type_: &ArrowType| TypeCategory::of(type_) == Some(TypeCategory::Date);
+    let is_time = |type_: &ArrowType| TypeCategory::of(type_).is_some_and(TypeCategory::is_time);
     let has_hours = |expr: &Expr| match expr {
         Expr::Literal(ScalarValue::IntervalMonthDayNano(value), _) => value.is_some_and(|value| value.nanoseconds != 0),
         Expr::Literal(ScalarValue::IntervalDayTime(value), _) => value.is_some_and(|value| value.milliseconds != 0),
@@ -61,18 +61,18 @@ pub(crate) fn shifted(
 
 /// The type that dates and timestamps of these types have in common; `None` where they are of one type, or others.
 pub(crate) fn common_time<'a>(types: impl Iterator<Item = &'a ArrowType>) -> Option<ArrowType> {
-    let mut classes: Vec<Class> = types.filter_map(Class::of).collect();
+    let mut classes: Vec<TypeCategory> = types.filter_map(TypeCategory::of).collect();
     classes.sort_unstable_by_key(|class| *class as u8);
     classes.dedup();
-    classes.retain(|class| matches!(class, Class::Date | Class::Timestamp | Class::Zoned));
-    let zone = classes.contains(&Class::Zoned).then(|| "UTC".into());
+    classes.retain(|class| matches!(class, TypeCategory::Date | TypeCategory::Timestamp | TypeCategory::Zoned));
+    let zone = classes.contains(&TypeCategory::Zoned).then(|| "UTC".into());
     (classes.len() > 1).then_some(ArrowType::Timestamp(TimeUnit::Microsecond, zone))
 }
 
 /// A date as the instant at which it begins, in UTC; anything else as it is.
 pub(crate) fn begun_in_utc(expr: Expr, schema: &DFSchema) -> Expr {
-    match expr.get_type(schema).ok().as_ref().and_then(Class::of) {
-        Some(Class::Date) => to_type(expr, ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))),
+    match expr.get_type(schema).ok().as_ref().and_then(TypeCategory::of) {
+        Some(TypeCategory::Date) => to_type(expr, ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))),
         _ => expr,
     }
 }

@@ -8,7 +8,7 @@ use portico_core::error::{Error, Kind};
 
 /// Types between which the same casts are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum TypeCategory {
     Boolean,
     SmallInt,
     Integer,
@@ -24,7 +24,7 @@ pub(super) enum Class {
     Bytes,
 }
 
-impl Class {
+impl TypeCategory {
     pub(super) fn of(type_: &ArrowType) -> Option<Self> {
         Some(match type_ {
             ArrowType::Boolean => Self::Boolean,
@@ -86,7 +86,7 @@ impl Class {
 
 /// What PostgreSQL calls a type of the engine.
 pub(crate) fn type_name(type_: &ArrowType) -> String {
-    match Class::of(type_) {
+    match TypeCategory::of(type_) {
         Some(class) => class.name().to_owned(),
         None if matches!(type_, ArrowType::Interval(_) | ArrowType::Duration(_)) => "interval".to_owned(),
         None if type_.is_null() => "unknown".to_owned(),
@@ -95,7 +95,7 @@ pub(crate) fn type_name(type_: &ArrowType) -> String {
 }
 
 /// The refusal of a cast.
-pub(super) fn no_cast(from: Class, to: Class) -> DataFusionError {
+pub(super) fn no_cast(from: TypeCategory, to: TypeCategory) -> DataFusionError {
     let message = format!("cannot cast type {} to {}", from.name(), to.name());
     carried(Error::new(Kind::Rejected, message).sqlstate("42846"))
 }

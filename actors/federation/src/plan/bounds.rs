@@ -29,7 +29,7 @@ const MOST_IN_CUBE: usize = 12;
 ///
 /// # Errors
 /// [`Kind::TooLarge`].
-pub(crate) fn admit(statement: &Statement, widest: usize) -> Result<()> {
+pub(crate) fn check_size(statement: &Statement, widest: usize) -> Result<()> {
     let mut expansion = Expansion { widest, ..Expansion::default() };
     if let ControlFlow::Break(refused) = statement.visit(&mut expansion) {
         return Err(refused);

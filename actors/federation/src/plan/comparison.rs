@@ -212,7 +212,7 @@ pub(crate) fn text(expr: &Expr, schema: &DFSchema) -> Result<bool> {
 }
 
 /// Refuses a node of a plan that would order, group or join values otherwise than PostgreSQL does.
-pub(crate) fn admit(plan: &LogicalPlan) -> Result<()> {
+pub(crate) fn check_comparisons(plan: &LogicalPlan) -> Result<()> {
     let inputs = plan.inputs();
     let Some(schema) = inputs.first().map(|input| input.schema()) else { return Ok(()) };
     let sorted = |by: &[Sort], what: &str| by.iter().try_for_each(|by| order(&by.expr, schema, what));

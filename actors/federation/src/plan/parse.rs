@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{self, VisitMut};
 use super::labels;
 use super::refused;
 use crate::dialect::Bounded;
-use crate::failure::told;
+use crate::failure::engine_error;
 use portico_core::error::{Error, Result};
 use portico_sql::{Class, Dialect, Given};
 
@@ -53,7 +53,7 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
         .with_recursion_limit(1_000)
         .build()
         .and_then(|mut parser| parser.parse_statements())
-        .map_err(told)?;
+        .map_err(engine_error)?;
     let first = parsed.pop_front().filter(|_| parsed.is_empty());
     let parsed = first.ok_or_else(|| Error::internal("two readers count a text's statements differently"))?;
     let (mut parsed, explain) = match parsed {

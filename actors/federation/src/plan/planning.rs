@@ -26,7 +26,7 @@ use super::parse::{self, Explain, Query};
 use super::sources;
 use super::unique;
 use crate::connections::Connections;
-use crate::failure::told;
+use crate::failure::engine_error;
 use crate::functions::growing;
 use crate::push::Pushing;
 use crate::run::leaf::LeafTable;
@@ -45,24 +45,24 @@ pub(crate) struct Planned {
     /// What it runs with.
     pub(crate) context: Arc<TaskContext>,
     /// The same for a plan of less memory.
-    pub(crate) sparing: Sparing,
+    pub(crate) low_memory: LowMemoryPlan,
 }
 
 /// Makes a plan whose joins sort both sides and write down what does not fit: the engine's hash joins hold one side in
 /// memory.
-pub(crate) struct Sparing {
+pub(crate) struct LowMemoryPlan {
     pushed: LogicalPlan,
     state: Arc<SessionState>,
 }
 
 /// Rows that go through such a plan at once: some batches of each sort are in memory at the same time.
-const SPARING_BATCH: usize = 512;
+const LOW_MEMORY_BATCH: usize = 512;
 
-impl Sparing {
+impl LowMemoryPlan {
     /// The plan, and what it runs with.
     pub(crate) async fn plan(self) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
         let config = self.state.config().clone();
-        let rows = config.batch_size().min(SPARING_BATCH);
+        let rows = config.batch_size().min(LOW_MEMORY_BATCH);
         let mut config = config.with_batch_size(rows);
         let options = config.options_mut();
         options.optimizer.prefer_hash_join = false;
@@ -71,8 +71,9 @@ impl Sparing {
         options.execution.target_partitions = 2;
         let state =
             SessionStateBuilder::new_from_existing(SessionState::clone(&self.state)).with_config(config).build();
-        let plan = DefaultPhysicalPlanner::default().create_physical_plan(&self.pushed, &state).await.map_err(told)?;
-        Ok((sort_whole(plan).map_err(told)?, state.task_ctx()))
+        let plan =
+            DefaultPhysicalPlanner::default().create_physical_plan(&self.pushed, &state).await.map_err(engine_error)?;
+        Ok((sort_whole(plan).map_err(engine_error)?, state.task_ctx()))
     }
 }
 
@@ -91,38 +92,40 @@ pub(crate) async fn plan(
     let values = parameters::values(&placeholders, &statement.parameters)?;
     tables.ask(named(&parsed, state)?).await?;
     if let Parsed::Statement(statement) = &parsed {
-        bounds::admit(statement, tables.widest())?;
+        bounds::check_size(statement, tables.widest())?;
     }
-    let plan = state.statement_to_plan(parsed).await.map_err(told)?;
+    let plan = state.statement_to_plan(parsed).await.map_err(engine_error)?;
     let plan = with_values(plan, values)?;
     admit(plan.schema().fields())?;
     // By one row more its reader sees that there are more.
     let most = statement.limits.rows.and_then(|rows| usize::try_from(rows.saturating_add(1)).ok());
     let plan = match most {
-        Some(rows) => {
-            LogicalPlanBuilder::from(plan).limit(0, Some(rows)).and_then(LogicalPlanBuilder::build).map_err(told)?
-        }
+        Some(rows) => LogicalPlanBuilder::from(plan)
+            .limit(0, Some(rows))
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(engine_error)?,
         None => plan,
     };
-    let optimized = state.optimize(&plan).and_then(exact::keep_digits).map_err(told)?;
+    let optimized = state.optimize(&plan).and_then(exact::keep_digits).map_err(engine_error)?;
     let mut pushing = Pushing::new(Arc::clone(&connections), pushdown, deadline);
     let pushed = if pushdown {
-        sources::together(optimized.clone()).and_then(|together| pushing.plan(&together)).map_err(told)?
+        sources::together(optimized.clone()).and_then(|together| pushing.plan(&together)).map_err(engine_error)?
     } else {
-        pushing.plan(&optimized).map_err(told)?
+        pushing.plan(&optimized).map_err(engine_error)?
     };
     estimate(&pushing.into_leaves(), order::is_chosen(&pushed), connections.as_ref(), deadline).await;
-    let pushed = order::by_estimates(pushed).and_then(unique::names).map_err(told)?;
-    let rows = growing::batch_size(&pushed).map_err(told)?;
+    let pushed = order::by_estimates(pushed).and_then(unique::names).map_err(engine_error)?;
+    let rows = growing::batch_size(&pushed).map_err(engine_error)?;
     let state = if rows == state.config().batch_size() {
         Arc::clone(state)
     } else {
         let config = state.config().clone().with_batch_size(rows);
         Arc::new(SessionStateBuilder::new_from_existing(SessionState::clone(state)).with_config(config).build())
     };
-    let run = DefaultPhysicalPlanner::default().create_physical_plan(&pushed, state.as_ref()).await.map_err(told)?;
+    let run =
+        DefaultPhysicalPlanner::default().create_physical_plan(&pushed, state.as_ref()).await.map_err(engine_error)?;
     let schema = marked(run.schema().fields(), plan.schema().fields(), &optimized);
-    Ok(Planned { plan: run, schema, explain, context: state.task_ctx(), sparing: Sparing { pushed, state } })
+    Ok(Planned { plan: run, schema, explain, context: state.task_ctx(), low_memory: LowMemoryPlan { pushed, state } })
 }
 
 /// Refuses results that PostgreSQL would write otherwise.
@@ -166,7 +169,7 @@ fn marked(run: &Fields, planned: &Fields, optimized: &LogicalPlan) -> Schema {
 /// Catalogue, schema and name of each table of the statement.
 fn named(parsed: &Parsed, state: &SessionState) -> Result<Vec<Name>> {
     let options = &state.config_options().catalog;
-    let references = state.resolve_table_references(parsed).map_err(told)?;
+    let references = state.resolve_table_references(parsed).map_err(engine_error)?;
     let named = references.into_iter().map(|reference| {
         let resolved = reference.resolve(&options.default_catalog, &options.default_schema);
         let (catalog, schema, table) =
@@ -188,17 +191,17 @@ fn with_values(plan: LogicalPlan, values: Vec<ScalarValue>) -> Result<LogicalPla
         return Ok(plan);
     }
     let types = if values.iter().any(ScalarValue::is_null) {
-        plan.get_parameter_types().map_err(told)?
+        plan.get_parameter_types().map_err(engine_error)?
     } else {
         HashMap::new()
     };
     let typed = values.into_iter().enumerate().map(|(place, value)| {
         match types.get(&format!("${}", place + 1)).cloned().flatten() {
-            Some(type_) if value.is_null() => ScalarValue::try_from(&type_).map_err(told),
+            Some(type_) if value.is_null() => ScalarValue::try_from(&type_).map_err(engine_error),
             _ => Ok(value),
         }
     });
-    plan.with_param_values(ParamValues::from(typed.collect::<Result<Vec<_>>>()?)).map_err(told)
+    plan.with_param_values(ParamValues::from(typed.collect::<Result<Vec<_>>>()?)).map_err(engine_error)
 }
 
 /// Asks the sources how many rows they expect to send, where there is more than one side to choose from; and how many

@@ -23,13 +23,13 @@ pub(super) struct Rendered {
 }
 
 /// What the names of an expression stand for.
-pub(super) struct Scope<'a> {
+pub(super) struct NameScope<'a> {
     pub(super) dialect: &'static Pushdown,
     pub(super) outputs: &'a [Output],
     pub(super) schema: &'a DFSchema,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> NameScope<'a> {
     pub(super) fn of(select: &'a Select, schema: &'a DFSchema) -> Option<Self> {
         Some(Self { dialect: select.dialect?, outputs: &select.outputs, schema })
     }

@@ -6,7 +6,7 @@ use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema};
 use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
 use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, cast};
 
-use super::expressions::{Scope, type_of};
+use super::expressions::{NameScope, type_of};
 use super::select::{Output, Select};
 use crate::functions::numbers;
 use crate::tables::table::UNBOUNDED;
@@ -70,7 +70,7 @@ impl Groups {
 pub(super) fn group(aggregate: &Aggregate, select: &Select) -> Option<Groups> {
     let select = select.clone().wrapped_for_keys();
     let schema = aggregate.input.schema();
-    let scope = Scope::of(&select, schema)?;
+    let scope = NameScope::of(&select, schema)?;
     let keys = aggregate.group_expr.iter().map(|expr| scope.render(expr)).collect::<Option<Vec<_>>>()?;
     let unique = keys.len() == 1;
     let mut outputs: Vec<Output> =
@@ -120,7 +120,7 @@ impl<'a> Called<'a> {
         Some(Self { name: func.name(), argument, distinct: *distinct, planned })
     }
 
-    fn output(&self, scope: &Scope<'_>) -> Option<Output> {
+    fn output(&self, scope: &NameScope<'_>) -> Option<Output> {
         let distinct = if self.distinct { "DISTINCT " } else { "" };
         let sql = match self.name {
             "count" => match self.argument {
@@ -153,7 +153,7 @@ impl<'a> Called<'a> {
     }
 
     /// The total with its digits behind the point, and the number of values.
-    fn average(&self, scope: &Scope<'_>) -> Option<(Output, i8, Output)> {
+    fn average(&self, scope: &NameScope<'_>) -> Option<(Output, i8, Output)> {
         let returned = Type::Decimal { precision: numbers::DIGITS, scale: numbers::SCALE };
         (self.planned == returned && !self.distinct).then_some(())?;
         let argument = scope.render(self.argument)?;

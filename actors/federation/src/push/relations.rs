@@ -13,7 +13,7 @@ use datafusion::logical_expr::{
     Projection, SkipType, Sort, TableScan,
 };
 
-use super::expressions::{Scope, type_of};
+use super::expressions::{NameScope, type_of};
 use super::groups::{Groups, group};
 use super::select::{Output, Select};
 use crate::connections::Connections;
@@ -106,7 +106,7 @@ impl Pushing {
         let mut left = Vec::new();
         let mut conditions = Vec::new();
         for condition in split_conjunction(&filter.predicate) {
-            match Scope::of(&select, schema).and_then(|scope| scope.condition(condition)) {
+            match NameScope::of(&select, schema).and_then(|scope| scope.condition(condition)) {
                 Some(sql) => conditions.push(sql),
                 None => left.push(condition.clone()),
             }
@@ -200,7 +200,7 @@ fn pushed(plan: &LogicalPlan, parts: &[Part]) -> Option<Select> {
         (LogicalPlan::Projection(projection), [Part::Source(select)]) => project(projection, select),
         (LogicalPlan::Filter(filter), [Part::Source(select)]) => {
             let mut select = select.clone().wrapped();
-            let condition = |expr| Scope::of(&select, filter.input.schema())?.condition(expr);
+            let condition = |expr| NameScope::of(&select, filter.input.schema())?.condition(expr);
             let conditions: Option<Vec<String>> =
                 split_conjunction(&filter.predicate).into_iter().map(condition).collect();
             select.filters.extend(conditions?);
@@ -230,7 +230,7 @@ fn fewer(plan: &LogicalPlan, select: &Select) -> Option<Select> {
         LogicalPlan::Limit(limit) => limited(select, most(limit)?),
         LogicalPlan::Sort(Sort { expr, input, fetch: Some(fetch) }) => {
             let mut select = select.clone().wrapped_for_keys();
-            let scope = Scope::of(&select, input.schema())?;
+            let scope = NameScope::of(&select, input.schema())?;
             let key = |SortKey { expr, asc, nulls_first }: &SortKey| {
                 let key = scope.render(expr)?;
                 let (order, nulls) = (if *asc { "ASC" } else { "DESC" }, if *nulls_first { "FIRST" } else { "LAST" });
@@ -262,7 +262,7 @@ fn limited(select: &Select, most: usize) -> Option<Select> {
 fn project(projection: &Projection, select: &Select) -> Option<Select> {
     let select = select.clone().wrapped();
     let schema = projection.input.schema();
-    let scope = Scope { dialect: select.dialect?, outputs: &select.outputs, schema };
+    let scope = NameScope { dialect: select.dialect?, outputs: &select.outputs, schema };
     let output = |expr: &Expr| match scope.column(expr) {
         Some(output) => Some(output.clone()),
         None => {
@@ -288,8 +288,8 @@ fn join(join: &Join, left: &Select, right: &Select) -> Option<Select> {
         NullEquality::NullEqualsNothing => "=",
         NullEquality::NullEqualsNull => dialect.null_safe_equality,
     };
-    let at_left = Scope { dialect, outputs: &left_outputs, schema: join.left.schema() };
-    let at_right = Scope { dialect, outputs: &right_outputs, schema: join.right.schema() };
+    let at_left = NameScope { dialect, outputs: &left_outputs, schema: join.left.schema() };
+    let at_right = NameScope { dialect, outputs: &right_outputs, schema: join.right.schema() };
     let mut conditions = Vec::new();
     for (one, other) in &join.on {
         let (one, other) = (at_left.render(one)?, at_right.render(other)?);
@@ -297,7 +297,7 @@ fn join(join: &Join, left: &Select, right: &Select) -> Option<Select> {
         conditions.push(format!("{} {equality} {}", one.sql, other.sql));
     }
     // A row that may find several partners is there several times.
-    let is_key = |scope: &Scope<'_>, expr| scope.column(expr).is_some_and(|output| output.unique);
+    let is_key = |scope: &NameScope<'_>, expr| scope.column(expr).is_some_and(|output| output.unique);
     let is_inner = join.join_type == JoinType::Inner;
     let left_once = is_inner && join.on.iter().any(|(_, other)| is_key(&at_right, other));
     let right_once = is_inner && join.on.iter().any(|(one, _)| is_key(&at_left, one));
@@ -309,7 +309,7 @@ fn join(join: &Join, left: &Select, right: &Select) -> Option<Select> {
         .collect();
     if let Some(filter) = &join.filter {
         let schema = join.left.schema().join(join.right.schema()).ok()?;
-        let scope = Scope { dialect, outputs: &both, schema: &schema };
+        let scope = NameScope { dialect, outputs: &both, schema: &schema };
         conditions.push(scope.condition(filter)?);
     }
     let plain = join.filter.is_none() && join.null_equality == NullEquality::NullEqualsNothing;

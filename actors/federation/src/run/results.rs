@@ -11,7 +11,7 @@ use portico_core::error::{Error, Result};
 use portico_core::reply::{Batch, Cell, Column, DataType};
 
 /// The columns of a result.
-pub(crate) fn columns(schema: &Schema, origins: &Origins) -> (Arc<[Column]>, Arc<[Form]>) {
+pub(crate) fn columns(schema: &Schema, origins: &Origins) -> (Arc<[Column]>, Arc<[ColumnFormat]>) {
     let (columns, forms): (Vec<_>, Vec<_>) = (schema.fields().iter())
         .map(|field| {
             let (data_type, precision, scale, zoned) = described(field.data_type());
@@ -26,14 +26,14 @@ pub(crate) fn columns(schema: &Schema, origins: &Origins) -> (Arc<[Column]>, Arc
             match origins.of(field) {
                 Some(Origin { column, unbounded, padded }) if kept(field.data_type(), &column, unbounded) => {
                     let form = match () {
-                        () if unbounded => Form::Decimal,
-                        () if padded => Form::Padded(usize::try_from(column.length).unwrap_or(0)),
-                        () => Form::Plain,
+                        () if unbounded => ColumnFormat::Decimal,
+                        () if padded => ColumnFormat::Padded(usize::try_from(column.length).unwrap_or(0)),
+                        () => ColumnFormat::Plain,
                     };
                     let column = Column { label: field.name().clone(), nullable: field.is_nullable(), ..column };
                     (column, form)
                 }
-                _ => (computed, Form::Plain),
+                _ => (computed, ColumnFormat::Plain),
             }
         })
         .unzip();
@@ -60,7 +60,7 @@ fn kept(type_: &ArrowType, column: &Column, unbounded: bool) -> bool {
 
 /// How the values of a column are written.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Form {
+pub(crate) enum ColumnFormat {
     /// As they are.
     Plain,
     /// Digits of an exact number, which are text to the engine.
@@ -91,11 +91,11 @@ fn described(type_: &ArrowType) -> (DataType, i64, i64, bool) {
 /// Rows of a batch.
 pub(crate) struct Rows {
     batch: RecordBatch,
-    forms: Arc<[Form]>,
+    forms: Arc<[ColumnFormat]>,
 }
 
 impl Rows {
-    pub(crate) fn new(batch: RecordBatch, forms: Arc<[Form]>) -> Self {
+    pub(crate) fn new(batch: RecordBatch, forms: Arc<[ColumnFormat]>) -> Self {
         Self { batch, forms }
     }
 }
@@ -113,8 +113,8 @@ impl Batch for Rows {
         let array = self.batch.columns().get(column).ok_or_else(|| Error::internal("a column beyond the last"))?;
         let cell = values::cell(array, row)?;
         Ok(match (self.forms.get(column), cell) {
-            (Some(Form::Decimal), Cell::Text(digits)) => Cell::Decimal(digits),
-            (Some(Form::Padded(length)), Cell::Text(text)) if text.chars().count() < *length => {
+            (Some(ColumnFormat::Decimal), Cell::Text(digits)) => Cell::Decimal(digits),
+            (Some(ColumnFormat::Padded(length)), Cell::Text(text)) if text.chars().count() < *length => {
                 Cell::Text(format!("{text:<length$}", length = *length).into())
             }
             (_, cell) => cell,

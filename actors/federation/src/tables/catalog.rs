@@ -11,9 +11,9 @@ use datafusion::datasource::ViewTable;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use futures_util::future::try_join_all;
 
-use super::table::{self, Source, Table};
+use super::table::{self, Table, TableLocation};
 use crate::connections::Connections;
-use crate::failure::{carried, of_connection, told};
+use crate::failure::{carried, engine_error, of_connection};
 use crate::plan::origin::Origins;
 use crate::plan::parse;
 use crate::statement::Deadline;
@@ -37,7 +37,7 @@ pub(crate) struct Tables {
 pub(crate) type Name = (String, String, String);
 
 /// What a name stands for.
-enum Found<'a> {
+enum ResolvedRelation<'a> {
     /// A table of the connection at this place, by its schema and name there.
     Table(usize, &'a str, &'a str),
     /// A view of the workspace.
@@ -76,9 +76,9 @@ impl Tables {
     pub(crate) async fn ask(&self, names: Vec<Name>) -> Result<()> {
         let asked = names.into_iter().map(|name| async move {
             match self.find(&name)? {
-                Found::Table(..) => self.table(name).await.map(drop),
+                ResolvedRelation::Table(..) => self.table(name).await.map(drop),
                 // It is planned when its turn comes.
-                Found::View(_) => Ok(()),
+                ResolvedRelation::View(_) => Ok(()),
             }
         });
         try_join_all(asked).await.map(drop)
@@ -91,20 +91,20 @@ impl Tables {
     }
 
     /// What a name of the statement stands for: in a workspace nothing but what it has.
-    fn find<'a>(&'a self, (catalog, schema, name): &'a Name) -> Result<Found<'a>> {
+    fn find<'a>(&'a self, (catalog, schema, name): &'a Name) -> Result<ResolvedRelation<'a>> {
         let Some(workspace) = &self.workspace else {
             let connection = self.connection(catalog).ok_or_else(|| self.unknown(catalog))?;
-            return Ok(Found::Table(connection, schema, name));
+            return Ok(ResolvedRelation::Table(connection, schema, name));
         };
         if !catalog.eq_ignore_ascii_case(&workspace.name) {
             return Err(workspace.elsewhere(catalog));
         }
         match workspace.find(schema, name) {
-            Some(workspace::Found::View(view)) => Ok(Found::View(view)),
-            Some(workspace::Found::Table { connection, schema, table, .. }) => {
+            Some(workspace::ResolvedName::View(view)) => Ok(ResolvedRelation::View(view)),
+            Some(workspace::ResolvedName::Table { connection, schema, table, .. }) => {
                 let place = self.connection(connection);
                 let place = place.ok_or_else(|| Error::internal("a workspace of a connection that is not there"))?;
-                Ok(Found::Table(place, schema, table))
+                Ok(ResolvedRelation::Table(place, schema, table))
             }
             None => Err(workspace.unknown(schema, name)),
         }
@@ -129,7 +129,7 @@ impl Tables {
     }
 
     async fn provider(&self, name: Name) -> Result<Arc<dyn TableProvider>> {
-        if let Found::View(view) = self.find(&name)? {
+        if let ResolvedRelation::View(view) = self.find(&name)? {
             return self.view(view).await;
         }
         Ok(self.table(name).await?)
@@ -142,7 +142,7 @@ impl Tables {
             error
         };
         let query = parse::query(&view.query, &[]).map_err(of_view)?;
-        let plan = state.statement_to_plan(query.parsed).await.map_err(|error| of_view(told(error)))?;
+        let plan = state.statement_to_plan(query.parsed).await.map_err(|error| of_view(engine_error(error)))?;
         Ok(Arc::new(ViewTable::new(plan, Some(view.query.to_string()))))
     }
 
@@ -151,19 +151,20 @@ impl Tables {
         if let Some(table) = known {
             return Ok(table);
         }
-        let Found::Table(connection, schema, table) = self.find(&name)? else {
+        let ResolvedRelation::Table(connection, schema, table) = self.find(&name)? else {
             return Err(Error::internal("a view is no table"));
         };
         let limits = self.deadline.limits()?;
         // A workspace may have a pattern of schemas; without one `%` is a part of the name.
         let schema = match &self.workspace {
             Some(workspace) if schema.contains('%') => {
-                let found = table::schema_of(self.connections.as_ref(), Source { connection, schema, table }, limits);
+                let found =
+                    table::schema_of(self.connections.as_ref(), TableLocation { connection, schema, table }, limits);
                 found.await?.ok_or_else(|| workspace.unknown(&name.1, &name.2))?
             }
             _ => schema.to_owned(),
         };
-        let source = Source { connection, schema: &schema, table };
+        let source = TableLocation { connection, schema: &schema, table };
         let shown = self.workspace.as_ref().map(|_| &name);
         let described = Table::describe(self.connections.as_ref(), source, shown, &self.origins, limits);
         let table = Arc::new(described.await.map_err(|error| {

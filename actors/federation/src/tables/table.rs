@@ -14,7 +14,7 @@ use super::untyped;
 use crate::connections::Connections;
 use crate::plan::comparison::Comparison;
 use crate::plan::origin::{self, Origin, Origins};
-use portico_core::call::{Facet, Limits, Mode, Narrow, Op, Sql};
+use portico_core::call::{Limits, MetadataFilter, MetadataKind, Mode, Op, Sql};
 use portico_core::error::{Error, Result};
 use portico_core::pattern::speaks_of;
 use portico_core::reply::{Cell, Column, DataType, Part, Results, TextType};
@@ -52,7 +52,7 @@ pub(crate) struct TableColumn {
 
 /// Where a table is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Source<'a> {
+pub(crate) struct TableLocation<'a> {
     /// The place of its connection.
     pub(crate) connection: usize,
     /// Its schema there.
@@ -68,12 +68,12 @@ impl Table {
     /// What the source says of a table that does not exist, or not for this caller.
     pub(crate) async fn describe(
         connections: &dyn Connections,
-        source: Source<'_>,
+        source: TableLocation<'_>,
         shown: Option<&(String, String, String)>,
         origins: &Origins,
         limits: Limits,
     ) -> Result<Self> {
-        let Source { connection: place, schema, table: name } = source;
+        let TableLocation { connection: place, schema, table: name } = source;
         let member = connections.members().get(place).ok_or_else(|| Error::internal("a connection without a place"))?;
         let dialect = &member.driver.dialect;
         let text = format!("SELECT * FROM {}.{}", dialect.quoted(schema), dialect.quoted(name));
@@ -83,8 +83,8 @@ impl Table {
             Some(keys) => columns.iter().zip(keys).filter(|(_, key)| *key).map(|(it, _)| it.label.clone()).collect(),
             None => {
                 let (schema, table) = (Some(schema.to_owned()), Some(name.to_owned()));
-                let narrow = Narrow { schema, table, ..Narrow::default() };
-                let listed = connections.ask(place, Op::Describe(Facet::PrimaryKeys, narrow), limits).await?;
+                let narrow = MetadataFilter { schema, table, ..MetadataFilter::default() };
+                let listed = connections.ask(place, Op::Describe(MetadataKind::PrimaryKeys, narrow), limits).await?;
                 key(listed, source).await?
             }
         };
@@ -170,12 +170,12 @@ async fn columns(mut results: Results) -> Result<Arc<[Column]>> {
 /// What the source says.
 pub(crate) async fn schema_of(
     connections: &dyn Connections,
-    source: Source<'_>,
+    source: TableLocation<'_>,
     limits: Limits,
 ) -> Result<Option<String>> {
-    let narrow = Narrow { table: Some(source.table.to_owned()), ..Narrow::default() };
-    let mut results = connections.ask(source.connection, Op::Describe(Facet::Tables, narrow), limits).await?;
-    let [of_schema, of_table] = ["TABLE_SCHEMA", "TABLE_NAME"].map(|label| catalog::place(Facet::Tables, label));
+    let narrow = MetadataFilter { table: Some(source.table.to_owned()), ..MetadataFilter::default() };
+    let mut results = connections.ask(source.connection, Op::Describe(MetadataKind::Tables, narrow), limits).await?;
+    let [of_schema, of_table] = ["TABLE_SCHEMA", "TABLE_NAME"].map(|label| catalog::place(MetadataKind::Tables, label));
     let mut found = None;
     while let Some(part) = results.next().await {
         let Part::Rows(rows) = part? else { continue };
@@ -192,9 +192,9 @@ pub(crate) async fn schema_of(
 }
 
 /// The columns of the primary key of exactly this table.
-async fn key(mut results: Results, source: Source<'_>) -> Result<Vec<String>> {
+async fn key(mut results: Results, source: TableLocation<'_>) -> Result<Vec<String>> {
     let [of_schema, of_table, of_column] =
-        ["TABLE_SCHEM", "TABLE_NAME", "COLUMN_NAME"].map(|label| catalog::place(Facet::PrimaryKeys, label));
+        ["TABLE_SCHEM", "TABLE_NAME", "COLUMN_NAME"].map(|label| catalog::place(MetadataKind::PrimaryKeys, label));
     let mut found = Vec::new();
     while let Some(part) = results.next().await {
         let Part::Rows(rows) = part? else { continue };

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::calls::runner::Runner;
-use crate::connection::monitor::{ConnectionMonitor, Look, Why};
+use crate::connection::monitor::{ConnectionMonitor, Look, PingReason};
 use crate::connection::state::{State, unavailable};
 use portico_core::call::Call;
 use portico_core::error::{Error, Kind, Result};
@@ -114,14 +114,14 @@ impl LiveConnection {
                 let told = self.monitor.clone();
                 let results = results.on_failure(move |error| {
                     if may_be_away(error) {
-                        told.do_send(Look(Why::Own));
+                        told.do_send(Look(PingReason::Own));
                     }
                 });
                 // Once the results are dropped, the statement is committed or undone.
-                Ok(Reply::Results(if changes { results.keep(LookOnDrop(self.monitor.clone())) } else { results }))
+                Ok(Reply::Results(if changes { results.with_guard(LookOnDrop(self.monitor.clone())) } else { results }))
             }
             Err(error) if may_be_away(&error) => {
-                self.monitor.do_send(Look(Why::Own));
+                self.monitor.do_send(Look(PingReason::Own));
                 Err(error)
             }
             reply => reply,
@@ -183,6 +183,6 @@ struct LookOnDrop(Addr<ConnectionMonitor>);
 
 impl Drop for LookOnDrop {
     fn drop(&mut self) {
-        self.0.do_send(Look(Why::Own));
+        self.0.do_send(Look(PingReason::Own));
     }
 }

@@ -3,20 +3,20 @@
 //! reach the actor.
 
 mod actor;
-mod briefed;
 mod calls;
 mod description;
 mod instructions;
+mod instructions_key;
 mod monitor;
 mod names;
 mod settings;
 mod state;
 
 pub(crate) use actor::LiveConnection;
-pub use calls::attended::attended;
+pub use calls::reader_timeout::with_reader_timeout;
 pub(crate) use calls::runner::Runner;
 pub(crate) use description::{Description, Names};
-pub(crate) use monitor::{Close, ConnectionMonitor, Look, Obituary, Retire, Why};
-pub use settings::{Connection, Intensity, Start};
+pub(crate) use monitor::{Close, ConnectionMonitor, ExitNotifier, Look, PingReason, Retire};
+pub use settings::{ConnectionSpec, Intensity, Start};
 pub use state::State;
 pub(crate) use state::unavailable;

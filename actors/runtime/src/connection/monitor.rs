@@ -14,7 +14,7 @@ use crate::connection::state::State;
 use portico_core::backoff::Backoff;
 use portico_core::error::{Error, Kind};
 use portico_core::event::{Event, Observer};
-use portico_core::finding::{Finding, Grade};
+use portico_core::finding::{Finding, FindingSeverity};
 use portico_sources::Profile;
 
 /// The first delay after a failed attempt.
@@ -24,7 +24,7 @@ const BACKOFF_MAX: Duration = Duration::from_secs(30);
 
 /// Why the source is looked at; the weightier reason last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Why {
+pub(crate) enum PingReason {
     /// Another process said that something has changed: what is found is no news to the others.
     Told,
     /// A reason of our own: a call that found it away, or a change made here.
@@ -38,7 +38,7 @@ pub(crate) struct ConnectionMonitor {
     backoff: Backoff,
     attempting: bool,
     /// Something changed while the source was being asked: what it said may be older.
-    again: Option<Why>,
+    again: Option<PingReason>,
     /// The next look at what could not be read.
     retry: Option<SpawnHandle>,
     /// Another actor has taken its place; what runs here may end.
@@ -49,16 +49,16 @@ pub(crate) struct ConnectionMonitor {
     examined: bool,
     observer: Observer,
     /// Dropped with the monitor, also when a panic ends it.
-    _obituary: Obituary,
+    _obituary: ExitNotifier,
     /// Ends the actors that let calls through, in the same way and at the latest.
     ends: Option<DropGuard>,
 }
 
 /// Tells the supervisor that the actor is gone: a `Drop` runs on a panic too, which actix itself
 /// does not report.
-pub(crate) struct Obituary(pub(crate) Option<Box<dyn FnOnce(bool) + Send>>);
+pub(crate) struct ExitNotifier(pub(crate) Option<Box<dyn FnOnce(bool) + Send>>);
 
-impl Drop for Obituary {
+impl Drop for ExitNotifier {
     fn drop(&mut self) {
         if let Some(tell) = self.0.take() {
             tell(std::thread::panicking());
@@ -67,12 +67,12 @@ impl Drop for Obituary {
 }
 
 impl ConnectionMonitor {
-    /// Watches the source of `runner`. When it ends, however it does, it tells by `obituary` and `ended`.
+    /// Watches the source of `runner`. When it ends, however it does, it tells by `exit` and `ended`.
     pub(crate) fn new(
         runner: Arc<Runner>,
         state: watch::Sender<State>,
         observer: Observer,
-        obituary: Obituary,
+        exit: ExitNotifier,
         ended: CancellationToken,
     ) -> Self {
         let seed = runner
@@ -92,7 +92,7 @@ impl ConnectionMonitor {
             failed: 0,
             examined: false,
             observer,
-            _obituary: obituary,
+            _obituary: exit,
             ends: Some(ended.drop_guard()),
         }
     }
@@ -109,10 +109,10 @@ impl ConnectionMonitor {
 
     /// Asks the source for a sign of life, unless that is already under way.
     fn attempt(&mut self, ctx: &mut Context<Self>) {
-        self.attempt_for(Why::Own, ctx);
+        self.attempt_for(PingReason::Own, ctx);
     }
 
-    fn attempt_for(&mut self, why: Why, ctx: &mut Context<Self>) {
+    fn attempt_for(&mut self, why: PingReason, ctx: &mut Context<Self>) {
         if self.retired || std::mem::replace(&mut self.attempting, true) {
             return;
         }
@@ -152,7 +152,7 @@ impl ConnectionMonitor {
             self.attempt(ctx);
         } else if answers && was_up {
             (self.observer)(&Event::CatalogueUnread { name, cause, retry_in: delay });
-            let next = ctx.run_later(delay, |actor, ctx| actor.look(Why::Own, ctx));
+            let next = ctx.run_later(delay, |actor, ctx| actor.look(PingReason::Own, ctx));
             if let Some(before) = self.retry.replace(next) {
                 ctx.cancel_future(before);
             }
@@ -163,7 +163,7 @@ impl ConnectionMonitor {
         }
     }
 
-    fn up(&mut self, profile: Profile, why: Why) {
+    fn up(&mut self, profile: Profile, why: PingReason) {
         self.backoff.reset();
         self.failed = 0;
         let was_up = matches!(*self.state.borrow(), State::Up(_));
@@ -183,7 +183,7 @@ impl ConnectionMonitor {
         }
         if was_up && changed {
             let (id, name) = (self.runner.description.connection.id, Arc::clone(self.name()));
-            (self.observer)(&Event::CatalogueChanged { id, name, told: why == Why::Told });
+            (self.observer)(&Event::CatalogueChanged { id, name, told: why == PingReason::Told });
         }
     }
 
@@ -193,12 +193,12 @@ impl ConnectionMonitor {
             return;
         }
         let (name, observer) = (Arc::clone(self.name()), Arc::clone(&self.observer));
-        let reach = self.runner.source.reach();
+        let reach = self.runner.source.excess_privileges();
         let examined = async move {
             let unknown = |error: Error| {
                 let cause = error.cause().unwrap_or(&error.message);
                 let message = format!("what its user can do could not be compared with what is exposed: {cause}");
-                vec![Finding::new(Grade::Note, message, "portico check tries again")]
+                vec![Finding::new(FindingSeverity::Note, message, "portico check tries again")]
             };
             for finding in reach.await.unwrap_or_else(unknown) {
                 observer(&Event::ConnectionFinding { name: Arc::clone(&name), finding });
@@ -208,7 +208,7 @@ impl ConnectionMonitor {
     }
 
     /// Looks at a source that is up: now, or once what is under way has ended.
-    fn look(&mut self, why: Why, ctx: &mut Context<Self>) {
+    fn look(&mut self, why: PingReason, ctx: &mut Context<Self>) {
         if !matches!(*self.state.borrow(), State::Up(_)) {
             return;
         }
@@ -243,7 +243,7 @@ fn reason(error: &Error) -> String {
 /// The source may have gone, or something changed there: look at once.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct Look(pub(crate) Why);
+pub(crate) struct Look(pub(crate) PingReason);
 
 impl Handler<Look> for ConnectionMonitor {
     type Result = ();

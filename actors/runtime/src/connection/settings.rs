@@ -6,17 +6,17 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use portico_core::identity::Mapping;
-use portico_sources::{Access, Driver, Open};
+use portico_sources::{Access, Driver, OpenSource};
 
 /// What the Directory needs to run one connection.
 #[derive(Clone)]
-pub struct Connection {
+pub struct ConnectionSpec {
     /// Addresses it in URLs.
     pub id: Uuid,
     /// The first part of `connection.schema.table`.
     pub name: Arc<str>,
     /// Makes its source: its database behind a driver.
-    pub open: Open,
+    pub open: OpenSource,
     /// What is known of its kind of database.
     pub driver: &'static Driver,
     /// Whether it may write at all.
@@ -55,7 +55,7 @@ pub enum Start {
     Lazy,
 }
 
-impl Connection {
+impl ConnectionSpec {
     /// How often the source is looked at, unless configured.
     pub const DEFAULT_REFRESH: Duration = Duration::from_secs(30);
     /// How long a call may wait for its turn, unless configured.

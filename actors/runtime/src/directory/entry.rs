@@ -7,13 +7,13 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::usage::Usage;
-use crate::connection::{LiveConnection, Look, State, Why};
+use crate::connection::{LiveConnection, Look, PingReason, State};
 use crate::queue::{Load, Queue};
 use portico_sources::{Access, Driver, Pool, Profile, Source};
 
 /// One connection as callers find it.
 #[derive(Clone)]
-pub struct Entry {
+pub struct ConnectionEntry {
     /// Addresses it in URLs.
     pub id: Uuid,
     /// The first part of `connection.schema.table`.
@@ -22,21 +22,21 @@ pub struct Entry {
     pub driver: &'static Driver,
     /// Whether it may write at all.
     pub access: Access,
-    pub(super) standing: Arc<Standing>,
+    pub(super) state: Arc<EntryState>,
 }
 
 /// How a connection stands, for those who found it.
-pub(super) struct Standing {
+pub(super) struct EntryState {
     pub(super) queue: Arc<Queue>,
     pub(super) source: Option<Arc<dyn Source>>,
     pub(super) state: watch::Receiver<State>,
-    pub(super) occupant: Occupant,
+    pub(super) slot: ActorSlot,
     pub(super) usage: Arc<Usage>,
 }
 
 /// Who answers for an entry.
 #[derive(Clone)]
-pub(super) enum Occupant {
+pub(super) enum ActorSlot {
     /// Nobody: the next use starts an actor.
     Idle,
     Alive(Arc<LiveConnection>),
@@ -46,37 +46,37 @@ pub(super) enum Occupant {
     GivenUp,
 }
 
-impl Entry {
+impl ConnectionEntry {
     /// One word: `idle`, `connecting`, `up`, `down`, `restarting` or `failed`.
     pub fn status(&self) -> &'static str {
-        match self.standing.occupant {
-            Occupant::Idle => "idle",
-            Occupant::Alive(_) => self.standing.state.borrow().as_str(),
-            Occupant::Replaced(_) => "restarting",
-            Occupant::GivenUp => "failed",
+        match self.state.slot {
+            ActorSlot::Idle => "idle",
+            ActorSlot::Alive(_) => self.state.state.borrow().as_str(),
+            ActorSlot::Replaced(_) => "restarting",
+            ActorSlot::GivenUp => "failed",
         }
     }
 
     /// Whether it waits for its next use, and holds no session until then.
     pub fn is_idle(&self) -> bool {
-        matches!(self.standing.occupant, Occupant::Idle)
+        matches!(self.state.slot, ActorSlot::Idle)
     }
 
     /// How many calls run and how many wait.
     pub fn load(&self) -> Load {
-        self.standing.queue.load()
+        self.state.queue.load()
     }
 
     /// The sessions that are open at the source; `None` where a source has none to count, and while
     /// the connection is idle.
     pub fn pool(&self) -> Option<Pool> {
-        self.standing.source.as_ref()?.pool()
+        self.state.source.as_ref()?.pool()
     }
 
     /// What the source said of itself when it was last asked; `None` until it first answered and
     /// while it is away or idle.
     pub fn profile(&self) -> Option<Arc<Profile>> {
-        match &*self.standing.state.borrow() {
+        match &*self.state.state.borrow() {
             State::Up(profile) => Some(Arc::clone(profile)),
             _ => None,
         }
@@ -84,8 +84,8 @@ impl Entry {
 
     /// How often the source was read; what was made of it before may be older than what it says now.
     pub fn refreshes(&self) -> u64 {
-        match &self.standing.occupant {
-            Occupant::Alive(connection) => connection.refreshes(),
+        match &self.state.slot {
+            ActorSlot::Alive(connection) => connection.refreshes(),
             _ => 0,
         }
     }
@@ -93,18 +93,17 @@ impl Entry {
     /// Whether no first attempt to reach the source is under way: it has ended, one way or the
     /// other, or it waits for the first use.
     pub fn attempted(&self) -> bool {
-        !matches!(self.standing.occupant, Occupant::Alive(_))
-            || !matches!(*self.standing.state.borrow(), State::Connecting)
+        !matches!(self.state.slot, ActorSlot::Alive(_)) || !matches!(*self.state.state.borrow(), State::Connecting)
     }
 
     /// Completes when the connection's state differs from the one seen last.
     pub fn watch(&self) -> watch::Receiver<State> {
-        self.standing.state.clone()
+        self.state.state.clone()
     }
 
     pub(super) fn on_catalog_changed(&self) {
-        if let Occupant::Alive(connection) = &self.standing.occupant {
-            connection.monitor.do_send(Look(Why::Told));
+        if let ActorSlot::Alive(connection) = &self.state.slot {
+            connection.monitor.do_send(Look(PingReason::Told));
         }
     }
 

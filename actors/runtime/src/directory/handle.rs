@@ -9,12 +9,12 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::entry::{Entry, Occupant};
+use super::entry::{ActorSlot, ConnectionEntry};
 use super::idle::{Wake, gone};
 use super::snapshot::Snapshot;
 use super::supervisor::{Drain, Reload, Supervisor};
-use super::usage::InUse;
-use crate::connection::{Connection, Intensity, unavailable};
+use super::usage::ConnectionLease;
+use crate::connection::{ConnectionSpec, Intensity, unavailable};
 use portico_core::beat::Beat;
 use portico_core::call::{Call, Limits, Notices, Op, Origin};
 use portico_core::error::{Error, Kind, Result};
@@ -38,7 +38,7 @@ pub struct Directory {
 
 impl Directory {
     /// Starts a supervisor and one actor for each connection. Must run inside an actix system.
-    pub fn start(connections: Vec<Connection>, intensity: Intensity, observer: Observer) -> Self {
+    pub fn start(connections: Vec<ConnectionSpec>, intensity: Intensity, observer: Observer) -> Self {
         let snapshot = Arc::new(ArcSwap::from_pointee(Snapshot::default()));
         let (supervisor, beats) = Supervisor::start(connections, intensity, Arc::clone(&snapshot), observer);
         Self { snapshot, supervisor, beats, revision: watch::Sender::new(0) }
@@ -52,7 +52,7 @@ impl Directory {
     ///
     /// # Errors
     /// When the supervisor is gone.
-    pub async fn reload(&self, start: Vec<Connection>, remove: Vec<Uuid>) -> Result<()> {
+    pub async fn reload(&self, start: Vec<ConnectionSpec>, remove: Vec<Uuid>) -> Result<()> {
         self.supervisor.send(Reload { start, remove }).await.map_err(Error::internal)
     }
 
@@ -87,22 +87,22 @@ impl Directory {
     }
 
     /// The connection with this id.
-    pub fn get(&self, id: Uuid) -> Option<Entry> {
+    pub fn get(&self, id: Uuid) -> Option<ConnectionEntry> {
         self.snapshot.load().get(id)
     }
 
     /// The connection with this name, in any case.
-    pub fn named(&self, name: &str) -> Option<Entry> {
+    pub fn named(&self, name: &str) -> Option<ConnectionEntry> {
         self.snapshot.load().named(name)
     }
 
     /// Every connection, ordered by name.
-    pub fn list(&self) -> Vec<Entry> {
+    pub fn list(&self) -> Vec<ConnectionEntry> {
         self.list_of(|_| true)
     }
 
     /// Those connections that `wanted` is true of, ordered by name.
-    pub fn list_of(&self, wanted: impl Fn(Uuid) -> bool) -> Vec<Entry> {
+    pub fn list_of(&self, wanted: impl Fn(Uuid) -> bool) -> Vec<ConnectionEntry> {
         self.snapshot.load().entries_of(wanted).collect()
     }
 
@@ -124,16 +124,16 @@ impl Directory {
     ///
     /// # Errors
     /// When it was removed, or everything ends.
-    pub async fn hold(&self, entry: &Entry) -> Result<(Entry, InUse)> {
+    pub async fn lease(&self, entry: &ConnectionEntry) -> Result<(ConnectionEntry, ConnectionLease)> {
         let (entry, in_use) = self.begin(entry).await?;
         entry.settled().await;
         Ok((entry, in_use))
     }
 
     /// The connection as it is now, started if it was idle.
-    async fn begin(&self, entry: &Entry) -> Result<(Entry, InUse)> {
+    async fn begin(&self, entry: &ConnectionEntry) -> Result<(ConnectionEntry, ConnectionLease)> {
         // It cannot become idle from here on, and the entry can be older than the actor that answers now.
-        let in_use = entry.standing.usage.begin();
+        let in_use = entry.state.usage.begin();
         let found = self.get(entry.id).ok_or_else(|| gone(&entry.name))?;
         match in_use {
             Some(in_use) if !found.is_idle() => Ok((found, in_use)),
@@ -148,7 +148,7 @@ impl Directory {
     /// cancels the call at the source.
     pub async fn ask(
         &self,
-        entry: &Entry,
+        entry: &ConnectionEntry,
         origin: impl Into<Origin>,
         by: Arc<Principal>,
         op: Op,
@@ -160,7 +160,7 @@ impl Directory {
     /// The same, where `notices` hears what the source says meanwhile.
     pub async fn ask_hearing(
         &self,
-        entry: &Entry,
+        entry: &ConnectionEntry,
         origin: impl Into<Origin>,
         by: Arc<Principal>,
         op: Op,
@@ -168,11 +168,11 @@ impl Directory {
         notices: Option<Notices>,
     ) -> Result<Reply> {
         let (entry, in_use) = self.begin(entry).await?;
-        let connection = match &entry.standing.occupant {
-            Occupant::Alive(connection) => connection,
-            Occupant::Idle => return Err(unavailable(&entry.name, Instant::now(), None)),
-            Occupant::Replaced(until) => return Err(unavailable(&entry.name, *until, None)),
-            Occupant::GivenUp => {
+        let connection = match &entry.state.slot {
+            ActorSlot::Alive(connection) => connection,
+            ActorSlot::Idle => return Err(unavailable(&entry.name, Instant::now(), None)),
+            ActorSlot::Replaced(until) => return Err(unavailable(&entry.name, *until, None)),
+            ActorSlot::GivenUp => {
                 return Err(Error::new(Kind::Unavailable, format!("connection {} has failed", entry.name))
                     .retry_after(GIVEN_UP_DELAY)
                     .hint("an administrator has to look at it; the log tells why"));
@@ -186,7 +186,7 @@ impl Directory {
         // From here on the results' own drop cancels.
         guard.disarm();
         reply.map(|reply| match reply {
-            Reply::Results(results) => Reply::Results(results.keep(in_use)),
+            Reply::Results(results) => Reply::Results(results.with_guard(in_use)),
             reply @ Reply::Text(_) => reply,
         })
     }

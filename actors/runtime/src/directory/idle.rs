@@ -8,9 +8,9 @@ use actix::prelude::*;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::entry::{Entry, Occupant};
+use super::entry::{ActorSlot, ConnectionEntry};
 use super::supervisor::Supervisor;
-use super::usage::InUse;
+use super::usage::ConnectionLease;
 use crate::connection::{State, unavailable};
 use portico_core::error::{Error, Result};
 use portico_core::event::Event;
@@ -23,11 +23,11 @@ pub(super) struct Wake {
 }
 
 impl Message for Wake {
-    type Result = Result<(Entry, InUse)>;
+    type Result = Result<(ConnectionEntry, ConnectionLease)>;
 }
 
 impl Handler<Wake> for Supervisor {
-    type Result = Result<(Entry, InUse)>;
+    type Result = Result<(ConnectionEntry, ConnectionLease)>;
 
     fn handle(&mut self, Wake { id, name }: Wake, ctx: &mut Self::Context) -> Self::Result {
         if self.draining {
@@ -35,8 +35,8 @@ impl Handler<Wake> for Supervisor {
         }
         let child = self.children.get(&id).ok_or_else(|| gone(&name))?;
         // However many call at once, the first of them starts it.
-        if matches!(child.occupant, Occupant::Idle) {
-            self.occupy(id, ctx);
+        if matches!(child.slot, ActorSlot::Idle) {
+            self.start_actor(id, ctx);
             self.publish(id);
         }
         // Who sees that it is in use finds the actor too: it was published before.
@@ -59,14 +59,13 @@ impl Supervisor {
     fn look(&mut self, id: Uuid, number: u64, ctx: &mut Context<Self>) {
         // Another actor is looked at by itself.
         let Some(child) = self.children.get_mut(&id).filter(|child| child.number == number) else { return };
-        let (Some(timeout), Occupant::Alive(_), false) =
-            (child.connection().idle_timeout, &child.occupant, self.draining)
+        let (Some(timeout), ActorSlot::Alive(_), false) = (child.connection().idle_timeout, &child.slot, self.draining)
         else {
             return;
         };
         // Its first attempt is waited for, by callers or by those who ask whether the service is ready.
         let settled = child.previous.is_none() && !matches!(*child.state.borrow(), State::Connecting);
-        match if settled { child.usage.rest(timeout) } else { Err(timeout) } {
+        match if settled { child.usage.enter_idle(timeout) } else { Err(timeout) } {
             Err(wait) => Self::look_later(id, number, wait, ctx),
             Ok(()) => {
                 // The end of the actor is no death.
@@ -74,10 +73,10 @@ impl Supervisor {
                 child.number = self.started;
                 child.source = None;
                 child.state = watch::channel(State::Connecting).1;
-                let occupant = std::mem::replace(&mut child.occupant, Occupant::Idle);
+                let slot = std::mem::replace(&mut child.slot, ActorSlot::Idle);
                 let name = Arc::clone(&child.connection().name);
                 self.publish(id);
-                self.retire(&occupant);
+                self.retire(&slot);
                 (self.observer)(&Event::ConnectionIdle { name, after: timeout });
             }
         }

@@ -8,7 +8,7 @@ mod snapshot;
 mod supervisor;
 mod usage;
 
-pub use crate::connection::{Connection, Intensity, Start};
-pub use entry::Entry;
+pub use crate::connection::{ConnectionSpec, Intensity, Start};
+pub use entry::ConnectionEntry;
 pub use handle::Directory;
-pub use usage::InUse;
+pub use usage::ConnectionLease;

@@ -1,5 +1,5 @@
 //! Starts, watches and restarts the connections' actors. An actor that panics is gone for good in
-//! actix; its obituary arrives here, and a fresh one takes its place after a backoff.
+//! actix; its end is told here, and a fresh one takes its place after a backoff.
 
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZero;
@@ -14,12 +14,12 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::entry::{Entry, Occupant, Standing};
+use super::entry::{ActorSlot, ConnectionEntry, EntryState};
 use super::snapshot::Snapshot;
 use super::usage::Usage;
 use crate::connection::{
-    Close, Connection, ConnectionMonitor, Description, Intensity, LiveConnection, Names, Obituary, Retire, Runner,
-    Start, State,
+    Close, ConnectionMonitor, ConnectionSpec, Description, ExitNotifier, Intensity, LiveConnection, Names, Retire,
+    Runner, Start, State,
 };
 use crate::queue::Queue;
 use portico_core::backoff::Backoff;
@@ -54,7 +54,7 @@ pub(super) struct Child {
     description: Arc<Description>,
     deaths: VecDeque<Instant>,
     backoff: Backoff,
-    pub(super) occupant: Occupant,
+    pub(super) slot: ActorSlot,
     /// The number of its actor.
     pub(super) number: u64,
     /// Its actor's; absent while it is idle.
@@ -63,7 +63,7 @@ pub(super) struct Child {
     /// Which of the arbiters it lives on.
     arbiter: usize,
     /// What callers find until the first attempt under new settings has ended.
-    pub(super) previous: Option<Entry>,
+    pub(super) previous: Option<ConnectionEntry>,
     pub(super) usage: Arc<Usage>,
 }
 
@@ -75,7 +75,7 @@ fn arbiters(cores: Option<NonZero<usize>>) -> usize {
 
 impl Supervisor {
     pub(super) fn start(
-        connections: Vec<Connection>,
+        connections: Vec<ConnectionSpec>,
         intensity: Intensity,
         snapshot: Arc<ArcSwap<Snapshot>>,
         observer: Observer,
@@ -108,7 +108,7 @@ impl Supervisor {
 
     /// Takes a connection in, and starts its actor unless that waits for the first use. Gives the
     /// actor's number and its state.
-    fn adopt(&mut self, connection: Connection, ctx: &mut Context<Self>) -> Option<(u64, watch::Receiver<State>)> {
+    fn adopt(&mut self, connection: ConnectionSpec, ctx: &mut Context<Self>) -> Option<(u64, watch::Receiver<State>)> {
         let id = connection.id;
         let previous = self.children.remove(&id);
         let arbiter = previous.as_ref().map_or(self.children.len() % self.arbiters.len(), |child| child.arbiter);
@@ -117,13 +117,13 @@ impl Supervisor {
             drop(usage.wake());
         }
         let mut child = Child::new(connection, Arc::clone(&self.names), arbiter, self.intensity, Arc::clone(&usage));
-        child.previous = previous.and_then(|mut previous| match (previous.previous.take(), &previous.occupant) {
+        child.previous = previous.and_then(|mut previous| match (previous.previous.take(), &previous.slot) {
             // Callers never found the one in between.
             (Some(entry), _) => {
-                self.retire(&previous.occupant);
+                self.retire(&previous.slot);
                 Some(entry)
             }
-            (None, Occupant::Idle) => None,
+            (None, ActorSlot::Idle) => None,
             (None, _) => Some(previous.entry()),
         });
         self.children.insert(id, child);
@@ -131,12 +131,12 @@ impl Supervisor {
         if usage.is_idle() {
             return None;
         }
-        self.occupy(id, ctx);
+        self.start_actor(id, ctx);
         self.children.get(&id).map(|child| (child.number, child.state.clone()))
     }
 
     /// Starts a fresh actor for the connection.
-    pub(super) fn occupy(&mut self, id: Uuid, ctx: &mut Context<Self>) {
+    pub(super) fn start_actor(&mut self, id: Uuid, ctx: &mut Context<Self>) {
         let Some(child) = self.children.get_mut(&id) else { return };
         let Some(arbiter) = self.arbiters.get(child.arbiter) else { return };
         let (state, watched) = watch::channel(State::Connecting);
@@ -145,7 +145,7 @@ impl Supervisor {
         let number = self.started;
         child.number = number;
         let supervisor = ctx.address();
-        let obituary = Obituary(Some(Box::new(move |panicked| supervisor.do_send(Died { id, number, panicked }))));
+        let exit = ExitNotifier(Some(Box::new(move |panicked| supervisor.do_send(Died { id, number, panicked }))));
         let description = Arc::clone(&child.description);
         let (open, openings) = (&child.description.connection.open, &self.openings);
         let lazy = || Arc::new(LazySource::new(Arc::clone(open), Arc::clone(openings))) as Arc<dyn Source>;
@@ -156,17 +156,17 @@ impl Supervisor {
         let (ended, watched) = (CancellationToken::new(), child.state.clone());
         let (own, ends) = (Arc::clone(&runner), ended.clone());
         let monitor = ConnectionMonitor::start_in_arbiter(&arbiter.handle(), move |_| {
-            ConnectionMonitor::new(own, state, observer, obituary, ends)
+            ConnectionMonitor::new(own, state, observer, exit, ends)
         });
-        child.occupant = Occupant::Alive(Arc::new(LiveConnection::new(monitor, runner, watched, ended)));
+        child.slot = ActorSlot::Alive(Arc::new(LiveConnection::new(monitor, runner, watched, ended)));
         if let Some(timeout) = child.connection().idle_timeout {
             Self::look_later(id, number, timeout, ctx);
         }
     }
 
-    pub(super) fn retire(&mut self, occupant: &Occupant) {
+    pub(super) fn retire(&mut self, slot: &ActorSlot) {
         self.retired.retain(Addr::connected);
-        if let Occupant::Alive(connection) = occupant {
+        if let ActorSlot::Alive(connection) = slot {
             connection.monitor.do_send(Retire);
             self.retired.push(connection.monitor.clone());
         }
@@ -177,7 +177,7 @@ impl Supervisor {
         let previous = self.children.get_mut(&id).filter(|child| child.number == number);
         if let Some(previous) = previous.and_then(|child| child.previous.take()) {
             self.publish(id);
-            self.retire(&previous.standing.occupant);
+            self.retire(&previous.state.slot);
         }
     }
 
@@ -199,14 +199,14 @@ impl Supervisor {
 }
 
 impl Child {
-    fn new(connection: Connection, names: Names, arbiter: usize, intensity: Intensity, usage: Arc<Usage>) -> Self {
+    fn new(connection: ConnectionSpec, names: Names, arbiter: usize, intensity: Intensity, usage: Arc<Usage>) -> Self {
         let queue = Queue::new(connection.permits, connection.share, connection.queue);
         let seed = u64::from_le_bytes(connection.id.as_bytes()[..8].try_into().unwrap_or_default());
         Self {
             description: Arc::new(Description { connection, names, queue }),
             deaths: VecDeque::new(),
             backoff: Backoff::new(intensity.backoff, RESTART_MAX, seed),
-            occupant: Occupant::Idle,
+            slot: ActorSlot::Idle,
             number: 0,
             source: None,
             state: watch::channel(State::Connecting).1,
@@ -216,27 +216,27 @@ impl Child {
         }
     }
 
-    pub(super) fn connection(&self) -> &Connection {
+    pub(super) fn connection(&self) -> &ConnectionSpec {
         &self.description.connection
     }
 
     /// What callers find.
-    pub(super) fn found(&self) -> Entry {
+    pub(super) fn found(&self) -> ConnectionEntry {
         self.previous.clone().unwrap_or_else(|| self.entry())
     }
 
-    fn entry(&self) -> Entry {
+    fn entry(&self) -> ConnectionEntry {
         let connection = self.connection();
-        Entry {
+        ConnectionEntry {
             id: connection.id,
             name: Arc::clone(&connection.name),
             driver: connection.driver,
             access: connection.access,
-            standing: Arc::new(Standing {
+            state: Arc::new(EntryState {
                 queue: Arc::clone(&self.description.queue),
                 source: self.source.clone(),
                 state: self.state.clone(),
-                occupant: self.occupant.clone(),
+                slot: self.slot.clone(),
                 usage: Arc::clone(&self.usage),
             }),
         }
@@ -275,9 +275,9 @@ impl Handler<Died> for Supervisor {
             child.backoff.reset();
         }
         let restart_in = (child.deaths.len() < self.intensity.deaths).then(|| child.backoff.delay());
-        child.occupant = match restart_in {
-            Some(delay) => Occupant::Replaced(now + delay),
-            None => Occupant::GivenUp,
+        child.slot = match restart_in {
+            Some(delay) => ActorSlot::Replaced(now + delay),
+            None => ActorSlot::GivenUp,
         };
         (self.observer)(&Event::ConnectionDied {
             name: Arc::clone(&child.connection().name),
@@ -289,7 +289,7 @@ impl Handler<Died> for Supervisor {
             ctx.run_later(delay, move |supervisor, ctx| {
                 let waits = supervisor.children.get(&died.id).is_some_and(|child| child.number == died.number);
                 if waits && !supervisor.draining {
-                    supervisor.occupy(died.id, ctx);
+                    supervisor.start_actor(died.id, ctx);
                     supervisor.publish(died.id);
                 }
             });
@@ -302,7 +302,7 @@ impl Handler<Died> for Supervisor {
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Reload {
-    pub(crate) start: Vec<Connection>,
+    pub(crate) start: Vec<ConnectionSpec>,
     pub(crate) remove: Vec<Uuid>,
 }
 
@@ -326,9 +326,9 @@ impl Handler<Reload> for Supervisor {
             self.publish_all();
             // From here on no caller finds them.
             for child in gone {
-                self.retire(&child.occupant);
+                self.retire(&child.slot);
                 if let Some(previous) = child.previous {
-                    self.retire(&previous.standing.occupant);
+                    self.retire(&previous.state.slot);
                 }
             }
         }
@@ -352,9 +352,9 @@ impl Handler<Drain> for Supervisor {
         self.draining = true;
         let mut actors = std::mem::take(&mut self.retired);
         for child in self.children.values() {
-            let previous = child.previous.as_ref().map(|entry| &entry.standing.occupant);
-            for occupant in [Some(&child.occupant), previous].into_iter().flatten() {
-                if let Occupant::Alive(connection) = occupant {
+            let previous = child.previous.as_ref().map(|entry| &entry.state.slot);
+            for slot in [Some(&child.slot), previous].into_iter().flatten() {
+                if let ActorSlot::Alive(connection) = slot {
                     actors.push(connection.monitor.clone());
                 }
             }

@@ -17,7 +17,7 @@ struct State {
 }
 
 /// Keeps a connection from becoming idle until it is dropped.
-pub struct InUse(Arc<Usage>);
+pub struct ConnectionLease(Arc<Usage>);
 
 impl Default for Usage {
     /// Idle: nobody has used it yet.
@@ -28,28 +28,28 @@ impl Default for Usage {
 
 impl Usage {
     /// Begins a use; not while it is idle.
-    pub(super) fn begin(self: &Arc<Self>) -> Option<InUse> {
+    pub(super) fn begin(self: &Arc<Self>) -> Option<ConnectionLease> {
         let mut state = self.lock();
         if state.idle {
             return None;
         }
         state.users += 1;
-        Some(InUse(Arc::clone(self)))
+        Some(ConnectionLease(Arc::clone(self)))
     }
 
     /// Ends its idleness with a use.
-    pub(super) fn wake(self: &Arc<Self>) -> InUse {
+    pub(super) fn wake(self: &Arc<Self>) -> ConnectionLease {
         let mut state = self.lock();
         state.idle = false;
         state.users += 1;
-        InUse(Arc::clone(self))
+        ConnectionLease(Arc::clone(self))
     }
 
     /// Makes it idle if it has not been used for so long.
     ///
     /// # Errors
     /// It has been: how long to wait until the next look is worth it.
-    pub(super) fn rest(&self, after: Duration) -> Result<(), Duration> {
+    pub(super) fn enter_idle(&self, after: Duration) -> Result<(), Duration> {
         let mut state = self.lock();
         if state.users > 0 {
             return Err(after);
@@ -72,7 +72,7 @@ impl Usage {
     }
 }
 
-impl Drop for InUse {
+impl Drop for ConnectionLease {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.users -= 1;
@@ -89,15 +89,15 @@ mod tests {
         let usage = Arc::<Usage>::default();
         assert!(usage.is_idle() && usage.begin().is_none());
         let first = usage.wake();
-        assert_eq!(usage.rest(Duration::ZERO), Err(Duration::ZERO));
+        assert_eq!(usage.enter_idle(Duration::ZERO), Err(Duration::ZERO));
         let second = usage.begin().expect("it was woken");
         drop(first);
-        assert!(usage.rest(Duration::ZERO).is_err(), "one of two is left");
+        assert!(usage.enter_idle(Duration::ZERO).is_err(), "one of two is left");
         drop(second);
-        let left = usage.rest(Duration::from_hours(1)).expect_err("it was used just now");
+        let left = usage.enter_idle(Duration::from_hours(1)).expect_err("it was used just now");
         assert!(left <= Duration::from_hours(1) && left > Duration::from_mins(50));
         assert!(!usage.is_idle());
-        assert_eq!(usage.rest(Duration::ZERO), Ok(()));
+        assert_eq!(usage.enter_idle(Duration::ZERO), Ok(()));
         assert!(usage.is_idle() && usage.begin().is_none());
     }
 }

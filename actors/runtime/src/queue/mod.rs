@@ -84,7 +84,7 @@ pub struct Load {
 
 /// Why a call is not let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum RefusalReason {
     /// Every place in the queue is taken, and the caller has its part of them.
     Full,
     /// At the present pace its turn would come too late.
@@ -99,7 +99,7 @@ pub enum Why {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The reason.
-    pub why: Why,
+    pub why: RefusalReason,
     /// When the next attempt is worth making: when who waits now has probably been served.
     pub retry_after: Duration,
 }
@@ -119,7 +119,7 @@ impl Queue {
     ///
     /// # Errors
     /// There is none in time. It is said at once when that can be foreseen.
-    pub async fn enter(self: &Arc<Self>, caller: &str, patience: Duration) -> Result<Permit, Refused> {
+    pub async fn acquire(self: &Arc<Self>, caller: &str, patience: Duration) -> Result<Permit, Refused> {
         let mut waiting = match self.join(caller, patience)? {
             Ok(permit) => return Ok(permit),
             Err(waiting) => waiting,
@@ -127,9 +127,11 @@ impl Queue {
         let verdict = tokio::time::timeout(patience, &mut waiting.verdict).await;
         match verdict {
             Ok(Ok(Verdict::Granted)) => Ok(waiting.take()),
-            Ok(Ok(Verdict::Displaced) | Err(_)) => Err(self.lock().refused(Why::Displaced, &waiting.caller, self)),
+            Ok(Ok(Verdict::Displaced) | Err(_)) => {
+                Err(self.lock().refused(RefusalReason::Displaced, &waiting.caller, self))
+            }
             // A permit that was granted this very moment is given back by the drop.
-            Err(_) => Err(self.lock().refused(Why::TimedOut, &waiting.caller, self)),
+            Err(_) => Err(self.lock().refused(RefusalReason::TimedOut, &waiting.caller, self)),
         }
     }
 
@@ -178,13 +180,13 @@ impl Queue {
         let ahead = state.turns.ahead_of(&caller);
         // As long as fewer wait than can run at once, the estimate is too rough to refuse by it.
         if ahead >= self.permits && state.wait(ahead, self.permits).is_some_and(|wait| wait > patience) {
-            return Err(state.refused(Why::TooLate, &caller, self));
+            return Err(state.refused(RefusalReason::TooLate, &caller, self));
         }
         if state.turns.len() >= self.most {
             match state.turns.displace_for(&caller) {
                 // It may have left in this moment.
                 Some(displaced) => drop(displaced.tell.send(Verdict::Displaced)),
-                None => return Err(state.refused(Why::Full, &caller, self)),
+                None => return Err(state.refused(RefusalReason::Full, &caller, self)),
             }
         }
         let (tell, verdict) = oneshot::channel();
@@ -207,7 +209,7 @@ impl State {
         (self.known >= ENOUGH).then(|| self.held.saturating_mul(turns) / permits)
     }
 
-    fn refused(&self, why: Why, caller: &Arc<str>, queue: &Queue) -> Refused {
+    fn refused(&self, why: RefusalReason, caller: &Arc<str>, queue: &Queue) -> Refused {
         let wait = self.wait(self.turns.ahead_of(caller), queue.permits).unwrap_or(SOONEST);
         Refused { why, retry_after: wait.clamp(SOONEST, LATEST) }
     }

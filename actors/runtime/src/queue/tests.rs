@@ -13,7 +13,7 @@ type Entering = LocalBoxFuture<'static, Result<Permit, Refused>>;
 /// Begins to wait: the answer, if there is one at once.
 fn enter(queue: &Arc<Queue>, caller: &'static str) -> Result<Result<Permit, Refused>, Entering> {
     let queue = Arc::clone(queue);
-    let mut entering = async move { queue.enter(caller, PATIENCE).await }.boxed_local();
+    let mut entering = async move { queue.acquire(caller, PATIENCE).await }.boxed_local();
     match (&mut entering).now_or_never() {
         Some(answer) => Ok(answer),
         None => Err(entering),
@@ -32,14 +32,14 @@ fn refused(queue: &Arc<Queue>, caller: &'static str) -> Refused {
     answer.expect_err("every place is taken")
 }
 
-fn why(entering: &mut Entering) -> Option<Result<(), Why>> {
+fn why(entering: &mut Entering) -> Option<Result<(), RefusalReason>> {
     entering.now_or_never().map(|answer| answer.map(drop).map_err(|refused| refused.why))
 }
 
 #[actix::test]
 async fn one_who_asks_much_delays_another_by_one_turn() {
     let queue = Queue::new(1, None, 10);
-    let held = queue.enter("a", PATIENCE).await.unwrap();
+    let held = queue.acquire("a", PATIENCE).await.unwrap();
     let mut greedy: Vec<Entering> = (0..5).map(|_| waits(&queue, "a")).collect();
     let mut modest = waits(&queue, "b");
     drop(held);
@@ -56,13 +56,13 @@ async fn one_who_asks_much_delays_another_by_one_turn() {
 #[actix::test]
 async fn a_full_queue_makes_room_for_who_has_less_in_it() {
     let queue = Queue::new(1, None, 3);
-    let _held = queue.enter("a", PATIENCE).await.unwrap();
+    let _held = queue.acquire("a", PATIENCE).await.unwrap();
     let mut greedy: Vec<Entering> = (0..3).map(|_| waits(&queue, "a")).collect();
-    assert_eq!(refused(&queue, "a"), Refused { why: Why::Full, retry_after: SOONEST });
+    assert_eq!(refused(&queue, "a"), Refused { why: RefusalReason::Full, retry_after: SOONEST });
     let _modest = waits(&queue, "b");
-    assert_eq!(why(&mut greedy[2]), Some(Err(Why::Displaced)), "the newest gives way");
+    assert_eq!(why(&mut greedy[2]), Some(Err(RefusalReason::Displaced)), "the newest gives way");
     assert!(greedy[..2].iter_mut().all(|waiting| why(waiting).is_none()));
-    assert_eq!(refused(&queue, "b").why, Why::Full, "one place more would be more than its share");
+    assert_eq!(refused(&queue, "b").why, RefusalReason::Full, "one place more would be more than its share");
 }
 
 #[actix::test]
@@ -71,19 +71,22 @@ async fn who_would_be_served_too_late_is_told_at_once_and_when_to_come_back() {
     for _ in 0..ENOUGH {
         queue.lock().learn(Duration::from_secs(10));
     }
-    let _held = [queue.enter("a", PATIENCE).await.unwrap(), queue.enter("a", PATIENCE).await.unwrap()];
+    let _held = [queue.acquire("a", PATIENCE).await.unwrap(), queue.acquire("a", PATIENCE).await.unwrap()];
     let _waiting: Vec<Entering> = (0..4).map(|_| waits(&queue, "a")).collect();
-    let late = queue.enter("a", Duration::from_secs(20)).now_or_never().expect("at once").unwrap_err();
-    assert_eq!(late, Refused { why: Why::TooLate, retry_after: Duration::from_secs(25) });
-    assert!(queue.enter("a", Duration::from_secs(30)).now_or_never().is_none(), "in time for the patient");
-    assert!(queue.enter("b", Duration::from_secs(20)).now_or_never().is_none(), "another caller's turn comes earlier");
+    let late = queue.acquire("a", Duration::from_secs(20)).now_or_never().expect("at once").unwrap_err();
+    assert_eq!(late, Refused { why: RefusalReason::TooLate, retry_after: Duration::from_secs(25) });
+    assert!(queue.acquire("a", Duration::from_secs(30)).now_or_never().is_none(), "in time for the patient");
+    assert!(
+        queue.acquire("b", Duration::from_secs(20)).now_or_never().is_none(),
+        "another caller's turn comes earlier"
+    );
 }
 
 #[actix::test]
 async fn whose_turn_does_not_come_is_told_so_and_a_turn_that_nobody_takes_is_passed_on() {
     let queue = Queue::new(1, None, 3);
-    let held = queue.enter("a", PATIENCE).await.unwrap();
-    assert_eq!(queue.enter("b", Duration::ZERO).await.unwrap_err().why, Why::TimedOut);
+    let held = queue.acquire("a", PATIENCE).await.unwrap();
+    assert_eq!(queue.acquire("b", Duration::ZERO).await.unwrap_err().why, RefusalReason::TimedOut);
     let (granted, mut next) = (waits(&queue, "a"), waits(&queue, "a"));
     drop(held);
     // It was granted, and nobody looked.

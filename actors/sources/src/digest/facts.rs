@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::words;
 use crate::catalog::place;
 use crate::texts::TextRow;
-use portico_core::call::Facet;
+use portico_core::call::MetadataKind;
 use portico_core::reply::DataType;
 
 /// Rows of a table that is told whole.
@@ -14,7 +14,7 @@ pub const MOST_LOOKUP_ROWS: usize = 20;
 const MOST_LOOKUPS: usize = 24;
 
 /// Schema and name of a table.
-pub type Place = (String, String);
+pub type QualifiedName = (String, String);
 
 /// What is known.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +29,7 @@ pub struct Facts {
 #[derive(Clone, Debug, Default)]
 pub struct TableFacts {
     /// Schema and name.
-    pub place: Place,
+    pub place: QualifiedName,
     pub(super) kind: String,
     /// Its comment.
     pub remarks: Option<String>,
@@ -64,32 +64,32 @@ pub(super) struct ColumnFacts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ForeignKey {
     pub(super) columns: Vec<String>,
-    pub(super) to: Place,
+    pub(super) to: QualifiedName,
     pub(super) to_columns: Vec<String>,
 }
 
-fn text(row: &TextRow, facet: Facet, label: &str) -> Option<String> {
-    row.get(place(facet, label)).cloned().flatten()
+fn text(row: &TextRow, metadata: MetadataKind, label: &str) -> Option<String> {
+    row.get(place(metadata, label)).cloned().flatten()
 }
 
-fn named(row: &TextRow, facet: Facet, schema: &str, name: &str) -> Option<Place> {
-    Some((text(row, facet, schema).unwrap_or_default(), text(row, facet, name)?))
+fn named(row: &TextRow, metadata: MetadataKind, schema: &str, name: &str) -> Option<QualifiedName> {
+    Some((text(row, metadata, schema).unwrap_or_default(), text(row, metadata, name)?))
 }
 
 impl Facts {
-    /// Puts together what the rows of the facets of tables, of their details and of imported keys say. A partition
+    /// Puts together what the rows of the metadata of tables, of their details and of imported keys say. A partition
     /// whose parent is there is a part of that.
     pub fn new(tables: &[TextRow], details: &[TextRow], keys: &[TextRow]) -> Self {
         let mut facts = Self::default();
-        let details: HashMap<Place, &TextRow> = details
+        let details: HashMap<QualifiedName, &TextRow> = details
             .iter()
-            .filter_map(|row| Some((named(row, Facet::TableDetails, "TABLE_SCHEMA", "TABLE_NAME")?, row)))
+            .filter_map(|row| Some((named(row, MetadataKind::TableDetails, "TABLE_SCHEMA", "TABLE_NAME")?, row)))
             .collect();
-        let mut known: BTreeMap<Place, TableFacts> = BTreeMap::new();
+        let mut known: BTreeMap<QualifiedName, TableFacts> = BTreeMap::new();
         for row in tables {
-            let of = |label| text(row, Facet::Tables, label);
-            let Some(place) = named(row, Facet::Tables, "TABLE_SCHEMA", "TABLE_NAME") else { continue };
-            let detail = |label| details.get(&place).and_then(|row| text(row, Facet::TableDetails, label));
+            let of = |label| text(row, MetadataKind::Tables, label);
+            let Some(place) = named(row, MetadataKind::Tables, "TABLE_SCHEMA", "TABLE_NAME") else { continue };
+            let detail = |label| details.get(&place).and_then(|row| text(row, MetadataKind::TableDetails, label));
             if let Some(remarks) = detail("SCHEMA_REMARKS") {
                 facts.schema_remarks.insert(place.0.clone(), remarks);
             }
@@ -105,12 +105,14 @@ impl Facts {
             };
             known.insert(place, table);
         }
-        let parent = |place: &Place| {
-            let parent = named(details.get(place)?, Facet::TableDetails, "PARENT_SCHEMA", "PARENT_NAME")?;
+        let parent = |place: &QualifiedName| {
+            let parent = named(details.get(place)?, MetadataKind::TableDetails, "PARENT_SCHEMA", "PARENT_NAME")?;
             (known.contains_key(&parent) && parent != *place).then_some(parent)
         };
-        let parts: Vec<(Place, Place)> = known.keys().filter_map(|it| Some((it.clone(), parent(it)?))).collect();
-        let above: HashMap<&Place, &Place> = parts.iter().map(|(part, parent)| (part, parent)).collect();
+        let parts: Vec<(QualifiedName, QualifiedName)> =
+            known.keys().filter_map(|it| Some((it.clone(), parent(it)?))).collect();
+        let above: HashMap<&QualifiedName, &QualifiedName> =
+            parts.iter().map(|(part, parent)| (part, parent)).collect();
         for (part, parent) in &parts {
             let mut top = parent;
             // As deep as partitions go; what goes round in circles ends too.
@@ -131,23 +133,23 @@ impl Facts {
     }
 
     /// The table of this name.
-    pub fn table(&self, place: &Place) -> Option<&TableFacts> {
+    pub fn table(&self, place: &QualifiedName) -> Option<&TableFacts> {
         self.tables.binary_search_by(|table| table.place.cmp(place)).ok().and_then(|at| self.tables.get(at))
     }
 
-    fn table_mut(&mut self, place: &Place) -> Option<&mut TableFacts> {
+    fn table_mut(&mut self, place: &QualifiedName) -> Option<&mut TableFacts> {
         let at = self.tables.binary_search_by(|table| table.place.cmp(place)).ok()?;
         self.tables.get_mut(at)
     }
 
     fn add_keys(&mut self, rows: &[TextRow]) {
-        let mut key: Option<(Place, ForeignKey)> = None;
+        let mut key: Option<(QualifiedName, ForeignKey)> = None;
         let mut all = Vec::new();
         for row in rows {
-            let of = |label| text(row, Facet::ImportedKeys, label);
+            let of = |label| text(row, MetadataKind::ImportedKeys, label);
             let (Some(to), Some(from), Some(column)) = (
-                named(row, Facet::ImportedKeys, "PKTABLE_SCHEM", "PKTABLE_NAME"),
-                named(row, Facet::ImportedKeys, "FKTABLE_SCHEM", "FKTABLE_NAME"),
+                named(row, MetadataKind::ImportedKeys, "PKTABLE_SCHEM", "PKTABLE_NAME"),
+                named(row, MetadataKind::ImportedKeys, "FKTABLE_SCHEM", "FKTABLE_NAME"),
                 of("FKCOLUMN_NAME"),
             ) else {
                 continue;
@@ -167,7 +169,7 @@ impl Facts {
         }
     }
 
-    fn add_key(&mut self, from: &Place, key: ForeignKey) {
+    fn add_key(&mut self, from: &QualifiedName, key: ForeignKey) {
         let to = key.to.clone();
         if self.table(&to).is_none() {
             return;
@@ -180,24 +182,24 @@ impl Facts {
     }
 
     /// Adds that a column refers to another one, as an administrator has declared it.
-    pub fn relate(&mut self, (from, column): (Place, &str), (to, to_column): (Place, &str)) {
+    pub fn relate(&mut self, (from, column): (QualifiedName, &str), (to, to_column): (QualifiedName, &str)) {
         let key = ForeignKey { columns: vec![column.to_owned()], to, to_columns: vec![to_column.to_owned()] };
         self.add_key(&from, key);
     }
 
     /// Whether a column of this table is told to refer to another one.
-    pub fn refers(&self, place: &Place, column: &str) -> bool {
+    pub fn refers(&self, place: &QualifiedName, column: &str) -> bool {
         self.table(place).is_some_and(|table| table.keys.iter().any(|key| key.columns == [column]))
     }
 
-    /// Adds what the rows of the facet of columns say.
+    /// Adds what the rows of the metadata of columns say.
     pub fn describe(&mut self, rows: &[TextRow]) {
         for row in rows {
-            let of = |label| text(row, Facet::Columns, label);
+            let of = |label| text(row, MetadataKind::Columns, label);
             let number = |label| of(label).and_then(|number| number.parse().ok()).unwrap_or(0);
             let is = |label| of(label).as_deref() == Some("true");
             let (Some(place), Some(name)) =
-                (named(row, Facet::Columns, "TABLE_SCHEMA", "TABLE_NAME"), of("COLUMN_NAME"))
+                (named(row, MetadataKind::Columns, "TABLE_SCHEMA", "TABLE_NAME"), of("COLUMN_NAME"))
             else {
                 continue;
             };
@@ -235,7 +237,7 @@ impl Facts {
 
     /// The tables whose rows are worth telling, each with its columns: small ones of few short columns that others
     /// refer to.
-    pub fn lookups(&self) -> Vec<(Place, Vec<String>)> {
+    pub fn lookups(&self) -> Vec<(QualifiedName, Vec<String>)> {
         let ranked = self.ranked().into_iter().filter_map(|at| self.tables.get(at));
         let small = ranked.filter(|table| {
             let is_small = table.rows.is_none_or(|rows| usize::try_from(rows).is_ok_and(|it| it <= MOST_LOOKUP_ROWS));
@@ -249,7 +251,7 @@ impl Facts {
     }
 
     /// Adds the rows of a table, unless these are too many.
-    pub fn add_lookup(&mut self, place: &Place, mut rows: Vec<TextRow>) {
+    pub fn add_lookup(&mut self, place: &QualifiedName, mut rows: Vec<TextRow>) {
         if rows.len() > MOST_LOOKUP_ROWS {
             return;
         }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use super::facts::{ColumnFacts, ForeignKey, Place, TableFacts};
+use super::facts::{ColumnFacts, ForeignKey, QualifiedName, TableFacts};
 use super::words::{comment, count, literal, quoted};
 
 /// Bytes of the values that a column may have, and of a table's rows.
@@ -21,7 +21,7 @@ pub struct Style<'a> {
 }
 
 impl Style<'_> {
-    pub(super) fn name(&self, (schema, name): &Place) -> String {
+    pub(super) fn name(&self, (schema, name): &QualifiedName) -> String {
         if schema.is_empty() || self.default_schema == Some(schema) {
             quoted(name).into_owned()
         } else {

@@ -4,14 +4,14 @@
 
 mod facts;
 mod fit;
-mod kept;
 mod line;
+mod text_cache;
 mod words;
 
-pub use self::facts::{Facts, MOST_LOOKUP_ROWS, Place, TableFacts};
+pub use self::facts::{Facts, MOST_LOOKUP_ROWS, QualifiedName, TableFacts};
 pub use self::fit::write;
-pub use self::kept::Kept;
 pub use self::line::{Style, line, table_name};
+pub use self::text_cache::TextCache;
 pub use self::words::{one_line, quoted};
 
 /// How a digest is to be read.

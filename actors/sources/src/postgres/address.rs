@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
 
-use crate::endpoint::{Endpoint, Login, Password, Pooler};
+use crate::connect_options::{ConnectOptions, Login, Password, Pooler};
 
 /// The address of a PostgreSQL database with everything that it needs besides.
 #[derive(Clone, Debug)]
@@ -32,9 +32,9 @@ pub struct Files {
     pub services: Vec<PathBuf>,
 }
 
-impl From<Endpoint<'_>> for Address {
-    fn from(endpoint: Endpoint<'_>) -> Self {
-        let Endpoint { url, password, pooler, base, environment, .. } = endpoint;
+impl From<ConnectOptions<'_>> for Address {
+    fn from(endpoint: ConnectOptions<'_>) -> Self {
+        let ConnectOptions { url, password, pooler, base, environment, .. } = endpoint;
         Self { url: SecretString::from(url), password, pooler, login: None, files: Files::of(environment, base) }
     }
 }

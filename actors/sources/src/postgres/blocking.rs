@@ -19,7 +19,7 @@ use tokio_postgres::{Column, Row};
 
 use crate::postgres::address::Address;
 use crate::postgres::connect::connector::Connector;
-use crate::postgres::connect::protocol::wire::Wire;
+use crate::postgres::connect::protocol::driven_client::DrivenClient;
 use crate::postgres::failure;
 use portico_core::error::Error;
 
@@ -65,7 +65,7 @@ pub struct Rows {
 
 /// A session with a thread that drives it. Its methods block, also where async code must not wait.
 pub struct Session {
-    wire: Arc<Wire>,
+    wire: Arc<DrivenClient>,
     driver: Driver,
     patience: Duration,
     /// An answer did not come in time: what comes next could belong to it.

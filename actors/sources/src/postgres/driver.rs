@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
+use crate::connect_options::Login;
 use crate::driver::{Capabilities, Driver, Location, Settings, Source};
-use crate::endpoint::Login;
 use crate::grants::{GrantRequest, GrantScript};
 use crate::postgres::address::Address;
 use crate::postgres::connect::connector::Connector;

@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use crate::Pooler;
 use crate::postgres::address::Address;
 use crate::postgres::catalog::cache::CatalogCache;
-use crate::postgres::catalog::facets;
 use crate::postgres::catalog::fragments;
+use crate::postgres::catalog::metadata;
 use crate::postgres::connect::connector::Connector;
 use crate::postgres::execute::envelope::options::ExecOptions;
 use crate::postgres::execute::execution::{Execution, Values};
@@ -23,7 +23,7 @@ use crate::postgres::session::custom_types::CustomTypes;
 use crate::postgres::session::housekeeping::Housekeeping;
 use crate::postgres::session::pool::SessionPool;
 use crate::postgres::walls::check::Walls;
-use crate::postgres::walls::names::redaction;
+use crate::postgres::walls::names::hiding;
 use crate::postgres::walls::policy::StatementUse;
 use crate::{Access, Invocation, Plan, Pool, Profile, Settings, Source, Task};
 use portico_core::error::Result;
@@ -77,7 +77,7 @@ impl Source for Postgres {
         async move { Box::pin(shared.run(plan)).await }.boxed()
     }
 
-    fn reach(&self) -> BoxFuture<'static, Result<Vec<Finding>>> {
+    fn excess_privileges(&self) -> BoxFuture<'static, Result<Vec<Finding>>> {
         let shared = Arc::clone(&self.shared);
         async move { shared.cache.reach(&shared.settings).await }.boxed()
     }
@@ -105,7 +105,7 @@ impl Shared {
         let writes = plan.access == Access::ReadWrite;
         let walls = self.walls.around(plan.exposure.as_ref());
         let results = match Box::pin(self.carry_out(plan, &walls)).await {
-            Ok(results) if walls.hides() => Ok(results.mend(move |error| {
+            Ok(results) if walls.hides() => Ok(results.map_error(move |error| {
                 let walls = Arc::clone(&walls);
                 async move { walls.mend(error).await }.boxed()
             })),
@@ -114,7 +114,7 @@ impl Shared {
         };
         match results {
             Err(error) if writes && self.wants_writer && error.get_sqlstate() == Some(failure::READ_ONLY) => {
-                self.sessions.renounce();
+                self.sessions.evict_all();
                 self.cache.close();
                 Err(failure::unavailable(&error.message)
                     .sqlstate(failure::READ_ONLY)
@@ -136,7 +136,7 @@ impl Shared {
         let (by, trace) = (plan.identity, plan.trace);
         let asked = CallOptions { walls, options, by: &by, trace };
         let execution = match plan.task {
-            Task::Describe(facet, narrow) => facets::execution(facet, narrow, &self.name),
+            Task::Describe(metadata, narrow) => metadata::execution(metadata, narrow, &self.name),
             Task::Statement(prepared) => self.execution(prepared, asked, StatementUse::Alone)?,
             // What a statement alone does not need has a place of its own in memory.
             Task::Statements(prepared) => return Box::pin(script::results(self, prepared, asked, context)).await,
@@ -168,7 +168,7 @@ impl Shared {
     async fn start(&self, mut execution: Execution, asked: CallOptions<'_>, context: CallContext) -> Result<Results> {
         let CallOptions { walls, options, by, trace } = asked;
         execution.identity.clone_from(by);
-        // Our own questions for a facet hold nothing that would have to be prepared.
+        // Our own questions for metadata hold nothing that would have to be prepared.
         execution.position.pooled = self.pooled && matches!(execution.values, Values::Inferred(_));
         if let (Some(trace), None) = (trace, &execution.origin) {
             trace.comment(&mut execution.text);
@@ -180,7 +180,7 @@ impl Shared {
         let telling = context.bound(walls.telling(&execution)).await??;
         let results = rows::results(answer, execution, context, &self.name, Arc::clone(&self.cache)).await;
         Ok(match telling {
-            Some(telling) => redaction::told(results, telling),
+            Some(telling) => hiding::hide_names(results, telling),
             None => results,
         })
     }

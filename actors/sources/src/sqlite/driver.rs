@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::connect_options::{ConnectOptions, Login};
 use crate::driver::{Capabilities, Driver, Location, Settings, Source};
-use crate::endpoint::{Endpoint, Login};
 use crate::sqlite::explain::EXPLAIN;
 use crate::sqlite::pushdown::PUSHDOWN;
 use crate::sqlite::source::Sqlite;
@@ -24,7 +24,7 @@ pub static DRIVER: Driver = Driver {
     keys: &[],
     capabilities: Capabilities { roles: false, procedures: false, statement_comments: false, judges_schemas: false },
     recognizes: |url| url.strip_prefix(SCHEME).is_some_and(|path| !path.is_empty()),
-    locate: |Endpoint { url, directory, .. }| {
+    locate: |ConnectOptions { url, directory, .. }| {
         Arc::new(DatabaseFile(directory.join(url.strip_prefix(SCHEME).unwrap_or_default())))
     },
     is_system_schema: |_| false,

@@ -18,9 +18,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::catalog::assembled;
-use crate::sqlite::catalog::{facets, listing};
+use crate::sqlite::catalog::{listing, metadata};
 use crate::sqlite::connect::open;
-use crate::sqlite::connect::open::Role;
+use crate::sqlite::connect::open::SessionKind;
 use crate::sqlite::execute::statement::{Execution, RunMode};
 use crate::sqlite::execute::step::Step;
 use crate::sqlite::execute::{check, procedure, statement};
@@ -31,7 +31,7 @@ use crate::sqlite::session::channel;
 use crate::sqlite::session::worker_pool::{Work, WorkerPool};
 use crate::{Access, Declared, Invocation, Plan, Prepared, Procedure, Profile, Settings, Source, Table, Task};
 use portico_core::budget::Budget;
-use portico_core::call::{Facet, Limits, Narrow};
+use portico_core::call::{Limits, MetadataFilter, MetadataKind};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::pattern::matches;
 use portico_core::reply::{Part, Results};
@@ -64,8 +64,9 @@ impl Sqlite {
             return Err(Error::invalid("`url` names no SQLite file"));
         }
         let exposure = settings.exposure;
-        let readers = WorkerPool::new(path.clone(), Role::Reader, Arc::clone(&exposure), settings.pool);
-        let writer = (settings.access == Access::ReadWrite).then(|| WorkerPool::new(path, Role::Writer, exposure, 1));
+        let readers = WorkerPool::new(path.clone(), SessionKind::Reader, Arc::clone(&exposure), settings.pool);
+        let writer =
+            (settings.access == Access::ReadWrite).then(|| WorkerPool::new(path, SessionKind::Writer, exposure, 1));
         let connect_limits = Limits { timeout: settings.connect_timeout, rows: None };
         let (name, declared, budget) = (settings.name, settings.declared, settings.budget);
         let tables = Mutex::default();
@@ -82,7 +83,7 @@ impl Source for Sqlite {
             let read = move |opened: &mut open::OpenDatabase, _: &CancelFlag, sender: &channel::Sender| {
                 // A fresh look into the file, which may have been replaced or damaged.
                 let tables =
-                    opened.authorizer.trusting(|| facets::definitions(&opened.connection)).map_err(|error| {
+                    opened.authorizer.trusting(|| metadata::definitions(&opened.connection)).map_err(|error| {
                         Error::new(Kind::Unavailable, "the database file cannot be read").because(error)
                     })?;
                 *seen.tables.lock().unwrap_or_else(PoisonError::into_inner) = tables.into();
@@ -143,7 +144,7 @@ impl Inner {
         let Plan { task, access, limits, abandoned, dry_run, exposure, .. } = plan;
         let each = |prepared: Vec<Prepared>| prepared.into_iter().map(Step::new).collect::<Result<Vec<_>>>();
         let (steps, runs) = match task {
-            Task::Describe(facet, narrow) => return self.describe(facet, narrow, limits, abandoned).await,
+            Task::Describe(metadata, narrow) => return self.describe(metadata, narrow, limits, abandoned).await,
             Task::Statement(prepared) => (vec![Step::new(prepared)?], RunMode::Once),
             Task::Statements(prepared) => (each(prepared)?, RunMode::Together),
             Task::Columns(prepared) => (each(prepared)?, RunMode::Never),
@@ -170,31 +171,31 @@ impl Inner {
 
     async fn describe(
         &self,
-        facet: Facet,
-        narrow: Narrow,
+        metadata: MetadataKind,
+        narrow: MetadataFilter,
         limits: Limits,
         abandoned: CancellationToken,
     ) -> Result<Results> {
         let here = matches(narrow.catalog.as_deref(), &self.name)
-            && (facet == Facet::Catalogs || matches(narrow.schema.as_deref(), SCHEMA));
-        let name = || facets::text(&self.name);
-        let rows = match facet {
+            && (metadata == MetadataKind::Catalogs || matches(narrow.schema.as_deref(), SCHEMA));
+        let name = || metadata::text(&self.name);
+        let rows = match metadata {
             _ if !here => Vec::new(),
-            Facet::Catalogs => vec![vec![name()]],
-            Facet::Schemas => vec![vec![name(), facets::text(SCHEMA)]],
-            Facet::Procedures | Facet::ProcedureParameters => {
-                procedure::list(&self.declared, facet, &narrow, &self.name)
+            MetadataKind::Catalogs => vec![vec![name()]],
+            MetadataKind::Schemas => vec![vec![name(), metadata::text(SCHEMA)]],
+            MetadataKind::Procedures | MetadataKind::ProcedureParameters => {
+                procedure::list(&self.declared, metadata, &narrow, &self.name)
             }
             _ => {
                 let name = Arc::clone(&self.name);
                 let work: Work = Box::new(move |opened, cancel, sender| {
-                    listing::list(opened, cancel, sender, facet, &narrow, &name)
+                    listing::list(opened, cancel, sender, metadata, &narrow, &name)
                 });
                 let (first, receiver) = start(&self.readers, limits, abandoned, work, 1).await?;
                 return Ok(Results::new(false, receiver.into_stream(first)));
             }
         };
-        Ok(assembled(facet, rows))
+        Ok(assembled(metadata, rows))
     }
 
     fn procedure(&self, invocation: &Invocation) -> Result<Prepared> {

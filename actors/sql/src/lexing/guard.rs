@@ -24,7 +24,7 @@ const PARSED_TOKENS: usize = 50_000;
 const PARSED_CHAIN: usize = 1_000;
 
 /// Refuses a text that is no text for a source at all.
-pub(crate) fn admit(text: &str) -> Result<()> {
+pub(crate) fn check_text(text: &str) -> Result<()> {
     if text.len() > MAX_BYTES {
         return Err(too_large(format!("query is longer than {MAX_BYTES} bytes")));
     }

@@ -35,7 +35,7 @@ use portico_core::error::{Error, Result};
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum NameKind {
     /// A relation, a routine, a sequence: anything that lives in a schema.
     Object,
     /// A function that is called.
@@ -51,7 +51,7 @@ pub(crate) enum Role {
 /// One name as a whole, by its place among the words of its statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mention {
-    pub(crate) role: Role,
+    pub(crate) role: NameKind,
     pub(crate) words: Range<usize>,
 }
 
@@ -75,15 +75,15 @@ fn parts<'a>(mention: &Mention, words: &'a [Token]) -> Parts<'a> {
 }
 
 /// Whether a name of this role and length names its connection, if it can.
-fn may_name_connection(role: Role, parts: &Parts<'_>, text: &str) -> bool {
+fn may_name_connection(role: NameKind, parts: &Parts<'_>, text: &str) -> bool {
     let length = parts.names.len() + usize::from(parts.star);
     match role {
         // schema.table.column%TYPE has three parts of its own.
-        Role::Type if parts.next.is_some_and(|next| next.text(text) == "%") => length >= 4,
-        Role::Object | Role::Call | Role::Type => length >= 3,
-        Role::Operator => length >= 2,
+        NameKind::Type if parts.next.is_some_and(|next| next.text(text) == "%") => length >= 4,
+        NameKind::Object | NameKind::Call | NameKind::Type => length >= 3,
+        NameKind::Operator => length >= 2,
         // schema.table.column and schema.table.* are legal; a fourth part can only be a catalogue.
-        Role::Column => length >= 4,
+        NameKind::Column => length >= 4,
     }
 }
 
@@ -109,7 +109,9 @@ pub(crate) fn strip(
         if addresses(first.text(text), naming) {
             edits.push(Edit { range: first.range(), replacement: glue(text, *first, dot).to_owned() });
             edits.push(Edit { range: dot.range(), replacement: String::new() });
-        } else if matches!(mention.role, Role::Object | Role::Call) && (sure || is_other(first.text(text), naming)) {
+        } else if matches!(mention.role, NameKind::Object | NameKind::Call)
+            && (sure || is_other(first.text(text), naming))
+        {
             return Err(elsewhere(text, *first, naming));
         }
     }
@@ -169,7 +171,7 @@ fn glue(text: &str, first: Token, dot: Token) -> &'static str {
 /// The first parts of all names that can only begin with a connection, and that were not `seen` before.
 pub(crate) fn catalogs(text: &str, words: &[Token], mentions: &[Mention], seen: &mut HashSet<String>) -> Vec<String> {
     let mut found = Vec::new();
-    for mention in mentions.iter().filter(|mention| matches!(mention.role, Role::Object | Role::Call)) {
+    for mention in mentions.iter().filter(|mention| matches!(mention.role, NameKind::Object | NameKind::Call)) {
         let parts = parts(mention, words);
         let Some(first) = parts.names.first() else { continue };
         if may_name_connection(mention.role, &parts, text) {
@@ -225,9 +227,9 @@ pub(crate) fn named(
             found.push(Named { parts, called, position: positions.of(first.map_or(0, |first| first.start)) });
         }
     };
-    for mention in mentions.iter().filter(|mention| mention.role != Role::Operator) {
-        let called = mention.role == Role::Call;
-        if sure && !called && mention.role != Role::Object {
+    for mention in mentions.iter().filter(|mention| mention.role != NameKind::Operator) {
+        let called = mention.role == NameKind::Call;
+        if sure && !called && mention.role != NameKind::Object {
             continue;
         }
         let parts = parts(mention, words);
@@ -265,7 +267,7 @@ fn part(name: &str) -> String {
 
 /// Whether a function is called that is not known to be harmless.
 pub(crate) fn calls(text: &str, words: &[Token], mentions: &[Mention]) -> bool {
-    mentions.iter().filter(|mention| mention.role == Role::Call).any(|mention| {
+    mentions.iter().filter(|mention| mention.role == NameKind::Call).any(|mention| {
         let parts = parts(mention, words);
         let names: Vec<_> = parts.names.iter().map(|token| identifier(token.text(text))).collect();
         match names.as_slice() {
@@ -287,7 +289,7 @@ pub(crate) fn operators(text: &str, words: &[Token]) -> Vec<Mention> {
             end += 2;
         }
         let named = end > first && words.get(end)?.kind == Kind::Operator;
-        Some(Mention { role: Role::Operator, words: first..end - 1 }).filter(|_| named)
+        Some(Mention { role: NameKind::Operator, words: first..end - 1 }).filter(|_| named)
     };
     starts.filter_map(mention).collect()
 }
@@ -325,10 +327,10 @@ pub(crate) fn scan(text: &str, words: &[Token]) -> Vec<Mention> {
                 });
             let starts = before.is_some_and(|before| before.is_any(text, RELATION_FOLLOWS));
             let role = match () {
-                () if listed || (starts && end - at >= 5) => Role::Object,
-                () if called && end - at >= 3 => Role::Call,
-                () if head => Role::Type,
-                () => Role::Column,
+                () if listed || (starts && end - at >= 5) => NameKind::Object,
+                () if called && end - at >= 3 => NameKind::Call,
+                () if head => NameKind::Type,
+                () => NameKind::Column,
             };
             mentions.push(Mention { role, words: at..end });
         }

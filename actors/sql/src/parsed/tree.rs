@@ -5,7 +5,7 @@ use squawk_lexer::TokenKind;
 use squawk_syntax::{SourceFile, SyntaxKind, SyntaxNode};
 
 use super::effects::Effects;
-use super::names::{Mention, Role};
+use super::names::{Mention, NameKind};
 use crate::lexing::token::Token;
 
 /// What the tree of one statement shows.
@@ -100,14 +100,14 @@ fn mention(node: &SyntaxNode, words: &[Token], start: usize) -> Option<Mention> 
             | SyntaxKind::OP
             | SyntaxKind::CONFIG_PARAMETER_REF
             | SyntaxKind::CONSTRAINT_NAME_REF => return None,
-            SyntaxKind::QUALIFIED_COLUMN_NAME_REF => Role::Column,
-            SyntaxKind::PATH_TYPE => Role::Type,
-            _ => Role::Object,
+            SyntaxKind::QUALIFIED_COLUMN_NAME_REF => NameKind::Column,
+            SyntaxKind::PATH_TYPE => NameKind::Type,
+            _ => NameKind::Object,
         },
         SyntaxKind::FIELD_EXPR if parent == SyntaxKind::FIELD_EXPR => return None,
         SyntaxKind::FIELD_EXPR if !is_chain(node) => return None,
-        SyntaxKind::FIELD_EXPR | SyntaxKind::NAME_REF if parent == SyntaxKind::CALL_EXPR => Role::Call,
-        SyntaxKind::FIELD_EXPR => Role::Column,
+        SyntaxKind::FIELD_EXPR | SyntaxKind::NAME_REF if parent == SyntaxKind::CALL_EXPR => NameKind::Call,
+        SyntaxKind::FIELD_EXPR => NameKind::Column,
         _ => return None,
     };
     let range = node.text_range();

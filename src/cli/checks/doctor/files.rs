@@ -6,7 +6,7 @@ use std::path::Path;
 use portico_actors::source::Access;
 use rustix::fs::{Access as Mode, access};
 
-use super::finding::Finding;
+use super::finding::CheckResult;
 use crate::config::Config;
 
 /// Bits of a mode that let everybody read, and everybody or the group write.
@@ -14,7 +14,7 @@ const OTHERS_READ: u32 = 0o004;
 const OTHERS_WRITE: u32 = 0o022;
 
 /// The configuration, the store, the key of TLS, and databases that are files.
-pub(super) fn permissions(file: &Path, config: &Config) -> Vec<Finding> {
+pub(super) fn permissions(file: &Path, config: &Config) -> Vec<CheckResult> {
     let mut findings = vec![configuration(file)];
     if let Some(store) = config.store.place.file() {
         findings.extend(secret("store", store));
@@ -29,7 +29,7 @@ pub(super) fn permissions(file: &Path, config: &Config) -> Vec<Finding> {
             && path.exists()
             && access(path, Mode::WRITE_OK).is_err()
         {
-            findings.push(Finding::problem(
+            findings.push(CheckResult::problem(
                 "permissions",
                 format!("{} may not be written, and connection {} is to write it", path.display(), connection.name),
                 "let the service's user write the file and its folder, or write access = \"read-only\"",
@@ -38,7 +38,7 @@ pub(super) fn permissions(file: &Path, config: &Config) -> Vec<Finding> {
         if let Some(path) = connection.location.file()
             && let Some(mode) = mode(path).filter(|mode| mode & OTHERS_WRITE != 0)
         {
-            findings.push(Finding::warning(
+            findings.push(CheckResult::warning(
                 "permissions",
                 format!("{} of connection {} may be written by others ({mode:o})", path.display(), connection.name),
                 format!("chmod go-w {}", path.display()),
@@ -52,23 +52,23 @@ fn mode(path: &Path) -> Option<u32> {
     path.metadata().ok().map(|metadata| metadata.mode() & 0o777)
 }
 
-fn configuration(file: &Path) -> Finding {
+fn configuration(file: &Path) -> CheckResult {
     let path = file.display();
-    let Some(mode) = mode(file) else { return Finding::ok("permissions", format!("{path} is no file of a disk")) };
+    let Some(mode) = mode(file) else { return CheckResult::ok("permissions", format!("{path} is no file of a disk")) };
     if mode & OTHERS_WRITE != 0 {
         let message = format!("{path} may be written by others ({mode:o}): whoever writes it reads every database");
-        return Finding::problem("permissions", message, format!("chmod go-w {path}"));
+        return CheckResult::problem("permissions", message, format!("chmod go-w {path}"));
     }
     let text = std::fs::read_to_string(file).unwrap_or_default();
     if mode & OTHERS_READ != 0 && text.lines().any(holds_password) {
         let message = format!("{path} holds a password and may be read by everybody ({mode:o})");
-        return Finding::problem(
+        return CheckResult::problem(
             "permissions",
             message,
             format!("chmod o-r {path}, or write ${{credential:NAME}} or ${{NAME}} in the password's place"),
         );
     }
-    Finding::ok("permissions", format!("{path} ({mode:o})"))
+    CheckResult::ok("permissions", format!("{path} ({mode:o})"))
 }
 
 /// Whether a line has `//user:password@` with the password written out.
@@ -81,12 +81,12 @@ fn holds_password(line: &str) -> bool {
 
 /// A store that somebody else made in the service's folder, as root does who forgets to become the
 /// service's user: the service cannot write it.
-fn foreign(store: &Path) -> Option<Finding> {
+fn foreign(store: &Path) -> Option<CheckResult> {
     let folder = store.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let (owner, host) = (store.metadata().ok()?.uid(), folder.metadata().ok()?.uid());
     let shown = store.display();
     (owner != host && host != 0).then(|| {
-        Finding::problem(
+        CheckResult::problem(
             "store",
             format!("{shown} belongs to user {owner}, and its folder to user {host}"),
             format!("chown --reference={} {shown}*, and run commands as the service's own user", folder.display()),
@@ -95,13 +95,13 @@ fn foreign(store: &Path) -> Option<Finding> {
 }
 
 /// A file that is for its owner alone.
-fn secret(subject: &'static str, path: &Path) -> Option<Finding> {
+fn secret(subject: &'static str, path: &Path) -> Option<CheckResult> {
     let mode = mode(path)?;
     let shown = path.display();
     Some(if mode & 0o007 != 0 || mode & OTHERS_WRITE != 0 {
-        Finding::problem(subject, format!("{shown} is open to others ({mode:o})"), format!("chmod 600 {shown}"))
+        CheckResult::problem(subject, format!("{shown} is open to others ({mode:o})"), format!("chmod 600 {shown}"))
     } else {
-        Finding::ok(subject, format!("{shown} is closed to others ({mode:o})"))
+        CheckResult::ok(subject, format!("{shown} is closed to others ({mode:o})"))
     })
 }
 

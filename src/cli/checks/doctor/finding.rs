@@ -5,7 +5,7 @@ use serde::Serialize;
 /// How grave a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Grade {
+pub(super) enum CheckStatus {
     /// All is well.
     Ok,
     /// The service runs, but not as it should.
@@ -14,7 +14,7 @@ pub(super) enum Grade {
     Problem,
 }
 
-impl Grade {
+impl CheckStatus {
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -26,26 +26,26 @@ impl Grade {
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Finding {
+pub(super) struct CheckResult {
     /// What was looked at, in one word.
     pub(super) subject: &'static str,
-    pub(super) grade: Grade,
+    pub(super) grade: CheckStatus,
     pub(super) message: String,
     /// What to do; empty when all is well.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) remedy: String,
 }
 
-impl Finding {
+impl CheckResult {
     pub(super) fn ok(subject: &'static str, message: impl Into<String>) -> Self {
-        Self { subject, grade: Grade::Ok, message: message.into(), remedy: String::new() }
+        Self { subject, grade: CheckStatus::Ok, message: message.into(), remedy: String::new() }
     }
 
     pub(super) fn warning(subject: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { subject, grade: Grade::Warning, message: message.into(), remedy: remedy.into() }
+        Self { subject, grade: CheckStatus::Warning, message: message.into(), remedy: remedy.into() }
     }
 
     pub(super) fn problem(subject: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { subject, grade: Grade::Problem, message: message.into(), remedy: remedy.into() }
+        Self { subject, grade: CheckStatus::Problem, message: message.into(), remedy: remedy.into() }
     }
 }

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 use portico_actors::error::Error;
-use portico_actors::finding::{Finding as SourceFinding, Grade as SourceGrade};
+use portico_actors::finding::{Finding as SourceFinding, FindingSeverity as SourceGrade};
 use serde_json::json;
 
-use self::finding::{Finding, Grade};
+use self::finding::{CheckResult, CheckStatus};
 use crate::cli::checks::check;
 use crate::cli::checks::sign_in;
 use crate::cli::common::{Common, Failure};
@@ -29,7 +29,7 @@ pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
         Err(problems) => {
             let told = |problem: &crate::config::Problem| {
                 let key = if problem.key.is_empty() { String::new() } else { format!("{}: ", problem.key) };
-                Finding::problem(
+                CheckResult::problem(
                     "configuration",
                     format!("{}{key}{}", problem.place(), problem.message),
                     problem.remedy.clone(),
@@ -38,7 +38,7 @@ pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
             problems.0.iter().map(told).collect()
         }
     };
-    let well = findings.iter().all(|finding| finding.grade != Grade::Problem);
+    let well = findings.iter().all(|finding| finding.grade != CheckStatus::Problem);
     if common.json {
         print_json(&json!({"ok": well, "findings": findings}));
     } else {
@@ -49,17 +49,19 @@ pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
             }
         }
     }
-    if well { Ok(()) } else { Err(Failure::Said) }
+    if well { Ok(()) } else { Err(Failure::AlreadyReported) }
 }
 
-fn look(common: &Common, config: &Config) -> Vec<Finding> {
-    let mut findings = vec![Finding::ok("configuration", format!("{} is valid", common.config.display()))];
+fn look(common: &Common, config: &Config) -> Vec<CheckResult> {
+    let mut findings = vec![CheckResult::ok("configuration", format!("{} is valid", common.config.display()))];
     findings.extend(files::permissions(&common.config, config));
     findings.extend(store::look(config));
     findings.extend(place::look(config));
     findings.extend(sign_in::look(config).into_iter().map(|found| match found.remedy {
-        Some(remedy) if found.is_mistake => Finding::warning("sign-in", found.message, remedy),
-        remedy => Finding { remedy: remedy.unwrap_or_default().to_owned(), ..Finding::ok("sign-in", found.message) },
+        Some(remedy) if found.is_mistake => CheckResult::warning("sign-in", found.message, remedy),
+        remedy => {
+            CheckResult { remedy: remedy.unwrap_or_default().to_owned(), ..CheckResult::ok("sign-in", found.message) }
+        }
     }));
     findings.push(place::clock(config, &common.config));
     findings.push(place::descriptors(config));
@@ -68,21 +70,21 @@ fn look(common: &Common, config: &Config) -> Vec<Finding> {
 }
 
 /// One attempt at each source.
-fn sources(config: &Config) -> Vec<Finding> {
+fn sources(config: &Config) -> Vec<CheckResult> {
     let attempts = actix::System::new().block_on(async {
         let attempts = config.connections.iter().map(|connection| check::attempt(connection, None));
         stream::iter(attempts).buffered(AT_ONCE).collect::<Vec<_>>().await
     });
     let tell = |(connection, attempt): (&Arc<Connection>, Result<check::Up, Error>)| match attempt {
         Ok(up) => {
-            let here = Finding::ok("source", format!("{}: up, {}", connection.name, up.profile.product));
+            let here = CheckResult::ok("source", format!("{}: up, {}", connection.name, up.profile.product));
             [here].into_iter().chain(up.findings.iter().map(|found| reached(&connection.name, found))).collect()
         }
         Err(error) => {
             let cause = error.cause().map_or_else(String::new, |cause| format!(": {cause}"));
             let usual =
                 "look at url, network and the rights of its user; the service starts without it and goes on trying";
-            vec![Finding::problem(
+            vec![CheckResult::problem(
                 "source",
                 format!("{}: down, {}{cause}", connection.name, error.message),
                 error.get_hint().unwrap_or(usual),
@@ -93,10 +95,10 @@ fn sources(config: &Config) -> Vec<Finding> {
 }
 
 /// What was found at a source that is up.
-fn reached(connection: &str, found: &SourceFinding) -> Finding {
+fn reached(connection: &str, found: &SourceFinding) -> CheckResult {
     let message = format!("{connection}: {}", found.words());
     match found.grade {
-        SourceGrade::Note => Finding::ok("source", message),
-        SourceGrade::Warning => Finding::warning("source", message, found.remedy.as_str()),
+        SourceGrade::Note => CheckResult::ok("source", message),
+        SourceGrade::Warning => CheckResult::warning("source", message, found.remedy.as_str()),
     }
 }

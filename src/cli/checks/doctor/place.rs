@@ -6,12 +6,12 @@ use std::time::{Duration, SystemTime};
 use portico_actors::auth::clock::Timestamp;
 use rustix::process::{Resource, getrlimit};
 
-use super::finding::Finding;
-use crate::cli::running::control::{self, Question};
+use super::finding::CheckResult;
+use crate::cli::running::control::{self, ControlRequest};
 use crate::config::{Config, Listen, Tls};
-use crate::edge::expiry;
-use crate::edge::listener::{self, Listener, Made};
 use crate::loopback;
+use crate::net::expiry;
+use crate::net::listener::{self, Listener, Made};
 
 /// Clients that a service should be able to hold at once, besides its sessions at the sources.
 const CLIENTS: usize = 4096;
@@ -19,21 +19,25 @@ const CLIENTS: usize = 4096;
 const RENEWAL: Duration = Duration::from_hours(24 * 14);
 
 /// Whether it runs or could, and under which name.
-pub(super) fn look(config: &Config) -> Vec<Finding> {
-    let answer = actix::System::new().block_on(control::ask(&config.store.control, Question::Health));
+pub(super) fn look(config: &Config) -> Vec<CheckResult> {
+    let answer = actix::System::new().block_on(control::ask(&config.store.control, ControlRequest::Health));
     let mut findings = match answer {
-        Ok(answer) if answer.ok => vec![Finding::ok("service", format!("runs: {}", answer.message))],
+        Ok(answer) if answer.ok => vec![CheckResult::ok("service", format!("runs: {}", answer.message))],
         Ok(answer) => {
             let remedy = "look at its log; the service manager restarts it when its watchdog is not fed";
-            vec![Finding::problem("service", format!("runs, but is not well: {}", answer.message), remedy)]
+            vec![CheckResult::problem("service", format!("runs, but is not well: {}", answer.message), remedy)]
         }
         Err(late @ control::Unanswered::Late(_)) => {
             let remedy = "look at its log and at the load of the machine; restart it if it does not recover";
-            vec![Finding::problem("service", late.to_string(), remedy)]
+            vec![CheckResult::problem("service", late.to_string(), remedy)]
         }
         Err(control::Unanswered::Nobody(_)) => config.server.listen.iter().map(free).collect(),
         Err(unanswered) => {
-            vec![Finding::warning("service", unanswered.to_string(), "run this as the service's own user or as root")]
+            vec![CheckResult::warning(
+                "service",
+                unanswered.to_string(),
+                "run this as the service's own user or as root",
+            )]
         }
     };
     findings.extend(origin(config));
@@ -42,26 +46,28 @@ pub(super) fn look(config: &Config) -> Vec<Finding> {
 }
 
 /// Whether somebody else listens there.
-fn free(place: &Listen) -> Finding {
+fn free(place: &Listen) -> CheckResult {
     match Listener::bind(place) {
         Ok(listener) => {
             drop((listener, Made::new(std::slice::from_ref(place))));
-            Finding::ok("listener", format!("{place} is free; no service runs on this store"))
+            CheckResult::ok("listener", format!("{place} is free; no service runs on this store"))
         }
-        Err(error) => {
-            Finding::problem("listener", format!("{place} cannot be listened on: {error}"), listener::remedy(&error))
-        }
+        Err(error) => CheckResult::problem(
+            "listener",
+            format!("{place} cannot be listened on: {error}"),
+            listener::remedy(&error),
+        ),
     }
 }
 
 /// Whether credentials cross a network in the clear.
-fn origin(config: &Config) -> Option<Finding> {
+fn origin(config: &Config) -> Option<CheckResult> {
     let server = &config.server;
     let open = server.tls.is_none()
         && server.listen.iter().any(|place| matches!(place, Listen::Tcp(address) if !address.ip().is_loopback()));
     let plain = server.public_url.starts_with("http://") && !loopback::is_origin(&server.public_url);
     (open || plain).then(|| {
-        Finding::warning(
+        CheckResult::warning(
             "tls",
             format!("{} is served without TLS: credentials cross the network in the clear", server.public_url),
             "configure [server.tls], or listen on loopback behind a proxy with TLS and make public_url https",
@@ -69,34 +75,34 @@ fn origin(config: &Config) -> Option<Finding> {
     })
 }
 
-fn certificate(tls: &Tls) -> Finding {
+fn certificate(tls: &Tls) -> CheckResult {
     let now = Timestamp::from(SystemTime::now());
     let Some(end) = tls.certified.cert.first().and_then(|first| expiry::not_after(first)).map(Timestamp::from_seconds)
     else {
-        return Finding::warning("tls", "the certificate's end cannot be read", "openssl x509 -enddate -in FILE");
+        return CheckResult::warning("tls", "the certificate's end cannot be read", "openssl x509 -enddate -in FILE");
     };
     if end <= now {
-        return Finding::problem("tls", format!("the certificate ended at {end}"), "renew it, then portico reload");
+        return CheckResult::problem("tls", format!("the certificate ended at {end}"), "renew it, then portico reload");
     }
     if end <= now.after(RENEWAL) {
-        return Finding::warning("tls", format!("the certificate ends at {end}"), "renew it, then portico reload");
+        return CheckResult::warning("tls", format!("the certificate ends at {end}"), "renew it, then portico reload");
     }
-    Finding::ok("tls", format!("the certificate ends at {end}"))
+    CheckResult::ok("tls", format!("the certificate ends at {end}"))
 }
 
 /// Whether the clock is behind what has already happened.
-pub(super) fn clock(config: &Config, file: &Path) -> Finding {
+pub(super) fn clock(config: &Config, file: &Path) -> CheckResult {
     let now = Timestamp::from(SystemTime::now());
     let files = [Some(file), config.store.place.file()].into_iter().flatten();
     let written = files.filter_map(|path| path.metadata().ok()?.modified().ok()).max();
     let behind = written.and_then(|written| clock_behind(now, "files were", written.into()));
-    behind.unwrap_or_else(|| Finding::ok("clock", now.to_string()))
+    behind.unwrap_or_else(|| CheckResult::ok("clock", now.to_string()))
 }
 
 /// What to say where the clock is behind the moment at which `what` was written.
-pub(super) fn clock_behind(now: Timestamp, what: &str, written: Timestamp) -> Option<Finding> {
+pub(super) fn clock_behind(now: Timestamp, what: &str, written: Timestamp) -> Option<CheckResult> {
     (written > now.after(Duration::from_mins(1))).then(|| {
-        Finding::problem(
+        CheckResult::problem(
             "clock",
             format!("the clock says {now}, and {what} written at {written}"),
             "set the clock, and keep it with chrony or systemd-timesyncd: tokens are judged by it",
@@ -105,17 +111,19 @@ pub(super) fn clock_behind(now: Timestamp, what: &str, written: Timestamp) -> Op
 }
 
 /// Whether there are descriptors enough for clients and sessions.
-pub(super) fn descriptors(config: &Config) -> Finding {
+pub(super) fn descriptors(config: &Config) -> CheckResult {
     let needed = CLIENTS + sessions(config);
     // The service raises its soft limit to the hard one.
     match getrlimit(Resource::Nofile).maximum {
-        Some(limit) if limit < needed as u64 => Finding::warning(
+        Some(limit) if limit < needed as u64 => CheckResult::warning(
             "descriptors",
             format!("{limit} descriptors; {CLIENTS} clients and all sessions need {needed}"),
             "LimitNOFILE=65536 in the unit, or ulimit -Hn 65536",
         ),
-        Some(limit) => Finding::ok("descriptors", format!("{limit}, for clients and {} sessions", sessions(config))),
-        None => Finding::ok("descriptors", "no limit"),
+        Some(limit) => {
+            CheckResult::ok("descriptors", format!("{limit}, for clients and {} sessions", sessions(config)))
+        }
+        None => CheckResult::ok("descriptors", "no limit"),
     }
 }
 

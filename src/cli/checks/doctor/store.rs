@@ -9,7 +9,7 @@ use portico_actors::error::{Error, Kind};
 use portico_actors::name;
 use portico_actors::principal::Rights;
 
-use super::finding::Finding;
+use super::finding::CheckResult;
 use super::place;
 use crate::cli::common::{describe_access, error_words};
 use crate::config::Config;
@@ -17,7 +17,7 @@ use crate::config::Config;
 /// A key that has signed for longer should be replaced.
 const KEY_AGE: Duration = Duration::from_hours(24 * 365);
 
-pub(super) fn look(config: &Config) -> Vec<Finding> {
+pub(super) fn look(config: &Config) -> Vec<CheckResult> {
     let place = &config.store.place;
     if let Some(path) = place.file().filter(|path| !path.exists()) {
         return vec![missing(path)];
@@ -25,31 +25,31 @@ pub(super) fn look(config: &Config) -> Vec<Finding> {
     examine(config).unwrap_or_else(|error| {
         if place.file().is_none() && error.kind == Kind::NotFound {
             let remedy = "portico user add EMAIL, then portico pat create EMAIL";
-            return vec![Finding::warning("store", error.message, remedy)];
+            return vec![CheckResult::warning("store", error.message, remedy)];
         }
         let remedy = match place.file() {
             Some(_) => "run this as the service's own user; if the file is damaged, restore a backup",
             None => "look at store.url, the network and the rights of its user; the service starts without it",
         };
-        vec![Finding::problem("store", format!("{place}: {}", error_words(&error)), remedy)]
+        vec![CheckResult::problem("store", format!("{place}: {}", error_words(&error)), remedy)]
     })
 }
 
-fn missing(path: &Path) -> Finding {
+fn missing(path: &Path) -> CheckResult {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_err() {
-        return Finding::problem(
+        return CheckResult::problem(
             "store",
             format!("{} is not there, and cannot be made in its folder", path.display()),
             format!("make {} a folder that the service's user may write to", folder.display()),
         );
     }
     let message = format!("{} is not there; the first start or `portico user add` makes it", path.display());
-    Finding::warning("store", message, "portico user add EMAIL, then portico pat create EMAIL")
+    CheckResult::warning("store", message, "portico user add EMAIL, then portico pat create EMAIL")
 }
 
 /// Names that are spellings of one, from before that was refused.
-fn namesakes<'n>(what: &str, names: impl Iterator<Item = &'n str>, remedy: &str) -> Vec<Finding> {
+fn namesakes<'n>(what: &str, names: impl Iterator<Item = &'n str>, remedy: &str) -> Vec<CheckResult> {
     let mut spellings: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for each in names {
         spellings.entry(name::key(each)).or_default().push(each);
@@ -57,10 +57,10 @@ fn namesakes<'n>(what: &str, names: impl Iterator<Item = &'n str>, remedy: &str)
     let several = spellings.into_values().filter(|spellings| spellings.len() > 1);
     // As they are written in a program: what is not seen is the difference.
     let told = |spellings: Vec<&str>| format!("these {what} have one name in several spellings: {spellings:?}");
-    several.map(|spellings| Finding::warning("names", told(spellings), remedy)).collect()
+    several.map(|spellings| CheckResult::warning("names", told(spellings), remedy)).collect()
 }
 
-fn examine(config: &Config) -> Result<Vec<Finding>, Error> {
+fn examine(config: &Config) -> Result<Vec<CheckResult>, Error> {
     let store = Store::open_existing(&config.store.place, config.store.key.clone(), config.tokens.clock())?;
     let mut findings = Vec::new();
     let (users, tokens, accounts) = (store.users()?, store.pats(None)?, store.service_accounts()?);
@@ -72,9 +72,9 @@ fn examine(config: &Config) -> Result<Vec<Finding>, Error> {
     let counts = format!("{} users with {valid} valid tokens, {} service accounts", users.len(), accounts.len());
     findings.push(if valid == 0 && accounts.is_empty() {
         let remedy = "portico user add EMAIL and portico pat create EMAIL, or portico service-account create NAME";
-        Finding::warning("store", format!("nobody can call: {counts}"), remedy)
+        CheckResult::warning("store", format!("nobody can call: {counts}"), remedy)
     } else {
-        Finding::ok("store", counts)
+        CheckResult::ok("store", counts)
     });
     findings.extend(origins(config, &store)?);
     findings.extend(unadmitted(config, &store)?);
@@ -84,13 +84,13 @@ fn examine(config: &Config) -> Result<Vec<Finding>, Error> {
     findings.extend(namesakes("service accounts", accounts.iter().map(|account| account.name.as_str()), remedy));
     let keys = store.keys()?;
     findings.push(match keys.iter().find(|key| key.retired_at.is_none()) {
-        None => Finding::warning("keys", "no key signs access tokens yet", "the first start makes one"),
-        Some(key) if key.created_at.after(KEY_AGE) < now.time() => Finding::warning(
+        None => CheckResult::warning("keys", "no key signs access tokens yet", "the first start makes one"),
+        Some(key) if key.created_at.after(KEY_AGE) < now.time() => CheckResult::warning(
             "keys",
             format!("{} signs since {}", key.kid, key.created_at),
             "portico key rotate; tokens that are out stay valid until they expire",
         ),
-        Some(key) => Finding::ok("keys", format!("{} signs since {}", key.kid, key.created_at)),
+        Some(key) => CheckResult::ok("keys", format!("{} signs since {}", key.kid, key.created_at)),
     });
     let newest = keys.iter().map(|key| key.created_at).chain(users.iter().map(|user| user.created_at)).max();
     findings.extend(newest.and_then(|newest| place::clock_behind(now.time(), "the store was", newest)));
@@ -98,12 +98,12 @@ fn examine(config: &Config) -> Result<Vec<Finding>, Error> {
 }
 
 /// What an older program made, and nobody can tell whether it is more than it should be.
-fn origins(config: &Config, store: &Store) -> Result<Vec<Finding>, Error> {
+fn origins(config: &Config, store: &Store) -> Result<Vec<CheckResult>, Error> {
     let found = store.of_unknown_origin()?;
     let opens = |rights: &Rights| describe_access(config, rights);
     let rotate = |name: &str| format!("portico service-account rotate {name:?}");
     let mut findings = Vec::new();
-    let mut warn = |message, remedy| findings.push(Finding::warning("origin", message, remedy));
+    let mut warn = |message, remedy| findings.push(CheckResult::warning("origin", message, remedy));
     for token in &found.tokens {
         let (name, email, id, opens) = (&token.name, &token.email, token.id, opens(&token.rights));
         warn(
@@ -138,10 +138,10 @@ fn origins(config: &Config, store: &Store) -> Result<Vec<Finding>, Error> {
 }
 
 /// Grants that open nothing, because their clients are not admitted any more.
-fn unadmitted(config: &Config, store: &Store) -> Result<Option<Finding>, Error> {
+fn unadmitted(config: &Config, store: &Store) -> Result<Option<CheckResult>, Error> {
     let shut = store.shut_out(config.oauth.admission())?;
     Ok((shut > 0).then(|| {
-        Finding::warning(
+        CheckResult::warning(
             "consents",
             format!("{shut} grants are of clients that [oauth] does not admit, and open nothing"),
             "portico client remove ends them; else they open something again as soon as [oauth] admits such clients",

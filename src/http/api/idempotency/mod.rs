@@ -28,12 +28,14 @@ use crate::app::App;
 use crate::config::Connection;
 use crate::http::api::answer::LateFailure;
 pub(in crate::http) use crate::http::api::idempotency::store::IdempotencyStore;
-use crate::http::api::idempotency::store::{Claim, Key, LARGEST, Lookup, State, StoredResponse};
+use crate::http::api::idempotency::store::{
+    IdempotencyKey, IdempotencyLock, KeyLookup, LARGEST, State, StoredResponse,
+};
 use crate::http::api::sql::{self, Admitted};
 use crate::http::middleware::limits;
 use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::http::{caller, connections::socket, error};
-use portico_actors::shares::Room;
+use portico_actors::shares::Allowance;
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -67,7 +69,7 @@ pub(in crate::http) async fn once(
     };
     admitted.note(&mut recorder, &app, &by);
     let answered = match found {
-        Lookup::Nothing(claim) => {
+        KeyLookup::Nothing(claim) => {
             // The handler tells of the end itself.
             recorder.forget();
             request.extensions_mut().insert(admitted);
@@ -77,8 +79,8 @@ pub(in crate::http) async fn once(
                 .await
                 .map_err(|_| actix_web::error::ErrorInternalServerError("the request ended without an answer"))?;
         }
-        Lookup::Known(state) => kept(state),
-        Lookup::Different => Err((
+        KeyLookup::Known(state) => kept(state),
+        KeyLookup::Different => Err((
             error::UNPROCESSABLE,
             Error::invalid("Idempotency-Key: this key was used for another request").hint("use a new key"),
         )),
@@ -130,7 +132,7 @@ async fn claim(
     by: &Principal,
     app: &App,
     memory: &web::Data<IdempotencyStore>,
-) -> Result<(Lookup, Admitted)> {
+) -> Result<(KeyLookup, Admitted)> {
     let mut keys = request.headers().get_all(KEY);
     let key = match (keys.next().and_then(|key| key.to_str().ok()), keys.next()) {
         (Some(key), None) if (1..=LONGEST_KEY).contains(&key.len()) => key.to_owned(),
@@ -147,7 +149,7 @@ async fn claim(
     let mut standing = standings.collect::<Result<Vec<_>>>()?;
     // Its declaration, and how far they go in it.
     standing.extend(admitted.workspace.as_ref().map(|workspace| format!("{workspace:?}")));
-    Ok((IdempotencyStore::find(memory, Key::new(&by.subject, &standing.concat(), &key), digest), admitted))
+    Ok((IdempotencyStore::find(memory, IdempotencyKey::new(&by.subject, &standing.concat(), &key), digest), admitted))
 }
 
 /// All that the answer depends on besides the request: what the caller may do, who they are in the database,
@@ -166,8 +168,8 @@ fn standing(by: &Principal, connection: &Connection) -> Result<String> {
 async fn run<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
-    claim: Claim,
-    mut room: Room<String>,
+    claim: IdempotencyLock,
+    mut room: Allowance<String>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let response = next.call(request).await?.map_into_boxed_body();
     if !response.status().is_success() {

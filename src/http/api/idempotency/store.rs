@@ -28,12 +28,12 @@ const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 /// Whose key it is, in digests: however long names, claims and keys are, what is kept of them is not.
 /// Equal keys of different callers have nothing to do with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub(super) struct IdempotencyKey {
     subject: [u8; 32],
     whole: [u8; 32],
 }
 
-impl Key {
+impl IdempotencyKey {
     /// Of `word`, used by `subject` in that standing.
     pub(super) fn new(subject: &str, standing: &str, word: &str) -> Self {
         let mut whole = Sha256::new();
@@ -55,9 +55,9 @@ pub(super) struct StoredResponse {
 }
 
 /// What is known of a key.
-pub(super) enum Lookup {
+pub(super) enum KeyLookup {
     /// Nothing: whoever asked carries the request out.
-    Nothing(Claim),
+    Nothing(IdempotencyLock),
     /// It belongs to a request that is not this one.
     Different,
     /// What became of its request.
@@ -96,9 +96,9 @@ pub(in crate::http) struct IdempotencyStore {
 
 #[derive(Default)]
 struct Responses {
-    entries: HashMap<Key, Entry>,
+    entries: HashMap<IdempotencyKey, Entry>,
     /// Ended ones, the oldest first.
-    ended: VecDeque<(Instant, Key)>,
+    ended: VecDeque<(Instant, IdempotencyKey)>,
     bytes: usize,
     /// What each caller has of these.
     callers: HashMap<[u8; 32], Share>,
@@ -118,15 +118,15 @@ impl Share {
 
 impl IdempotencyStore {
     /// What is known of `key` for a request with `digest`.
-    pub(super) fn find(memory: &web::Data<Self>, key: Key, digest: u64) -> Lookup {
+    pub(super) fn find(memory: &web::Data<Self>, key: IdempotencyKey, digest: u64) -> KeyLookup {
         let mut responses = memory.responses();
         responses.forget_old(Instant::now());
         match responses.entries.get(&key) {
-            Some(entry) if entry.digest != digest => Lookup::Different,
-            Some(entry) => Lookup::Known(entry.state.clone()),
+            Some(entry) if entry.digest != digest => KeyLookup::Different,
+            Some(entry) => KeyLookup::Known(entry.state.clone()),
             None => {
                 responses.entries.insert(key, Entry { digest, state: State::Running });
-                Lookup::Nothing(Claim { memory: memory.clone(), key: Some(key) })
+                KeyLookup::Nothing(IdempotencyLock { memory: memory.clone(), key: Some(key) })
             }
         }
     }
@@ -137,7 +137,7 @@ impl IdempotencyStore {
 }
 
 impl Responses {
-    fn end(&mut self, key: Key, state: State, now: Instant) {
+    fn end(&mut self, key: IdempotencyKey, state: State, now: Instant) {
         let Some(entry) = self.entries.get_mut(&key) else { return };
         entry.state = state;
         let bytes = entry.bytes();
@@ -191,12 +191,12 @@ impl Responses {
 }
 
 /// The right to carry out a request. Dropped, it leaves the key as if it had never been used.
-pub(super) struct Claim {
+pub(super) struct IdempotencyLock {
     memory: web::Data<IdempotencyStore>,
-    key: Option<Key>,
+    key: Option<IdempotencyKey>,
 }
 
-impl Claim {
+impl IdempotencyLock {
     /// Keeps the answer.
     pub(super) fn keep(mut self, stored: StoredResponse) {
         self.end(State::Kept(stored));
@@ -214,7 +214,7 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
+impl Drop for IdempotencyLock {
     fn drop(&mut self) {
         if let Some(key) = self.key.take() {
             self.memory.responses().entries.remove(&key);
@@ -226,12 +226,14 @@ impl Drop for Claim {
 mod tests {
     use super::*;
 
-    fn key(subject: &str, key: usize) -> Key {
-        Key::new(subject, "", &key.to_string())
+    fn key(subject: &str, key: usize) -> IdempotencyKey {
+        IdempotencyKey::new(subject, "", &key.to_string())
     }
 
-    fn keep(memory: &web::Data<IdempotencyStore>, key: Key, size: usize) {
-        let Lookup::Nothing(claim) = IdempotencyStore::find(memory, key, 1) else { panic!("the key was used before") };
+    fn keep(memory: &web::Data<IdempotencyStore>, key: IdempotencyKey, size: usize) {
+        let KeyLookup::Nothing(claim) = IdempotencyStore::find(memory, key, 1) else {
+            panic!("the key was used before")
+        };
         let body = Bytes::from(vec![0; size]);
         let content_type = HeaderValue::from_static("application/json");
         claim.keep(StoredResponse { status: actix_web::HttpResponse::Ok().finish().status(), content_type, body });
@@ -239,11 +241,11 @@ mod tests {
 
     #[test]
     fn a_key_is_its_callers_alone_and_as_small_as_any() {
-        let key = Key::new("ann", "read", "1");
+        let key = IdempotencyKey::new("ann", "read", "1");
         for other in [("bob", "read", "1"), ("ann", "write", "1"), ("ann", "read", "2"), ("annread", "", "1")] {
-            assert_ne!(key, Key::new(other.0, other.1, other.2), "{other:?}");
+            assert_ne!(key, IdempotencyKey::new(other.0, other.1, other.2), "{other:?}");
         }
-        assert_eq!(size_of::<Key>(), 64);
+        assert_eq!(size_of::<IdempotencyKey>(), 64);
     }
 
     #[test]
@@ -255,25 +257,25 @@ mod tests {
         }
         assert_eq!(memory.responses().ended.len(), MOST_PER_CALLER + 1);
         assert!(
-            matches!(IdempotencyStore::find(&memory, key("other", 0), 1), Lookup::Known(State::Kept(_))),
+            matches!(IdempotencyStore::find(&memory, key("other", 0), 1), KeyLookup::Known(State::Kept(_))),
             "pushed out by another caller"
         );
-        assert!(matches!(IdempotencyStore::find(&memory, key("busy", 9), 1), Lookup::Nothing(_)));
-        assert!(matches!(IdempotencyStore::find(&memory, key("busy", 10), 1), Lookup::Known(State::Kept(_))));
+        assert!(matches!(IdempotencyStore::find(&memory, key("busy", 9), 1), KeyLookup::Nothing(_)));
+        assert!(matches!(IdempotencyStore::find(&memory, key("busy", 10), 1), KeyLookup::Known(State::Kept(_))));
         for number in 0..100 {
             keep(&memory, key("large", number), LARGEST);
         }
         assert!(
-            matches!(IdempotencyStore::find(&memory, key("other", 0), 1), Lookup::Known(State::Kept(_))),
+            matches!(IdempotencyStore::find(&memory, key("other", 0), 1), KeyLookup::Known(State::Kept(_))),
             "pushed out by large answers"
         );
-        assert!(matches!(IdempotencyStore::find(&memory, key("large", 99), 1), Lookup::Known(State::Kept(_))));
+        assert!(matches!(IdempotencyStore::find(&memory, key("large", 99), 1), KeyLookup::Known(State::Kept(_))));
         // Many together fill it, and those who have most make room.
         for caller in 0..20 {
             (0..8).for_each(|number| keep(&memory, key(&format!("caller {caller}"), number), LARGEST));
         }
         assert!(
-            matches!(IdempotencyStore::find(&memory, key("other", 0), 1), Lookup::Known(State::Kept(_))),
+            matches!(IdempotencyStore::find(&memory, key("other", 0), 1), KeyLookup::Known(State::Kept(_))),
             "pushed out by many others"
         );
         let responses = memory.responses();
@@ -287,8 +289,8 @@ mod tests {
     fn answers_are_forgotten_in_time() {
         let memory = web::Data::new(IdempotencyStore::default());
         keep(&memory, key("a", 1), 10);
-        assert!(matches!(IdempotencyStore::find(&memory, key("a", 1), 2), Lookup::Different));
-        assert!(matches!(IdempotencyStore::find(&memory, key("b", 1), 2), Lookup::Nothing(_)));
+        assert!(matches!(IdempotencyStore::find(&memory, key("a", 1), 2), KeyLookup::Different));
+        assert!(matches!(IdempotencyStore::find(&memory, key("b", 1), 2), KeyLookup::Nothing(_)));
         let mut responses = memory.responses();
         responses.forget_old(Instant::now());
         assert_eq!(responses.entries.len(), 1);

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use actix_web::HttpResponse;
 use actix_web::http::header;
 use askama::Template;
-use portico_actors::call::{Facet, Limits};
+use portico_actors::call::{Limits, MetadataKind};
 use portico_actors::error::Kind;
 use portico_actors::reply::{Column, DataType};
 use portico_actors::source::catalog::columns;
@@ -36,13 +36,13 @@ struct Document {
     default_timeout: u64,
     /// The example of a statement's result.
     result: Value,
-    facets: Vec<FacetListing>,
+    metadata: Vec<MetadataListing>,
     responses: Vec<FailureResponse>,
     schemas: Value,
 }
 
-/// The rows of one facet of a catalogue.
-struct FacetListing {
+/// The rows of one kind of metadata of a catalogue.
+struct MetadataListing {
     name: &'static str,
     columns: String,
     filters: Vec<(&'static str, &'static str)>,
@@ -114,7 +114,7 @@ fn document() -> Value {
         timeouts: TIMEOUT_SECONDS,
         default_timeout: Limits::DEFAULT_TIMEOUT.as_secs(),
         result: result(&columns, &json!([1, "Łukasz"])),
-        facets: metadata::FACETS.into_iter().map(listing).collect(),
+        metadata: metadata::METADATA.into_iter().map(listing).collect(),
         responses: failures(),
         schemas: Value::Object(schemas::all()),
     };
@@ -122,8 +122,8 @@ fn document() -> Value {
     document.render().ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
 }
 
-fn listing((path, facet): (&'static str, Facet)) -> FacetListing {
-    let columns = columns(facet);
+fn listing((path, metadata): (&'static str, MetadataKind)) -> MetadataListing {
+    let columns = columns(metadata);
     let labels: Vec<&str> = columns.iter().map(|column| column.label.as_str()).collect();
     let value = |column: &Column| match (column.data_type, column.label.as_str()) {
         (DataType::Boolean, _) => json!(false),
@@ -133,10 +133,10 @@ fn listing((path, facet): (&'static str, Facet)) -> FacetListing {
         (_, label) if label.ends_with("_NAME") => json!("orders"),
         _ => Value::Null,
     };
-    FacetListing {
+    MetadataListing {
         name: path.trim_start_matches('/'),
         columns: labels.join(", "),
-        filters: metadata::filters_of(facet),
+        filters: metadata::filters_of(metadata),
         example: result(&columns, &columns.iter().map(value).collect()),
     }
 }
@@ -156,10 +156,10 @@ fn failures() -> Vec<FailureResponse> {
         statuses.entry(error::numbers(kind).1).or_default().push(kind);
     }
     let response = |(status, kinds): (u16, Vec<Kind>)| {
-        let words: Vec<String> = kinds.iter().map(|kind| format!("{} {}", error::code(*kind), kind.word())).collect();
+        let words: Vec<String> = kinds.iter().map(|kind| format!("{} {}", error::code(*kind), kind.as_str())).collect();
         let error = ErrorBody {
             code: error::code(kinds[0]),
-            message: format!("what is {} here", kinds[0].word()),
+            message: format!("what is {} here", kinds[0].as_str()),
             sql_state: None,
             hint: None,
             request_id: "0198b7a4-5b0e-7c3d-9a44-2f6d1c0e8b11".to_owned(),

@@ -7,7 +7,7 @@ use crate::http::api::bodies::{Batch, Exec, Script};
 use crate::http::api::metadata::{Connections, Workspaces};
 use crate::http::error::{ApiFailure, OAuthFailure};
 use crate::http::oauth::register::{Registered, Registration};
-use crate::http::oauth::token::{Described, TokenAnswer};
+use crate::http::oauth::token::{Described, TokenResponse};
 use crate::http::pages::front::Addresses;
 use crate::http::public::description::shapes::{Document, KeySet};
 use crate::http::public::health::{Health, Readiness};
@@ -36,7 +36,7 @@ fn bodies(mut schemas: SchemaGenerator) -> Map<String, Value> {
 /// What is written.
 fn answers(mut schemas: SchemaGenerator) -> Map<String, Value> {
     schemas.subschema_for::<(Document, ApiFailure, Connections, Workspaces, Health, Readiness)>();
-    schemas.subschema_for::<(TokenAnswer, Described, Registered, OAuthFailure)>();
+    schemas.subschema_for::<(TokenResponse, Described, Registered, OAuthFailure)>();
     schemas.subschema_for::<(KeySet, AuthorizationServer, ProtectedResource, Addresses)>();
     schemas.take_definitions(true)
 }

@@ -10,7 +10,7 @@ use crate::fields::Fields;
 use crate::mcp::call::{MethodCall, MethodResult, Params};
 use crate::mcp::context::Context;
 use crate::mcp::envelope::{RpcError, invalid_params, params_error};
-use crate::mcp::features::Answer;
+use crate::mcp::features::RequestResult;
 
 /// The parameter that names a task.
 pub(in crate::mcp) const TASK_ID: &str = "taskId";
@@ -21,13 +21,13 @@ fn declared(context: &Context<'_>) -> Result<(), RpcError> {
 }
 
 /// `tasks/get`.
-pub(in crate::mcp) fn get(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
+pub(in crate::mcp) fn get(call: &MethodCall<'_>, params: Params) -> RequestResult<MethodResult> {
     let (id, _) = named(call, params)?;
     Ok(MethodResult::Complete(found(call, &id)?.details()))
 }
 
 /// `tasks/update`.
-pub(in crate::mcp) fn update(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
+pub(in crate::mcp) fn update(call: &MethodCall<'_>, params: Params) -> RequestResult<MethodResult> {
     let (id, mut fields) = named(call, params)?;
     let given = fields.take("inputResponses");
     let answers = given
@@ -39,14 +39,14 @@ pub(in crate::mcp) fn update(call: &MethodCall<'_>, params: Params) -> Answer<Me
 }
 
 /// `tasks/cancel`.
-pub(in crate::mcp) fn cancel(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
+pub(in crate::mcp) fn cancel(call: &MethodCall<'_>, params: Params) -> RequestResult<MethodResult> {
     let (id, _) = named(call, params)?;
     found(call, &id)?.cancel();
     Ok(MethodResult::nothing())
 }
 
 /// The id of the task that a request names, and its other parameters.
-fn named(call: &MethodCall<'_>, params: Params) -> Answer<(String, Fields)> {
+fn named(call: &MethodCall<'_>, params: Params) -> RequestResult<(String, Fields)> {
     if !call.context.tasks.are_on() {
         return Err(call.unknown());
     }

@@ -17,8 +17,8 @@ use crate::mcp::context::Context;
 use crate::mcp::envelope::{self, ResponseStatus};
 use crate::mcp::model::Id;
 use crate::mcp::request_context::RequestContext;
-use crate::mcp::rim::stateless;
 use crate::mcp::sessions::Owner;
+use crate::mcp::versions::stateless;
 
 /// Decides before a call runs: it becomes a task when it takes long, if its client knows tasks.
 pub(in crate::mcp) fn prepare(context: &Context<'_>) {

@@ -87,7 +87,7 @@ fn api(basic: &str) -> Vec<Case> {
             post("/api/exec", json!({"procedure": "long"}), 200),
             post("/api/exec", json!({"procedure": "nothing"}), 404),
         ];
-        of_form.extend(FACETS.map(|facet| get(&format!("/api/{facet}"), 200)));
+        of_form.extend(FACETS.map(|metadata| get(&format!("/api/{metadata}"), 200)));
         cases.extend(of_form.into_iter().map(|case| case.with("accept", form)));
     }
     for number in 0..2 {

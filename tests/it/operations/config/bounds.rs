@@ -37,8 +37,8 @@ fn the_table_of_bounds_is_what_the_settings_declare() {
 
 /// What is bounded, the numbers that the table has for it, and where the code has them.
 const FIXED: [(&str, &str, &str, &[&str]); 9] = [
-    ("requests of strangers", "256, 32", "src/http/middleware/body.rs", &["Most { each: 32, all: 256 }"]),
-    ("streams of HTTP/2", "1000", "src/http/connections/reception.rs", &["MOST_STREAMS: usize = 1_000;"]),
+    ("requests of strangers", "256, 32", "src/http/middleware/body.rs", &["ShareLimits { each: 32, all: 256 }"]),
+    ("streams of HTTP/2", "1000", "src/http/connections/write_timeout.rs", &["MOST_STREAMS: usize = 1_000;"]),
     (
         "passwords that wait to be compared",
         "64, 4",

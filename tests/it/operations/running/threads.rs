@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use portico::config::{Log, LogFormat};
 use portico::mcp::connection::ConnectionFeatures;
-use portico::mcp::features::{Answer, CompletionRequest, Digests, FeatureRequest, Features, ToolList, ToolOutcome};
+use portico::mcp::features::{
+    CompletionRequest, Digests, FeatureRequest, Features, RequestResult, ToolList, ToolOutcome,
+};
 use portico::mcp::{Context, Summary};
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
@@ -37,7 +39,12 @@ impl Features for Faulty {
         self.0.tools(context)
     }
 
-    async fn call(&self, context: &Context<'_>, asked: FeatureRequest, summary: &mut Summary) -> Answer<ToolOutcome> {
+    async fn call(
+        &self,
+        context: &Context<'_>,
+        asked: FeatureRequest,
+        summary: &mut Summary,
+    ) -> RequestResult<ToolOutcome> {
         match asked.name.as_str() {
             "panic" => panic!("a fault\nof the test's own"),
             // Nothing else happens on this thread until somebody writes.
@@ -47,7 +54,7 @@ impl Features for Faulty {
         self.0.call(context, asked, summary).await
     }
 
-    async fn resources(&self, context: &Context<'_>, summary: &mut Summary) -> Answer<Vec<Value>> {
+    async fn resources(&self, context: &Context<'_>, summary: &mut Summary) -> RequestResult<Vec<Value>> {
         self.0.resources(context, summary).await
     }
 
@@ -55,7 +62,12 @@ impl Features for Faulty {
         self.0.templates(context)
     }
 
-    async fn read(&self, context: &Context<'_>, asked: FeatureRequest, summary: &mut Summary) -> Answer<ToolOutcome> {
+    async fn read(
+        &self,
+        context: &Context<'_>,
+        asked: FeatureRequest,
+        summary: &mut Summary,
+    ) -> RequestResult<ToolOutcome> {
         self.0.read(context, asked, summary).await
     }
 
@@ -68,7 +80,7 @@ impl Features for Faulty {
         context: &Context<'_>,
         asked: FeatureRequest,
         arguments: BTreeMap<String, String>,
-    ) -> Answer<ToolOutcome> {
+    ) -> RequestResult<ToolOutcome> {
         self.0.prompt(context, asked, arguments).await
     }
 
@@ -77,7 +89,7 @@ impl Features for Faulty {
         context: &Context<'_>,
         completion: CompletionRequest,
         summary: &mut Summary,
-    ) -> Answer<Vec<String>> {
+    ) -> RequestResult<Vec<String>> {
         self.0.complete(context, completion, summary).await
     }
 

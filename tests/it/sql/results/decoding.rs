@@ -101,7 +101,7 @@ async fn who_waits_for_room_is_bounded_by_its_timeout_and_small_rows_do_not_wait
         let budget = Budget::of(ROOM);
         let source = source(location, 1, &budget);
         let alive = Alive::default();
-        let all = budget.lend(ROOM).await;
+        let all = budget.reserve(ROOM).await;
         assert_eq!(read(source.run(reading(SMALL[number])).await.unwrap(), &alive).await.unwrap(), 4000);
         let mut bounded = reading(LARGE[number]);
         bounded.limits.timeout = Duration::from_millis(300);

@@ -1,6 +1,6 @@
-//! The facets of the catalogue and the profile.
+//! The metadata of the catalogue and the profile.
 
-use portico_actors::call::{Facet, Narrow};
+use portico_actors::call::{MetadataFilter, MetadataKind};
 use portico_actors::source::catalog::labels;
 use portico_actors::source::{Direction, catalog};
 
@@ -30,28 +30,33 @@ fn column(read: &Read, label: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn facets_have_the_columns_of_the_contract() {
+async fn metadata_have_the_columns_of_the_contract() {
     let (subject, _admin) = subject(SETUP).await;
-    for facet in
-        [Facet::Catalogs, Facet::Schemas, Facet::Tables, Facet::Columns, Facet::Procedures, Facet::ProcedureParameters]
-    {
-        let read = subject.describe(facet, Narrow::default()).await.unwrap();
-        assert_eq!(read.columns, catalog::columns(facet));
+    for metadata in [
+        MetadataKind::Catalogs,
+        MetadataKind::Schemas,
+        MetadataKind::Tables,
+        MetadataKind::Columns,
+        MetadataKind::Procedures,
+        MetadataKind::ProcedureParameters,
+    ] {
+        let read = subject.describe(metadata, MetadataFilter::default()).await.unwrap();
+        assert_eq!(read.columns, catalog::columns(metadata));
         assert!(!read.rows.is_empty());
-        assert!(read.rows.iter().all(|row| row.len() == labels(facet).len() && row[0] == "\"test\""));
-        let elsewhere = Narrow { catalog: Some("other".into()), ..Narrow::default() };
-        assert!(subject.describe(facet, elsewhere).await.unwrap().rows.is_empty(), "{facet:?}");
-        let here = Narrow { catalog: Some("te%".into()), ..Narrow::default() };
-        assert_eq!(subject.describe(facet, here).await.unwrap().rows, read.rows, "{facet:?}");
+        assert!(read.rows.iter().all(|row| row.len() == labels(metadata).len() && row[0] == "\"test\""));
+        let elsewhere = MetadataFilter { catalog: Some("other".into()), ..MetadataFilter::default() };
+        assert!(subject.describe(metadata, elsewhere).await.unwrap().rows.is_empty(), "{metadata:?}");
+        let here = MetadataFilter { catalog: Some("te%".into()), ..MetadataFilter::default() };
+        assert_eq!(subject.describe(metadata, here).await.unwrap().rows, read.rows, "{metadata:?}");
     }
 }
 
 #[tokio::test]
 async fn tables_are_listed_and_narrowed() {
     let (subject, _admin) = subject(SETUP).await;
-    let schemas = subject.describe(Facet::Schemas, Narrow::default()).await.unwrap();
+    let schemas = subject.describe(MetadataKind::Schemas, MetadataFilter::default()).await.unwrap();
     assert_eq!(column(&schemas, "TABLE_SCHEMA"), ["\"public\"", "\"shop\""]);
-    let tables = subject.describe(Facet::Tables, Narrow::default()).await.unwrap();
+    let tables = subject.describe(MetadataKind::Tables, MetadataFilter::default()).await.unwrap();
     let named: Vec<_> = column(&tables, "TABLE_NAME")
         .into_iter()
         .zip(column(&tables, "TABLE_TYPE"))
@@ -69,11 +74,11 @@ async fn tables_are_listed_and_narrowed() {
         ]
     );
     assert_eq!(column(&tables, "REMARKS")[2], "\"what we sell\"");
-    let narrow = |schema: Option<&str>, table: Option<&str>, table_type: Option<&str>| Narrow {
+    let narrow = |schema: Option<&str>, table: Option<&str>, table_type: Option<&str>| MetadataFilter {
         schema: schema.map(Into::into),
         table: table.map(Into::into),
         table_type: table_type.map(Into::into),
-        ..Narrow::default()
+        ..MetadataFilter::default()
     };
     for (narrow, count) in [
         (narrow(Some("shop"), None, None), 2),
@@ -83,7 +88,7 @@ async fn tables_are_listed_and_narrowed() {
         (narrow(Some("pg_%"), Some("pg_class"), None), 0),
         (narrow(Some("pg_catalog"), Some("pg_class"), None), 1),
     ] {
-        let found = subject.describe(Facet::Tables, narrow.clone()).await.unwrap();
+        let found = subject.describe(MetadataKind::Tables, narrow.clone()).await.unwrap();
         assert_eq!(found.rows.len(), count, "{narrow:?}");
     }
 }
@@ -91,8 +96,8 @@ async fn tables_are_listed_and_narrowed() {
 #[tokio::test]
 async fn columns_are_described() {
     let (subject, _admin) = subject(SETUP).await;
-    let narrow = Narrow { table: Some("item".into()), ..Narrow::default() };
-    let read = subject.describe(Facet::Columns, narrow.clone()).await.unwrap();
+    let narrow = MetadataFilter { table: Some("item".into()), ..MetadataFilter::default() };
+    let read = subject.describe(MetadataKind::Columns, narrow.clone()).await.unwrap();
     let rows: Vec<String> = read.rows.iter().map(|row| row[3..].join(" ")).collect();
     assert_eq!(
         rows,
@@ -104,21 +109,24 @@ async fn columns_are_described() {
             r#""serial" 9 "bigint" 19 19 0 null 5 false false true false null null"#,
         ]
     );
-    let one = subject.describe(Facet::Columns, Narrow { column: Some("ser%".into()), ..narrow }).await.unwrap();
+    let one = subject
+        .describe(MetadataKind::Columns, MetadataFilter { column: Some("ser%".into()), ..narrow })
+        .await
+        .unwrap();
     assert_eq!(column(&one, "ORDINAL_POSITION"), ["5"]);
 }
 
 #[tokio::test]
 async fn routines_are_listed_with_their_parameters() {
     let (subject, _admin) = subject(SETUP).await;
-    let read = subject.describe(Facet::Procedures, Narrow::default()).await.unwrap();
+    let read = subject.describe(MetadataKind::Procedures, MetadataFilter::default()).await.unwrap();
     let rows: Vec<String> = read.rows.iter().map(|row| row[1..].join(" ")).collect();
     assert_eq!(
         rows,
         [r#""public" "add" "a sum" 2"#, r#""public" "listing" null 2"#, r#""shop" "change" null 1"#],
         "no trigger function, nothing of an extension"
     );
-    let read = subject.describe(Facet::ProcedureParameters, Narrow::default()).await.unwrap();
+    let read = subject.describe(MetadataKind::ProcedureParameters, MetadataFilter::default()).await.unwrap();
     let rows: Vec<String> =
         read.rows.iter().map(|row| format!("{} {} {}", row[2..7].join(" "), row[7], row[12])).collect();
     assert_eq!(
@@ -149,11 +157,11 @@ async fn only_what_the_user_may_see_is_listed() {
         .unwrap();
     let url = crate::support::postgres::TestPostgres::shared().url_as(&format!("{database}_guest"), &database);
     let guest = crate::support::results::Subject::open(&url, 1);
-    let tables = guest.describe(Facet::Tables, Narrow::default()).await.unwrap();
+    let tables = guest.describe(MetadataKind::Tables, MetadataFilter::default()).await.unwrap();
     assert_eq!(column(&tables, "TABLE_NAME"), ["\"item\""]);
-    let columns = guest.describe(Facet::Columns, Narrow::default()).await.unwrap();
+    let columns = guest.describe(MetadataKind::Columns, MetadataFilter::default()).await.unwrap();
     assert_eq!(column(&columns, "COLUMN_NAME"), ["\"id\""]);
-    let procedures = guest.describe(Facet::Procedures, Narrow::default()).await.unwrap();
+    let procedures = guest.describe(MetadataKind::Procedures, MetadataFilter::default()).await.unwrap();
     assert_eq!(column(&procedures, "PROCEDURE_NAME"), ["\"listing\""]);
     assert_eq!(guest.source.ping().await.unwrap().procedures.len(), 1);
 }

@@ -1,5 +1,5 @@
 //! On whose behalf the store is worked with, and the one rule of what they may give, change and see:
-//! nothing that reaches beyond themselves. Whatever the door, it is judged here, in the transaction of
+//! nothing that reaches beyond themselves. Wherever it is asked for, it is judged here, in the transaction of
 //! the change.
 
 use uuid::Uuid;
@@ -101,7 +101,7 @@ impl Authority {
     pub(crate) fn handed_over(&self, new: NewPat, own: &Rights) -> NewPat {
         match &self.session {
             None => new,
-            Some(session) => session.bound(NewPat { rights: new.rights.and(own), ..new }),
+            Some(session) => session.bound(NewPat { rights: new.rights.intersection(own), ..new }),
         }
     }
 }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::clock::{Now, Timestamp};
 use crate::oauth::authorization::{CODE_LIFETIME, Consent};
 use crate::oauth::client::ClientKind;
-use crate::store::connection::Connection;
+use crate::store::connection::StoreConnection;
 use crate::store::model::change::Change;
 use crate::store::sql::columns::rights;
 use crate::store::sql::params::ToParams;
@@ -27,12 +27,16 @@ pub(crate) const RIGHTS: &str = "g.scope, g.connections, u.scope AS user_scope, 
     t.scope AS token_scope, t.reach AS token_reach";
 
 /// What is left of a grant's rights with those of the person and of the token.
-pub(crate) fn left(row: &Row<'_>) -> Result<Rights> {
+pub(crate) fn remaining_rights(row: &Row<'_>) -> Result<Rights> {
     let person = rights(row, "user_scope", "user_reach")?;
-    Ok(rights(row, "scope", "connections")?.and(&person).and(&rights(row, "token_scope", "token_reach")?))
+    Ok(rights(row, "scope", "connections")?.intersection(&person).intersection(&rights(
+        row,
+        "token_scope",
+        "token_reach",
+    )?))
 }
 
-pub(crate) fn in_force(connection: &Connection, condition: &str, values: impl ToParams) -> Result<Vec<Consent>> {
+pub(crate) fn in_force(connection: &StoreConnection, condition: &str, values: impl ToParams) -> Result<Vec<Consent>> {
     let sql = format!(
         "SELECT {RIGHTS}, g.id, u.email, g.client_id, g.client_name, g.created_at, g.used_at, g.expires_at, c.kind,
                 c.redirect_uris
@@ -49,7 +53,7 @@ fn record(row: &Row<'_>) -> Result<Consent> {
         client_kind: ClientKind::of_grant(&client_id, row.get("kind")?, row.get("redirect_uris")?),
         client_id,
         client_name: row.get("client_name")?,
-        rights: left(row)?,
+        rights: remaining_rights(row)?,
         created_at: row.get("created_at")?,
         used_at: row.get("used_at")?,
         expires_at: row.get("expires_at")?,
@@ -71,7 +75,7 @@ pub(crate) struct GivenAccess {
 }
 
 impl GivenAccess {
-    pub(crate) fn of(connection: &Connection, id: Uuid) -> Result<Option<Self>> {
+    pub(crate) fn of(connection: &StoreConnection, id: Uuid) -> Result<Option<Self>> {
         let sql = "SELECT u.email, g.client_id, g.client_name, g.scope, g.connections, g.resource, g.expires_at
                    FROM grants g JOIN users u ON u.id = g.user_id WHERE g.id = ?1";
         let read = |row: &Row<'_>| {
@@ -90,28 +94,28 @@ impl GivenAccess {
 }
 
 /// Ends a grant; the change, unless it had ended before.
-pub(crate) fn end(connection: &Connection, grant: Uuid) -> Result<Option<Change>> {
+pub(crate) fn end(connection: &StoreConnection, grant: Uuid) -> Result<Option<Change>> {
     let Some(given) = GivenAccess::of(connection, grant)? else { return Ok(None) };
     connection.execute("DELETE FROM grants WHERE id = ?1", [grant.to_string()])?;
     Ok(Some(Change::of("grant revoke", Some(&given), None)))
 }
 
 /// Ends the grants whose ids `which` selects: the changes.
-pub(crate) fn end_those(connection: &Connection, which: &str, values: impl ToParams) -> Result<Vec<Change>> {
+pub(crate) fn end_those(connection: &StoreConnection, which: &str, values: impl ToParams) -> Result<Vec<Change>> {
     let ids = connection.query(which, values, |row| row.id(0))?;
     let ended = ids.into_iter().map(|id| end(connection, id));
     ended.filter_map(Result::transpose).collect()
 }
 
 /// Removes what has ended by itself, and codes that nobody can redeem any more.
-pub(crate) fn forget_ended(connection: &Connection, now: Now) -> Result<()> {
+pub(crate) fn forget_ended(connection: &StoreConnection, now: Now) -> Result<()> {
     let sql = "DELETE FROM grants WHERE expires_at <= :ended OR (used_at IS NULL AND created_at <= :then)";
     let values = named_params! { ":ended": now.ended(), ":then": now.ended().before(CODE_LIFETIME) };
     connection.execute(sql, values).map(drop)
 }
 
 /// Ends those grants of a person that are too many, the longest unused ones first.
-pub(crate) fn end_surplus(connection: &Connection, user: i64, client_id: &str) -> Result<Vec<Change>> {
+pub(crate) fn end_surplus(connection: &StoreConnection, user: i64, client_id: &str) -> Result<Vec<Change>> {
     let order = "ORDER BY coalesce(used_at, created_at) DESC, rowid DESC LIMIT 1000000 OFFSET :most";
     let of_client = format!("SELECT id FROM grants WHERE user_id = :user AND client_id = :client {order}");
     let values = named_params! { ":user": user, ":client": client_id, ":most": MOST_OF_CLIENT };

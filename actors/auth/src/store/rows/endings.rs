@@ -5,21 +5,21 @@ use uuid::Uuid;
 
 use crate::clock::Now;
 use crate::records::User;
-use crate::store::connection::Connection;
+use crate::store::connection::StoreConnection;
 use crate::store::model::change::Change;
 use crate::store::rows::{consents, tokens, users};
 use crate::store::sql::params::ToParams;
 use portico_core::error::Result;
 
 /// Ends every session and every grant of a user: how many sessions, and the changes.
-pub(crate) fn end_person(connection: &Connection, user: i64) -> Result<(usize, Vec<Change>)> {
+pub(crate) fn end_person(connection: &StoreConnection, user: i64) -> Result<(usize, Vec<Change>)> {
     let sessions = connection.execute("DELETE FROM sessions WHERE user_id = ?1", [user])?;
     Ok((sessions, consents::end_those(connection, "SELECT id FROM grants WHERE user_id = ?1", [user])?))
 }
 
 /// What ends when a user is disabled: what they are signed in to and have allowed, and the same of others that came
 /// of tokens of theirs.
-pub(crate) fn disabled(connection: &Connection, id: i64, before: User) -> Result<(User, Vec<Change>)> {
+pub(crate) fn disabled(connection: &StoreConnection, id: i64, before: User) -> Result<(User, Vec<Change>)> {
     let (_, mut ended) = end_person(connection, id)?;
     for token in line(connection, "user_id = ?1", [id])? {
         ended.extend(end_begun(connection, token)?);
@@ -30,7 +30,7 @@ pub(crate) fn disabled(connection: &Connection, id: i64, before: User) -> Result
 
 /// Ends everything that came of a token: tokens that were made in its sessions, and theirs, with their
 /// sessions and grants.
-pub(crate) fn end_descendants(connection: &Connection, token: Uuid, now: Now) -> Result<Vec<Change>> {
+pub(crate) fn end_descendants(connection: &StoreConnection, token: Uuid, now: Now) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
     for each in line(connection, "id = ?1", [token.to_string()])? {
         if each != token {
@@ -42,7 +42,7 @@ pub(crate) fn end_descendants(connection: &Connection, token: Uuid, now: Now) ->
 }
 
 /// The tokens of which `condition` holds, and those that came of them.
-fn line(connection: &Connection, condition: &str, values: impl ToParams) -> Result<Vec<Uuid>> {
+fn line(connection: &StoreConnection, condition: &str, values: impl ToParams) -> Result<Vec<Uuid>> {
     let sql = format!(
         "WITH RECURSIVE line (id) AS (
              SELECT id FROM personal_access_tokens WHERE {condition}
@@ -53,14 +53,14 @@ fn line(connection: &Connection, condition: &str, values: impl ToParams) -> Resu
 }
 
 /// Ends the sessions that a token began, and the grants that were given in them.
-fn end_begun(connection: &Connection, token: Uuid) -> Result<Vec<Change>> {
+fn end_begun(connection: &StoreConnection, token: Uuid) -> Result<Vec<Change>> {
     let token = token.to_string();
     connection.execute("DELETE FROM sessions WHERE token_id = ?1", [&token])?;
     consents::end_those(connection, "SELECT id FROM grants WHERE token_id = ?1", [&token])
 }
 
 /// Revokes a token, and everything that came of it: the changes.
-pub(crate) fn revoke_token(connection: &Connection, token: Uuid, now: Now) -> Result<Vec<Change>> {
+pub(crate) fn revoke_token(connection: &StoreConnection, token: Uuid, now: Now) -> Result<Vec<Change>> {
     let own = tokens::mark_revoked(connection, token, now)?;
     Ok(own.into_iter().chain(end_descendants(connection, token, now)?).collect())
 }

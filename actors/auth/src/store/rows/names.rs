@@ -14,7 +14,7 @@ pub(crate) fn check_name(what: &str, name: &str) -> Result<()> {
             "the name of {what} has 1 to {LONGEST_NAME} characters, with no white space around them"
         )));
     }
-    if name::hides(name) {
+    if name::has_invisible_characters(name) {
         return Err(Error::invalid(format!(
             "the name of {what} has no control characters, and none that are not seen"
         )));

@@ -5,7 +5,7 @@ use rusqlite::named_params;
 use crate::accounts::session::{SESSION_IDLE, SESSION_LIFETIME, Session};
 use crate::clock::{Now, Timestamp};
 use crate::secret::Digest;
-use crate::store::connection::Connection;
+use crate::store::connection::StoreConnection;
 use crate::store::model::authority::{Actor, Authority};
 use crate::store::rows::tokens;
 use crate::store::sql::columns::rights;
@@ -13,7 +13,7 @@ use crate::store::sql::row::Row;
 use portico_core::error::{Error, Result};
 
 /// The session and when it was last seen.
-pub(crate) fn find(connection: &Connection, digest: &Digest, now: Now) -> Result<Option<(Session, Timestamp)>> {
+pub(crate) fn find(connection: &StoreConnection, digest: &Digest, now: Now) -> Result<Option<(Session, Timestamp)>> {
     let sql = "SELECT u.id, u.email, u.scope, u.reach, t.id, t.name, t.scope, t.reach, t.expires_at, s.seen_at
                FROM sessions s JOIN users u ON u.id = s.user_id
                LEFT JOIN personal_access_tokens t ON t.id = s.token_id
@@ -27,7 +27,7 @@ pub(crate) fn find(connection: &Connection, digest: &Digest, now: Now) -> Result
     };
     let read = |row: &Row<'_>| {
         let (person, bound) = (rights(row, 2, 3)?, rights(row, 6, 7)?);
-        let both = person.and(&bound);
+        let both = person.intersection(&bound);
         let session = Session {
             user_id: row.get(0)?,
             email: row.get(1)?,
@@ -48,7 +48,7 @@ pub(crate) fn find(connection: &Connection, digest: &Digest, now: Now) -> Result
 }
 
 /// The session in force, or the request to sign in.
-pub(crate) fn require(connection: &Connection, digest: &Digest, now: Now) -> Result<Session> {
+pub(crate) fn require(connection: &StoreConnection, digest: &Digest, now: Now) -> Result<Session> {
     find(connection, digest, now)?
         .map(|(session, _)| session)
         .ok_or_else(|| Error::unauthenticated("your session has ended; sign in again"))
@@ -59,7 +59,7 @@ impl Actor {
     ///
     /// # Errors
     /// [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) for who is no administrator, in a whole session.
-    pub(crate) fn authority(self, connection: &Connection, now: Now) -> Result<Authority> {
+    pub(crate) fn authority(self, connection: &StoreConnection, now: Now) -> Result<Authority> {
         match self {
             Self::Operator => Ok(Authority::of_operator()),
             Self::Nobody => Err(Error::forbidden("this is for administrators")),

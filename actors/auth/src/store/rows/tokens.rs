@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::clock::Now;
 use crate::records::{NewPat, PersonalAccessToken, User};
 use crate::secret::{Digest, PAT_PREFIX};
-use crate::store::connection::Connection;
+use crate::store::connection::StoreConnection;
 use crate::store::model::authority::Authority;
 use crate::store::model::change::Change;
 use crate::store::rows::names::{check_name, hint, named, shown};
@@ -19,7 +19,7 @@ use portico_core::principal::{Rights, Scope};
 
 /// Adds a token for a user, by row and record, that whoever acts hands over.
 pub(crate) fn add_for(
-    connection: &Connection,
+    connection: &StoreConnection,
     now: Now,
     authority: &Authority,
     (id, user): (i64, &User),
@@ -33,7 +33,7 @@ pub(crate) fn add_for(
 
 /// Adds a token for a user, by row and address, with the token that it is made out of.
 pub(crate) fn add(
-    connection: &Connection,
+    connection: &StoreConnection,
     now: Now,
     (user_id, email): (i64, &str),
     new: NewPat,
@@ -59,7 +59,7 @@ pub(crate) fn add(
         ":user_id": user_id,
         ":name": name,
         ":digest": digest,
-        ":scope": new.rights.widest().word(),
+        ":scope": new.rights.widest().as_str(),
         ":reach": connections(&new.rights)?,
         ":created_at": now.time(),
         ":expires_at": new.expires_at,
@@ -73,7 +73,7 @@ pub(crate) fn add(
 }
 
 /// Whether neither the token nor one that it was made out of is revoked, expired, or a disabled user's.
-pub(crate) fn stands(connection: &Connection, token: Uuid, now: Now) -> Result<bool> {
+pub(crate) fn stands(connection: &StoreConnection, token: Uuid, now: Now) -> Result<bool> {
     let sql = "WITH RECURSIVE line (id) AS (
                    SELECT id FROM personal_access_tokens WHERE id = :token
                    UNION SELECT t.parent_id FROM personal_access_tokens t JOIN line l ON t.id = l.id
@@ -86,7 +86,7 @@ pub(crate) fn stands(connection: &Connection, token: Uuid, now: Now) -> Result<b
 }
 
 /// Marks one token alone as revoked; the change, unless it was before.
-pub(crate) fn mark_revoked(connection: &Connection, token: Uuid, now: Now) -> Result<Option<Change>> {
+pub(crate) fn mark_revoked(connection: &StoreConnection, token: Uuid, now: Now) -> Result<Option<Change>> {
     let before = by_id(connection, token)?;
     if before.revoked_at.is_some() {
         return Ok(None);
@@ -106,7 +106,7 @@ fn record(row: &Row<'_>) -> Result<PersonalAccessToken> {
         id: row.id("id")?,
         email: row.get("email")?,
         name: row.get("name")?,
-        rights: rights(row, "user_scope", "user_reach")?.and(&rights(row, "scope", "reach")?),
+        rights: rights(row, "user_scope", "user_reach")?.intersection(&rights(row, "scope", "reach")?),
         created_at: row.get("created_at")?,
         expires_at: row.get("expires_at")?,
         revoked_at: row.get("revoked_at")?,
@@ -118,7 +118,7 @@ fn record(row: &Row<'_>) -> Result<PersonalAccessToken> {
 
 /// The tokens of which `condition` holds, oldest first.
 pub(crate) fn matching(
-    connection: &Connection,
+    connection: &StoreConnection,
     condition: &str,
     values: impl ToParams,
 ) -> Result<Vec<PersonalAccessToken>> {
@@ -126,13 +126,13 @@ pub(crate) fn matching(
     connection.query(&sql, values, record)
 }
 
-pub(crate) fn by_id(connection: &Connection, id: Uuid) -> Result<PersonalAccessToken> {
+pub(crate) fn by_id(connection: &StoreConnection, id: Uuid) -> Result<PersonalAccessToken> {
     connection.query_one(&format!("{SELECT} WHERE t.id = ?1"), [id.to_string()], record)
 }
 
 /// The tokens that may be seen and of which `condition` holds, oldest first.
 pub(crate) fn seen(
-    connection: &Connection,
+    connection: &StoreConnection,
     authority: &Authority,
     condition: &str,
     values: impl ToParams,
@@ -143,7 +143,7 @@ pub(crate) fn seen(
 }
 
 /// The one token that may be seen and that `which` names.
-pub(crate) fn choose(connection: &Connection, authority: &Authority, which: &str) -> Result<PersonalAccessToken> {
+pub(crate) fn choose(connection: &StoreConnection, authority: &Authority, which: &str) -> Result<PersonalAccessToken> {
     let mut found = if which.starts_with(PAT_PREFIX) {
         seen(connection, authority, "t.digest = ?1", [Digest::of(which)])?
     } else if let Ok(id) = Uuid::try_parse(which) {
@@ -170,7 +170,7 @@ pub(crate) fn choose(connection: &Connection, authority: &Authority, which: &str
 /// narrowed promises nothing of its own.
 pub(crate) fn check_within(email: &str, own: &Rights, asked: &Rights) -> Result<()> {
     if asked.widest() < Scope::Admin && asked.widest() > own.widest() {
-        return Err(Error::invalid(format!("{email} has no more than the scope {}", own.widest().word())));
+        return Err(Error::invalid(format!("{email} has no more than the scope {}", own.widest().as_str())));
     }
     if asked.list().is_some_and(|connections| connections.iter().any(|(id, _)| !own.covers(*id))) {
         return Err(Error::invalid(format!("{email} does not reach every connection that the token names")));

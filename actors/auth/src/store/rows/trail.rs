@@ -2,7 +2,7 @@
 
 use rusqlite::ToSql;
 
-use crate::store::connection::Connection;
+use crate::store::connection::StoreConnection;
 use portico_core::error::Result;
 
 /// Records that one statement appends: each way to the database is one for as many.
@@ -18,7 +18,7 @@ pub struct NewRecord {
 }
 
 /// Appends `records`, if there are any, and lets go of the oldest beyond `most`.
-pub(crate) fn append(connection: &Connection, records: &[NewRecord], most: u64) -> Result<()> {
+pub(crate) fn append(connection: &StoreConnection, records: &[NewRecord], most: u64) -> Result<()> {
     if records.is_empty() {
         return Ok(());
     }

@@ -4,7 +4,7 @@ use rusqlite::{named_params, params};
 
 use crate::clock::Now;
 use crate::records::{LONGEST_EMAIL, NewUser, User};
-use crate::store::connection::Connection;
+use crate::store::connection::StoreConnection;
 use crate::store::model::authority::Authority;
 use crate::store::model::change::Change;
 use crate::store::rows::names::{hint, shown};
@@ -16,7 +16,7 @@ use portico_core::name::{self, key as email_key};
 use portico_core::near;
 
 /// Adds a user: the row, and what it holds.
-pub(crate) fn add(connection: &Connection, now: Now, authority: &Authority, new: &NewUser) -> Result<(i64, User)> {
+pub(crate) fn add(connection: &StoreConnection, now: Now, authority: &Authority, new: &NewUser) -> Result<(i64, User)> {
     check_email(&new.email)?;
     authority.within(&new.rights)?;
     // Whoever was set apart from a namesake (`store/sql/namesakes.rs`) keeps that spelling.
@@ -28,7 +28,7 @@ pub(crate) fn add(connection: &Connection, now: Now, authority: &Authority, new:
         ":email": new.email,
         ":email_key": email_key(&new.email),
         ":admin": new.rights.administer(),
-        ":scope": new.rights.widest().word(),
+        ":scope": new.rights.widest().as_str(),
         ":reach": connections(&new.rights)?,
         ":created_at": now.time(),
         ":judged": true,
@@ -38,7 +38,7 @@ pub(crate) fn add(connection: &Connection, now: Now, authority: &Authority, new:
 }
 
 /// The user as they are now, and how that came about.
-pub(crate) fn changed(action: &'static str, connection: &Connection, before: User) -> Result<(User, [Change; 1])> {
+pub(crate) fn changed(action: &'static str, connection: &StoreConnection, before: User) -> Result<(User, [Change; 1])> {
     let (_, user) = kept(connection, &before.email)?;
     let change = Change::of(action, Some(&before), Some(&user));
     Ok((user, [change]))
@@ -60,24 +60,24 @@ fn user(row: &Row<'_>) -> Result<(i64, User)> {
 
 /// The user of that address. One that was set apart from a namesake (`store/sql/namesakes.rs`) is found
 /// in its own spelling.
-fn by_email(connection: &Connection, email: &str) -> Result<Option<(i64, User)>> {
+fn by_email(connection: &StoreConnection, email: &str) -> Result<Option<(i64, User)>> {
     let sql = format!("{SELECT} WHERE email_key = ?1 OR email = ?2 ORDER BY email_key = ?1");
     connection.query_opt(&sql, params![email_key(email), email], user)
 }
 
 /// The user of that address, who is there.
-fn kept(connection: &Connection, email: &str) -> Result<(i64, User)> {
+fn kept(connection: &StoreConnection, email: &str) -> Result<(i64, User)> {
     by_email(connection, email)?.ok_or_else(|| broken("a row is missing"))
 }
 
 /// Every user who may be seen, by address.
-pub(crate) fn seen(connection: &Connection, authority: &Authority) -> Result<Vec<User>> {
+pub(crate) fn seen(connection: &StoreConnection, authority: &Authority) -> Result<Vec<User>> {
     let users = connection.query(&format!("{SELECT} ORDER BY email_key"), (), user)?;
     Ok(users.into_iter().map(|(_, user)| user).filter(|user| authority.sees(&user.rights)).collect())
 }
 
 /// The user of that address, if they may be seen, and the row's id.
-pub(crate) fn find(connection: &Connection, authority: &Authority, email: &str) -> Result<(i64, User)> {
+pub(crate) fn find(connection: &StoreConnection, authority: &Authority, email: &str) -> Result<(i64, User)> {
     let found = by_email(connection, email)?;
     if let Some(found) = found.filter(|(_, user)| authority.sees(&user.rights)) {
         return Ok(found);
@@ -93,7 +93,7 @@ fn check_email(email: &str) -> Result<()> {
     let parts = email.split_once('@');
     let whole = parts.is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty() && !domain.contains('@'));
     let plain = !email.chars().any(|c| c.is_control() || c.is_whitespace() || c == ':');
-    if whole && plain && !name::hides(email) && email.len() <= LONGEST_EMAIL {
+    if whole && plain && !name::has_invisible_characters(email) && email.len() <= LONGEST_EMAIL {
         Ok(())
     } else {
         Err(Error::invalid(

@@ -43,13 +43,13 @@ impl ToSql for Digest {
 
 impl FromSql for Algorithm {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        Self::from_word(value.as_str()?).ok_or_else(|| invalid_column("algorithm"))
+        Self::parse(value.as_str()?).ok_or_else(|| invalid_column("algorithm"))
     }
 }
 
 impl ToSql for Algorithm {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(self.word().into())
+        Ok(self.as_str().into())
     }
 }
 
@@ -64,7 +64,7 @@ struct StoredScope(Scope);
 
 impl FromSql for StoredScope {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        Scope::from_word(value.as_str()?).map(Self).ok_or_else(|| invalid_column("scope"))
+        Scope::parse(value.as_str()?).map(Self).ok_or_else(|| invalid_column("scope"))
     }
 }
 

@@ -18,10 +18,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A file's device and inode: another file under the same name, such as a restored backup, would stay unnoticed by an
 /// open connection.
-pub(crate) type Identity = (u64, u64);
+pub(crate) type FileId = (u64, u64);
 
 /// Which file is at `path` now. Only a `stat`: opening and closing it here would drop SQLite's own locks on it.
-pub(crate) fn identity(path: &Path) -> Result<Identity> {
+pub(crate) fn identity(path: &Path) -> Result<FileId> {
     let metadata = path.metadata().map_err(|error| cannot_open().because(format!("{}: {error}", path.display())))?;
     Ok((metadata.dev(), metadata.ino()))
 }

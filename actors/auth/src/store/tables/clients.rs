@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use crate::clock::Now;
 use crate::oauth::client::{APP_ID_PREFIX, Client, ClientKind, NewClient, check_redirects};
 use crate::secret::{self, CLIENT_SECRET_PREFIX, Digest};
-use crate::store::connection::Connection;
+use crate::store::connection::StoreConnection;
 use crate::store::model::change::Change;
 use crate::store::open::Store;
 use crate::store::rows::consents;
@@ -79,7 +79,7 @@ impl Store {
             }
             let row = named_params! {
                 ":client_id": client_id,
-                ":kind": kind.word(),
+                ":kind": kind.as_str(),
                 ":name": new.name,
                 ":digest": digest,
                 ":redirect_uris": json(&new.redirect_uris)?,
@@ -142,7 +142,7 @@ pub(crate) enum Authentication {
 }
 
 /// How the client with that id authenticates.
-pub(crate) fn authentication(connection: &Connection, client_id: &str) -> Result<Authentication> {
+pub(crate) fn authentication(connection: &StoreConnection, client_id: &str) -> Result<Authentication> {
     let sql = "SELECT digest FROM clients WHERE client_id = ?1";
     let read =
         |row: &Row<'_>| Ok(row.get::<_, Option<Digest>>(0)?.map_or(Authentication::Public, Authentication::Secret));
@@ -169,23 +169,23 @@ fn record(row: &Row<'_>) -> Result<Client> {
     })
 }
 
-fn by_id(connection: &Connection, client_id: &str) -> Result<Option<Client>> {
+fn by_id(connection: &StoreConnection, client_id: &str) -> Result<Option<Client>> {
     connection.query_opt(&format!("{SELECT} WHERE client_id = ?1"), [client_id], record)
 }
 
-fn all(connection: &Connection) -> Result<Vec<Client>> {
+fn all(connection: &StoreConnection) -> Result<Vec<Client>> {
     connection.query(&format!("{SELECT} ORDER BY name, created_at"), (), record)
 }
 
 /// Those whose name an administrator gave.
-fn registered(connection: &Connection) -> Result<Vec<Client>> {
+fn registered(connection: &StoreConnection) -> Result<Vec<Client>> {
     let mut known = all(connection)?;
     known.retain(|client| client.kind == ClientKind::Registered);
     Ok(known)
 }
 
 /// Clients that are not kept, as what people gave them tells of them; with `which` the one with that id.
-fn documents(connection: &Connection, which: Option<&str>) -> Result<Vec<Client>> {
+fn documents(connection: &StoreConnection, which: Option<&str>) -> Result<Vec<Client>> {
     let sql = "SELECT client_id, min(client_name), min(created_at), max(used_at) FROM grants
                WHERE client_id NOT IN (SELECT client_id FROM clients) AND (client_id = :which OR :which IS NULL)
                GROUP BY client_id ORDER BY client_id";
@@ -203,7 +203,7 @@ fn documents(connection: &Connection, which: Option<&str>) -> Result<Vec<Client>
 }
 
 /// By id, or by the name that an administrator gave: other names are nobody's own.
-fn find(connection: &Connection, which: &str) -> Result<Client> {
+fn find(connection: &StoreConnection, which: &str) -> Result<Client> {
     if let Some(client) = by_id(connection, which)? {
         return Ok(client);
     }
@@ -215,11 +215,11 @@ fn find(connection: &Connection, which: &str) -> Result<Client> {
     Err(Error::not_found(format!("there is no client {}", shown(which))).hint(hint(&near, "portico client list")))
 }
 
-fn count_dynamic(connection: &Connection) -> Result<i64> {
+fn count_dynamic(connection: &StoreConnection) -> Result<i64> {
     connection.count("clients WHERE kind = 'dynamic'", ())
 }
 
-fn forget_unused(connection: &Connection, now: Now) -> Result<()> {
+fn forget_unused(connection: &StoreConnection, now: Now) -> Result<()> {
     connection.execute(
         "DELETE FROM clients WHERE kind = 'dynamic'
              AND ((used_at IS NULL AND created_at <= :unused) OR used_at <= :idle)",
@@ -228,7 +228,7 @@ fn forget_unused(connection: &Connection, now: Now) -> Result<()> {
     Ok(())
 }
 
-fn forget_oldest_unused(connection: &Connection) -> Result<()> {
+fn forget_oldest_unused(connection: &StoreConnection) -> Result<()> {
     let sql = "DELETE FROM clients WHERE client_id = (SELECT client_id FROM clients
                WHERE kind = 'dynamic' AND used_at IS NULL ORDER BY created_at, client_id LIMIT 1)";
     connection.execute(sql, ()).map(drop)

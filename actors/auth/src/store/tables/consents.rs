@@ -6,9 +6,9 @@ use uuid::Uuid;
 
 use crate::clock::Now;
 use crate::oauth::authorization::Consent;
-use crate::oauth::client::Admission;
+use crate::oauth::client::ClientPolicy;
 use crate::secret::Digest;
-use crate::store::connection::Connection;
+use crate::store::connection::StoreConnection;
 use crate::store::open::Store;
 use crate::store::rows::consents::{end, end_those, in_force};
 use crate::store::rows::{sessions, users};
@@ -33,7 +33,7 @@ impl Store {
     }
 
     /// How many grants in force open nothing because clients of their kind are not admitted.
-    pub fn shut_out(&self, admission: Admission) -> Result<usize> {
+    pub fn shut_out(&self, admission: ClientPolicy) -> Result<usize> {
         let consents = in_force(&self.connection, "", named_params! { ":ended": self.clock.now().ended() })?;
         Ok(consents.iter().filter(|consent| !admission.takes(consent.client_kind)).count())
     }
@@ -76,6 +76,6 @@ impl Store {
 }
 
 /// Those of one user.
-fn of_user(connection: &Connection, user: i64, now: Now) -> Result<Vec<Consent>> {
+fn of_user(connection: &StoreConnection, user: i64, now: Now) -> Result<Vec<Consent>> {
     in_force(connection, "AND g.user_id = :user", named_params! { ":ended": now.ended(), ":user": user })
 }

@@ -6,16 +6,16 @@ use uuid::Uuid;
 
 use crate::clock::{Now, Timestamp};
 use crate::oauth::authorization::{
-    Approval, CODE_LIFETIME, ClientCredential, GRANT_LIFETIME, Granted, NextRefresh, REFRESH_LIFETIME, Redemption,
-    Refresh, line_of, verifies,
+    Approval, AuthorizationCodeRequest, CODE_LIFETIME, ClientCredential, GRANT_LIFETIME, Granted, NextRefresh,
+    REFRESH_LIFETIME, RefreshTokenRequest, line_of, verifies,
 };
 use crate::oauth::client::ClientKind;
 use crate::oauth::grant::GrantError;
 use crate::secret::Digest;
-use crate::store::connection::Connection;
+use crate::store::connection::StoreConnection;
 use crate::store::model::change::Change;
 use crate::store::open::Store;
-use crate::store::rows::consents::{self, FROM, GivenAccess, RIGHTS, left};
+use crate::store::rows::consents::{self, FROM, GivenAccess, RIGHTS, remaining_rights};
 use crate::store::rows::{sessions, tokens};
 use crate::store::sql::columns::connections;
 use crate::store::sql::row::Row;
@@ -49,7 +49,7 @@ impl Store {
                 ":token_id": session.token_id.map(|id| id.to_string()),
                 ":client_id": approval.client_id,
                 ":client_name": approval.client_name,
-                ":scope": approval.rights.widest().word(),
+                ":scope": approval.rights.widest().as_str(),
                 ":connections": connections(&approval.rights)?,
                 ":resource": approval.resource,
                 ":created_at": now.time(),
@@ -77,7 +77,7 @@ impl Store {
     /// attempt spends the code, right or wrong.
     pub(crate) fn redeem(
         &mut self,
-        redemption: &Redemption,
+        redemption: &AuthorizationCodeRequest,
         refresh: &NextRefresh,
         narrow: impl FnOnce(Granted) -> Narrowed,
     ) -> Outcome {
@@ -118,7 +118,7 @@ impl Store {
     /// grant there is one. What `narrow` refuses spends nothing.
     pub(crate) fn refresh(
         &mut self,
-        asked: &Refresh,
+        asked: &RefreshTokenRequest,
         next: &NextRefresh,
         narrow: impl FnOnce(Granted) -> Narrowed,
     ) -> Outcome {
@@ -160,7 +160,7 @@ impl Store {
         if let Err(refusal) = authenticate(&self.connection, client)? {
             return Ok(Err(refusal));
         }
-        let Some(Kept { grant, .. }) = kept(&self.connection, token)? else { return Ok(Ok(false)) };
+        let Some(StoredRefreshToken { grant, .. }) = kept(&self.connection, token)? else { return Ok(Ok(false)) };
         self.change(|connection, now| {
             let is_theirs = granted(connection, grant, &client.client_id, now)?.is_some();
             Ok(((), if is_theirs { consents::end(connection, grant)? } else { None }))
@@ -179,8 +179,8 @@ struct Code {
 
 /// The code that a client shows.
 fn shown_code(
-    connection: &Connection,
-    redemption: &Redemption,
+    connection: &StoreConnection,
+    redemption: &AuthorizationCodeRequest,
     digest: &Digest,
 ) -> Result<std::result::Result<Code, GrantError>> {
     if let Err(refusal) = authenticate(connection, &redemption.client)? {
@@ -202,22 +202,22 @@ fn shown_code(
 
 /// What the refresh token opens that a client shows, and whether another one has taken its place.
 fn shown_token(
-    connection: &Connection,
-    asked: &Refresh,
+    connection: &StoreConnection,
+    asked: &RefreshTokenRequest,
     now: Now,
 ) -> Result<std::result::Result<(Granted, bool), GrantError>> {
     if let Err(refusal) = authenticate(connection, &asked.client)? {
         return Ok(Err(refusal));
     }
     let found = kept(connection, &asked.token)?.filter(|kept| kept.is_spent || !now.is_over(kept.expires_at));
-    let Some(Kept { grant, is_spent, .. }) = found else { return Ok(Err(wrong_token())) };
+    let Some(StoredRefreshToken { grant, is_spent, .. }) = found else { return Ok(Err(wrong_token())) };
     // Another client's token is none of its business, and it must not be able to end it.
     let granted = granted(connection, grant, &asked.client.client_id, now)?;
     Ok(granted.map(|granted| (granted, is_spent)).ok_or_else(wrong_token))
 }
 
 /// What the grant opens for that client now, if it is in force.
-fn granted(connection: &Connection, grant: Uuid, client_id: &str, now: Now) -> Result<Option<Granted>> {
+fn granted(connection: &StoreConnection, grant: Uuid, client_id: &str, now: Now) -> Result<Option<Granted>> {
     let sql = format!(
         "SELECT {RIGHTS}, u.email, g.resource, g.token_id, c.kind, c.redirect_uris {FROM}
          WHERE g.id = :grant AND g.client_id = :client AND g.expires_at > :ended
@@ -227,7 +227,7 @@ fn granted(connection: &Connection, grant: Uuid, client_id: &str, now: Now) -> R
     let read = |row: &Row<'_>| {
         let kind = ClientKind::of_grant(client_id, row.get("kind")?, row.get("redirect_uris")?);
         let (token, subject) = (row.optional_id("token_id")?, row.get("email")?);
-        Ok((Granted { grant, rights: left(row)?, subject, resource: row.get("resource")?, kind }, token))
+        Ok((Granted { grant, rights: remaining_rights(row)?, subject, resource: row.get("resource")?, kind }, token))
     };
     match connection.query_opt(&sql, values, read)? {
         Some((_, Some(token))) if !tokens::stands(connection, token, now)? => Ok(None),
@@ -236,7 +236,7 @@ fn granted(connection: &Connection, grant: Uuid, client_id: &str, now: Now) -> R
 }
 
 /// What is known of a refresh token.
-struct Kept {
+struct StoredRefreshToken {
     grant: Uuid,
     expires_at: Timestamp,
     /// Another one has taken its place.
@@ -244,18 +244,19 @@ struct Kept {
 }
 
 /// The refresh token by its digest; one that was replaced is known by what its line has in common.
-fn kept(connection: &Connection, token: &SecretString) -> Result<Option<Kept>> {
+fn kept(connection: &StoreConnection, token: &SecretString) -> Result<Option<StoredRefreshToken>> {
     let sql = "SELECT grant_id, expires_at, used_at IS NOT NULL FROM refresh_tokens WHERE digest = ?1";
-    let read = |row: &Row<'_>| Ok(Kept { grant: row.id(0)?, expires_at: row.get(1)?, is_spent: row.get(2)? });
+    let read =
+        |row: &Row<'_>| Ok(StoredRefreshToken { grant: row.id(0)?, expires_at: row.get(1)?, is_spent: row.get(2)? });
     let found = connection.query_opt(sql, [Digest::of(token.expose_secret())], read)?;
     let Some(line) = line_of(token).filter(|_| found.is_none()) else { return Ok(found) };
     let sql = "SELECT id, expires_at FROM grants WHERE line = ?1";
-    let read = |row: &Row<'_>| Ok(Kept { grant: row.id(0)?, expires_at: row.get(1)?, is_spent: true });
+    let read = |row: &Row<'_>| Ok(StoredRefreshToken { grant: row.id(0)?, expires_at: row.get(1)?, is_spent: true });
     connection.query_opt(sql, [line], read)
 }
 
 /// Keeps `next` in the place of the one before it.
-fn keep_refresh(connection: &Connection, grant: Uuid, next: &NextRefresh, now: Now) -> Result<()> {
+fn keep_refresh(connection: &StoreConnection, grant: Uuid, next: &NextRefresh, now: Now) -> Result<()> {
     let grant = grant.to_string();
     // One of an older program belongs to no line: that it was used has to be kept.
     let spend = "UPDATE refresh_tokens SET used_at = :now WHERE grant_id = :grant AND used_at IS NULL
@@ -272,7 +273,10 @@ fn keep_refresh(connection: &Connection, grant: Uuid, next: &NextRefresh, now: N
 
 /// Whether the client is who it says. One without a secret is known by its code and verifier alone;
 /// so is one whose id is an address, which is compared with the grant's.
-fn authenticate(connection: &Connection, client: &ClientCredential) -> Result<std::result::Result<(), GrantError>> {
+fn authenticate(
+    connection: &StoreConnection,
+    client: &ClientCredential,
+) -> Result<std::result::Result<(), GrantError>> {
     let refusal = || Err(GrantError::new("invalid_client", "the client id or its secret is not valid"));
     let kept = clients::authentication(connection, &client.client_id)?;
     let shown = client.secret.as_ref().map(|secret| Digest::of(secret.expose_secret()));

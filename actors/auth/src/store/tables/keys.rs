@@ -8,7 +8,7 @@ use crate::clock::Now;
 use crate::keys::key::{Algorithm, NewKey};
 use crate::keys::sealing::{self, StoreKey};
 use crate::records::Key;
-use crate::store::connection::Connection;
+use crate::store::connection::StoreConnection;
 use crate::store::model::change::Change;
 use crate::store::open::Store;
 use crate::store::sql::columns::json;
@@ -93,20 +93,20 @@ const SELECT: &str = "SELECT kid, algorithm, created_at, retired_at FROM signing
 fn record(row: &Row<'_>) -> Result<Key> {
     Ok(Key {
         kid: row.get("kid")?,
-        algorithm: row.get::<_, Algorithm>("algorithm")?.word(),
+        algorithm: row.get::<_, Algorithm>("algorithm")?.as_str(),
         created_at: row.get("created_at")?,
         retired_at: row.get("retired_at")?,
     })
 }
 
 /// The key that signs; the store allows only one.
-fn in_use(connection: &Connection) -> Result<Option<Key>> {
+fn in_use(connection: &StoreConnection) -> Result<Option<Key>> {
     connection.query_opt(&format!("{SELECT} WHERE retired_at IS NULL"), (), record)
 }
 
 /// Encrypts the private part that is stored as it is, and checks that an encrypted one opens. Whether there was
 /// something to encrypt.
-fn seal_in_place(connection: &Connection, key: Option<&StoreKey>) -> Result<bool> {
+fn seal_in_place(connection: &StoreConnection, key: Option<&StoreKey>) -> Result<bool> {
     let sql = "SELECT kid, private_key, sealed FROM signing_keys WHERE retired_at IS NULL";
     let read = |row: &Row<'_>| Ok((row.get(0)?, Zeroizing::new(row.get(1)?), row.get(2)?));
     let (kid, private, sealed): (String, Zeroizing<Vec<u8>>, bool) = connection.query_one(sql, (), read)?;
@@ -122,7 +122,7 @@ fn seal_in_place(connection: &Connection, key: Option<&StoreKey>) -> Result<bool
 }
 
 /// Adds a key that signs.
-fn add(connection: &Connection, now: Now, key: &NewKey, sealing: Option<&StoreKey>) -> Result<Key> {
+fn add(connection: &StoreConnection, now: Now, key: &NewKey, sealing: Option<&StoreKey>) -> Result<Key> {
     let sealed = sealing.map(|sealing| sealing::seal(sealing, &key.kid, key.private.expose_secret())).transpose()?;
     let row = named_params! {
         ":kid": key.kid,
@@ -133,5 +133,5 @@ fn add(connection: &Connection, now: Now, key: &NewKey, sealing: Option<&StoreKe
         ":created_at": now.time(),
     };
     connection.insert("signing_keys", row)?;
-    Ok(Key { kid: key.kid.clone(), algorithm: key.algorithm.word(), created_at: now.time(), retired_at: None })
+    Ok(Key { kid: key.kid.clone(), algorithm: key.algorithm.as_str(), created_at: now.time(), retired_at: None })
 }

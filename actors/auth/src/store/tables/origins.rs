@@ -7,7 +7,7 @@ use rusqlite::named_params;
 
 use crate::clock::{Now, Timestamp};
 use crate::records::{PersonalAccessToken, ServiceAccount, User};
-use crate::store::connection::Connection;
+use crate::store::connection::StoreConnection;
 use crate::store::open::Store;
 use crate::store::rows::tokens;
 use crate::store::sql::columns::rights;
@@ -69,13 +69,13 @@ impl Store {
 }
 
 /// Since when there are administrators who do not reach all, and what they have.
-fn confined_administrators(connection: &Connection) -> Result<Vec<(Timestamp, Rights)>> {
+fn confined_administrators(connection: &StoreConnection) -> Result<Vec<(Timestamp, Rights)>> {
     let sql = "SELECT created_at, scope, reach FROM users WHERE admin = 1 AND reach IS NOT NULL";
     connection.query(sql, (), |row| Ok((row.get(0)?, rights(row, 1, 2)?)))
 }
 
 /// From when to when there were tokens of administrators that have ended.
-fn tokens_of_administrators(connection: &Connection, now: Now) -> Result<Vec<(Timestamp, Timestamp)>> {
+fn tokens_of_administrators(connection: &StoreConnection, now: Now) -> Result<Vec<(Timestamp, Timestamp)>> {
     let sql = "SELECT t.created_at, coalesce(t.revoked_at, t.expires_at)
                FROM personal_access_tokens t JOIN users u ON u.id = t.user_id
                WHERE u.admin = 1 AND (t.revoked_at IS NOT NULL OR t.expires_at <= :ended)";
@@ -84,7 +84,7 @@ fn tokens_of_administrators(connection: &Connection, now: Now) -> Result<Vec<(Ti
 }
 
 /// The names of those of a table of whose origin `column` says that it was not noted.
-fn not_noted(connection: &Connection, table: &str, name: &str, column: &str) -> Result<HashSet<String>> {
+fn not_noted(connection: &StoreConnection, table: &str, name: &str, column: &str) -> Result<HashSet<String>> {
     let sql = format!("SELECT {name} FROM {table} WHERE {column} = 0");
     let names = connection.query(&sql, (), |row| row.get(0))?;
     Ok(names.into_iter().collect())

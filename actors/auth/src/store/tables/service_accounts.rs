@@ -6,7 +6,7 @@ use secrecy::SecretString;
 use crate::clock::{Now, Timestamp};
 use crate::records::{NewServiceAccount, ServiceAccount};
 use crate::secret::{self, CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX};
-use crate::store::connection::Connection;
+use crate::store::connection::StoreConnection;
 use crate::store::model::authority::Authority;
 use crate::store::model::change::Change;
 use crate::store::open::Store;
@@ -43,7 +43,7 @@ impl Store {
                 ":client_id": client_id,
                 ":name": new.name,
                 ":digest": digest,
-                ":scope": new.rights.widest().word(),
+                ":scope": new.rights.widest().as_str(),
                 ":connections": listed,
                 ":created_at": now.time(),
                 ":judged": true,
@@ -70,7 +70,7 @@ impl Store {
         self.change_account("service-account change", &change.name, |connection, _, authority, id| {
             authority.within(&change.rights)?;
             let sql = "UPDATE service_accounts SET scope = :scope, connections = :connections WHERE client_id = :id";
-            let scope = change.rights.widest().word();
+            let scope = change.rights.widest().as_str();
             connection.execute(sql, named_params! { ":scope": scope, ":connections": listed, ":id": id })?;
             if authority.reaches_all() {
                 // They know what it is called.
@@ -150,7 +150,7 @@ impl Store {
         &mut self,
         action: &'static str,
         which: &str,
-        change: impl FnOnce(&Connection, Now, &Authority, &str) -> Result<()>,
+        change: impl FnOnce(&StoreConnection, Now, &Authority, &str) -> Result<()>,
     ) -> Result<ServiceAccount> {
         self.administer(|connection, now, authority| {
             let before = find(connection, authority, which)?;
@@ -161,12 +161,12 @@ impl Store {
 }
 
 /// Notes who has seen the secret, and out of which token it was made.
-fn note_origin(connection: &Connection, client_id: &str, authority: &Authority) -> Result<()> {
+fn note_origin(connection: &StoreConnection, client_id: &str, authority: &Authority) -> Result<()> {
     let sql = "UPDATE service_accounts SET secret_scope = :scope, secret_reach = :reach, secret_parent = :parent
                WHERE client_id = :id";
     let seen = authority.rights();
     let values = named_params! {
-        ":scope": seen.widest().word(),
+        ":scope": seen.widest().as_str(),
         ":reach": connections(seen)?,
         ":parent": authority.token().map(|token| token.to_string()),
         ":id": client_id,
@@ -177,7 +177,7 @@ fn note_origin(connection: &Connection, client_id: &str, authority: &Authority) 
 /// The account as it is now, and how that came about.
 fn changed(
     action: &'static str,
-    connection: &Connection,
+    connection: &StoreConnection,
     before: &ServiceAccount,
 ) -> Result<(ServiceAccount, [Change; 1])> {
     let account = by_id(connection, &before.client_id)?;
@@ -200,7 +200,7 @@ fn record(row: &Row<'_>) -> Result<ServiceAccount> {
     Ok(ServiceAccount {
         client_id: row.get("client_id")?,
         name: row.get("name")?,
-        secret_opens: rights_now.and(&rights(row, "secret_scope", "secret_reach")?),
+        secret_opens: rights_now.intersection(&rights(row, "secret_scope", "secret_reach")?),
         rights: rights_now,
         created_at,
         rotated_at,
@@ -211,21 +211,21 @@ fn record(row: &Row<'_>) -> Result<ServiceAccount> {
 }
 
 /// Every account, by name.
-fn all(connection: &Connection) -> Result<Vec<ServiceAccount>> {
+fn all(connection: &StoreConnection) -> Result<Vec<ServiceAccount>> {
     connection.query(&format!("{SELECT} ORDER BY a.name"), (), record)
 }
 
 /// Those that may be seen.
-fn seen(connection: &Connection, authority: &Authority) -> Result<Vec<ServiceAccount>> {
+fn seen(connection: &StoreConnection, authority: &Authority) -> Result<Vec<ServiceAccount>> {
     Ok(all(connection)?.into_iter().filter(|account| authority.sees(&account.rights)).collect())
 }
 
-fn by_id(connection: &Connection, client_id: &str) -> Result<ServiceAccount> {
+fn by_id(connection: &StoreConnection, client_id: &str) -> Result<ServiceAccount> {
     connection.query_one(&format!("{SELECT} WHERE a.client_id = ?1"), [client_id], record)
 }
 
 /// The one that may be seen by name or client id; the two never look alike.
-fn find(connection: &Connection, authority: &Authority, which: &str) -> Result<ServiceAccount> {
+fn find(connection: &StoreConnection, authority: &Authority, which: &str) -> Result<ServiceAccount> {
     let known = seen(connection, authority)?;
     if let Some(found) = known.iter().find(|account| account.client_id == which) {
         return Ok(found.clone());

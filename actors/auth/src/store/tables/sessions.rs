@@ -7,7 +7,7 @@ use crate::accounts::session::{MOST_SESSIONS, SESSION_IDLE, SESSION_LIFETIME, Se
 use crate::clock::{Now, Timestamp};
 use crate::records::User;
 use crate::secret::Digest;
-use crate::store::connection::Connection;
+use crate::store::connection::StoreConnection;
 use crate::store::open::Store;
 use crate::store::rows::sessions::{find, require};
 use crate::store::rows::{endings, tokens, users};
@@ -136,7 +136,7 @@ struct ShownToken {
 }
 
 impl ShownToken {
-    fn find(connection: &Connection, email: &str, token: &Digest) -> Result<Self> {
+    fn find(connection: &StoreConnection, email: &str, token: &Digest) -> Result<Self> {
         let sql = "SELECT own.id, own.email, t.id, t.user_id = own.id, t.revoked_at, t.expires_at, own.disabled_at
                    FROM (SELECT 1) AS one LEFT JOIN users own ON own.email_key = :email
                    LEFT JOIN personal_access_tokens t ON t.digest = :token";
@@ -165,7 +165,7 @@ impl ShownToken {
     }
 }
 
-fn begin(connection: &Connection, digest: &Digest, user: i64, token: Option<&str>, now: Now) -> Result<()> {
+fn begin(connection: &StoreConnection, digest: &Digest, user: i64, token: Option<&str>, now: Now) -> Result<()> {
     connection.execute(
         "DELETE FROM sessions WHERE seen_at <= :idle OR created_at <= :old",
         named_params! { ":idle": now.ended().before(SESSION_IDLE), ":old": now.ended().before(SESSION_LIFETIME) },

@@ -3,7 +3,7 @@
 use rusqlite::named_params;
 
 use crate::records::RefusedSubject;
-use crate::store::connection::Connection;
+use crate::store::connection::StoreConnection;
 use crate::store::model::change::Change;
 use crate::store::open::Store;
 use crate::store::sql::row::Row;
@@ -71,6 +71,6 @@ fn record(row: &Row<'_>) -> Result<RefusedSubject> {
     Ok(RefusedSubject { subject: row.get(0)?, disabled_at: row.get(1)? })
 }
 
-fn find(connection: &Connection, subject: &str) -> Result<Option<RefusedSubject>> {
+fn find(connection: &StoreConnection, subject: &str) -> Result<Option<RefusedSubject>> {
     connection.query_opt(&format!("{SELECT} WHERE subject = ?1"), [subject], record)
 }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::clock::{Now, Timestamp};
 use crate::records::{NewPat, PersonalAccessToken};
 use crate::secret::{self, Digest, PAT_PREFIX};
-use crate::store::connection::Connection;
+use crate::store::connection::StoreConnection;
 use crate::store::model::change::Change;
 use crate::store::open::Store;
 use crate::store::rows::tokens::{add, add_for, by_id, check_within, choose, matching, seen};
@@ -55,7 +55,7 @@ impl Store {
     /// Keeps the token that `add` adds under a digest.
     fn keep_pat(
         &mut self,
-        add: impl FnOnce(&Connection, Now, &Digest) -> Result<(PersonalAccessToken, [Change; 1])>,
+        add: impl FnOnce(&StoreConnection, Now, &Digest) -> Result<(PersonalAccessToken, [Change; 1])>,
     ) -> Result<(PersonalAccessToken, SecretString)> {
         let (secret, digest) = secret::mint(PAT_PREFIX)?;
         let record = self.change(|connection, now| add(connection, now, &digest))?;

@@ -52,7 +52,7 @@ impl Store {
             authority.within(&change.rights)?;
             let values = named_params! {
                 ":admin": change.rights.administer(),
-                ":scope": change.rights.widest().word(),
+                ":scope": change.rights.widest().as_str(),
                 ":reach": connections(&change.rights)?,
                 ":id": id,
             };

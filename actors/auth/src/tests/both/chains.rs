@@ -17,10 +17,10 @@ use uuid::Uuid;
 use self::dice::Dice;
 use super::support::{House, ISSUER, SALES, STOCK, approval, new_client, process, proof, redemption, refreshing};
 use crate::accounts::Accounts;
-use crate::oauth::authorization::{Issued, Refresh};
+use crate::oauth::authorization::{IssuedTokens, RefreshTokenRequest};
 use crate::records::{NewPat, NewServiceAccount, NewUser};
 use crate::store::Store;
-use crate::{Auth, AuthSettings, Authenticate, Exchange, Grant};
+use crate::{Auth, AuthSettings, Authenticate, AuthorizationGrant, TokenRequest};
 use portico_core::error::{Kind, Result};
 use portico_core::principal::{Credential, Endpoint, Principal, Rights, Scope};
 
@@ -238,7 +238,7 @@ impl Chain {
         // What a form sends that was made up; one scope for all connections; and what the page makes of it.
         let ids = [SALES, STOCK, LABEL].into_iter().filter(|id| held.rights.covers(*id));
         let even = Rights::only(ids, held.rights.widest());
-        let rights = [asked.clone(), even, asked.and(&held.rights)][self.dice.below(3)].clone();
+        let rights = [asked.clone(), even, asked.intersection(&held.rights)][self.dice.below(3)].clone();
         self.done.push_back(format!("consent in {at}: {rights:?}"));
         let approval = approval(&self.client, rights.clone());
         let Some(code) = refused(people.approve(&session, approval).await) else { return };
@@ -250,7 +250,7 @@ impl Chain {
         self.issued(consent, issued);
     }
 
-    fn issued(&mut self, consent: usize, issued: Issued) {
+    fn issued(&mut self, consent: usize, issued: IssuedTokens) {
         self.nodes[consent].made = Made::Consent(issued.refresh);
         let most = self.nodes[consent].most.up_to(Scope::widest(issued.access.scope).unwrap());
         self.node(Made::Access(issued.access.token), &[consent], most);
@@ -269,7 +269,9 @@ impl Chain {
         let scope = self.dice.one(&[None, Some("read"), Some("write"), Some("admin")]).map(str::to_owned);
         let resource = self.resource();
         self.done.push_back(format!("{at} is refreshed for {scope:?} at {resource:?}"));
-        if let Ok(issued) = people.refresh(Refresh { scope, resource, ..refreshing(&self.client, &token) }).await {
+        if let Ok(issued) =
+            people.refresh(RefreshTokenRequest { scope, resource, ..refreshing(&self.client, &token) }).await
+        {
             self.issued(at, issued);
         }
     }
@@ -284,9 +286,9 @@ impl Chain {
         let scope = self.dice.one(&[None, Some("read"), Some("write")]).map(str::to_owned);
         let resource = self.resource();
         self.done.push_back(format!("{at} exchanges its secret for {scope:?} at {resource:?}"));
-        let grant = Grant::ClientCredentials { client: proof(&client_id, &secret), scope, resource };
+        let grant = AuthorizationGrant::ClientCredentials { client: proof(&client_id, &secret), scope, resource };
         let accounts = self.store.service_accounts().unwrap();
-        if let Ok(token) = auth.send(Exchange(grant)).await.unwrap() {
+        if let Ok(token) = auth.send(TokenRequest(grant)).await.unwrap() {
             let held = accounts.into_iter().find(|account| account.client_id == client_id).unwrap();
             let most = held.rights.up_to(Scope::widest(token.scope).unwrap());
             self.node(Made::Access(token.token), &[at], most);
@@ -298,7 +300,7 @@ impl Chain {
         refused(answer).map(|by: std::sync::Arc<Principal>| by.rights.clone())
     }
 
-    /// What a node opens now, at each door; nothing where it is refused.
+    /// What a node opens now, at each endpoint; nothing where it is refused.
     async fn opens(&self, made: &Made, people: &Accounts, auth: &Auth) -> Vec<Rights> {
         match made {
             Made::Person(email) => {

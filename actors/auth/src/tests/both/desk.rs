@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::support::{House, SALES, approval, new_client, only, process, redemption, refreshing, user};
 use crate::accounts::Accounts;
-use crate::oauth::authorization::{Approval, Issued};
+use crate::oauth::authorization::{Approval, IssuedTokens};
 use crate::records::{NewPat, NewUser};
 use crate::{Auth, GrantError};
 use portico_core::principal::Scope;
@@ -43,19 +43,19 @@ impl Desk {
         self.people.approve(&self.session, self.approval(Scope::Write, &[SALES])).await.unwrap()
     }
 
-    pub(super) async fn redeem(&self, code: SecretString) -> Result<Issued, GrantError> {
+    pub(super) async fn redeem(&self, code: SecretString) -> Result<IssuedTokens, GrantError> {
         self.redeem_as(&self.client, code).await
     }
 
-    pub(super) async fn redeem_as(&self, client: &str, code: SecretString) -> Result<Issued, GrantError> {
+    pub(super) async fn redeem_as(&self, client: &str, code: SecretString) -> Result<IssuedTokens, GrantError> {
         self.people.redeem(redemption(client, &code)).await
     }
 
-    pub(super) async fn refresh(&self, token: &SecretString) -> Result<Issued, GrantError> {
+    pub(super) async fn refresh(&self, token: &SecretString) -> Result<IssuedTokens, GrantError> {
         self.refresh_as(&self.client, token).await
     }
 
-    pub(super) async fn refresh_as(&self, client: &str, token: &SecretString) -> Result<Issued, GrantError> {
+    pub(super) async fn refresh_as(&self, client: &str, token: &SecretString) -> Result<IssuedTokens, GrantError> {
         self.people.refresh(refreshing(client, token)).await
     }
 }

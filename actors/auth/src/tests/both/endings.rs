@@ -8,8 +8,8 @@ use secrecy::SecretString;
 use super::desk::Desk;
 use super::support::{SALES, ask, basic, bearer, pace, redemption, refreshing, user};
 use crate::Reconfigure;
-use crate::oauth::authorization::{Approval, Issued, NextRefresh};
-use crate::oauth::client::{Admission, ClientKind, DynamicRegistration, NewClient};
+use crate::oauth::authorization::{Approval, IssuedTokens, NextRefresh};
+use crate::oauth::client::{ClientKind, ClientPolicy, DynamicRegistration, NewClient};
 use crate::records::{NewPat, PersonalAccessToken};
 use crate::secret::Digest;
 use crate::store::Store;
@@ -24,7 +24,7 @@ struct Line {
     session: SecretString,
     token: SecretString,
     record: PersonalAccessToken,
-    issued: Issued,
+    issued: IssuedTokens,
 }
 
 impl Desk {
@@ -40,7 +40,7 @@ impl Desk {
         ask(&self.auth.address(), basic(ANN, token)).await.is_ok()
     }
 
-    async fn opens(&self, issued: &Issued) -> bool {
+    async fn opens(&self, issued: &IssuedTokens) -> bool {
         bearer(&self.auth.address(), &issued.access).await.is_ok()
     }
 
@@ -152,7 +152,7 @@ async fn a_new_password_disabling_and_a_sign_out_end_everything_but_tokens_for_g
         if way == "sign-out" {
             drop(desk.redeem(pending.clone()).await.unwrap());
             let grant = desk.people.grants(&line.session).await.unwrap().remove(0).id;
-            desk.people.revoke_grant(&line.session, grant).await.unwrap();
+            desk.people.revoke_own_consent(&line.session, grant).await.unwrap();
         }
         end(&mut desk.house.store());
         for line in [&line, &other] {
@@ -190,7 +190,7 @@ async fn an_account_that_is_enabled_again_has_none_of_its_tokens_back() {
 }
 
 /// A client of each kind with a grant.
-async fn clients(desk: &Desk) -> Vec<(ClientKind, String, Issued)> {
+async fn clients(desk: &Desk) -> Vec<(ClientKind, String, IssuedTokens)> {
     let register = async |uri: &str| {
         let redirect_uris = vec![uri.to_owned()];
         let new = NewClient { name: "itself".to_owned(), redirect_uris, confidential: false };
@@ -237,10 +237,10 @@ async fn what_clients_hold_that_are_not_admitted_any_more_opens_nothing() {
     let given = clients(&desk).await;
     let consents = desk.house.store().consents(Some(ANN)).unwrap();
     for admission in [
-        Admission { documents: false, dynamic: DynamicRegistration::Everybody },
-        Admission { documents: true, dynamic: DynamicRegistration::Known },
-        Admission { documents: true, dynamic: DynamicRegistration::Nobody },
-        Admission { documents: false, dynamic: DynamicRegistration::Nobody },
+        ClientPolicy { documents: false, dynamic: DynamicRegistration::Everybody },
+        ClientPolicy { documents: true, dynamic: DynamicRegistration::Known },
+        ClientPolicy { documents: true, dynamic: DynamicRegistration::Nobody },
+        ClientPolicy { documents: false, dynamic: DynamicRegistration::Nobody },
     ] {
         let settings = desk.house.settings();
         let change = Reconfigure {
@@ -260,7 +260,7 @@ async fn what_clients_hold_that_are_not_admitted_any_more_opens_nothing() {
             assert_eq!(desk.people.client(client.clone()).await.unwrap().is_some(), admitted, "{kind:?}");
         }
         let shut = given.iter().filter(|(kind, ..)| !admission.takes(Some(*kind))).count();
-        assert_eq!(desk.people.shut_out().await.unwrap(), shut);
+        assert_eq!(desk.people.ineffective_grants().await.unwrap(), shut);
         for (kind, client, issued) in given.iter().filter(|(kind, ..)| !admission.takes(Some(*kind))) {
             let refused = desk.refresh_as(client, &issued.refresh).await.unwrap_err();
             assert_eq!(refused.code, "unauthorized_client", "{kind:?}");

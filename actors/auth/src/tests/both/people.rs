@@ -153,7 +153,7 @@ async fn clients_that_register_themselves_are_bounded_and_forgotten() {
                 INSERT INTO clients (client_id, kind, name, redirect_uris, created_at)
                 SELECT 'ptc_app_' || i, 'dynamic', 'many', '[]', @now + i FROM n";
     desk.house.execute(&many.replace("@now", &desk.house.now().seconds().to_string()));
-    let dynamic = || desk.house.store().clients().unwrap().iter().filter(|it| it.kind.word() == "dynamic").count();
+    let dynamic = || desk.house.store().clients().unwrap().iter().filter(|it| it.kind.as_str() == "dynamic").count();
     assert_eq!(dynamic(), 1_000);
     desk.house.pass(2_000);
     let another = desk.house.store().clients().unwrap().into_iter().find(|it| it.name == "another").unwrap();
@@ -225,7 +225,7 @@ async fn signing_in_and_being_used_are_no_change_of_who_may_call() {
         moved("a new token", true);
     }
     let grant = desk.people.grants(&desk.session).await.unwrap().remove(0);
-    desk.people.revoke_grant(&desk.session, grant.id).await.unwrap();
+    desk.people.revoke_own_consent(&desk.session, grant.id).await.unwrap();
     moved("a grant that is revoked", true);
     desk.house.store().revoke_pat(&desk.house.store().pats(None).unwrap()[0].id.to_string()).unwrap();
     moved("a token that is revoked", true);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use actix::{Handler, Message};
 
 use super::support::{House, SALES, STOCK, basic, user};
-use crate::oauth::client::Admission;
+use crate::oauth::client::ClientPolicy;
 use crate::records::NewPat;
 use crate::verify::authenticate::VerifyCredential;
 use crate::{Auth, AuthActor, AuthSettings, Authenticate, IssueToken, Reconfigure, TokenSpec};
@@ -93,7 +93,7 @@ async fn settings_that_were_read_anew_outlive_the_actor() {
         token_lifetime: Duration::from_mins(2),
         connections: [STOCK].into(),
         reaches: Vec::new(),
-        admission: Admission::default(),
+        admission: ClientPolicy::default(),
     };
     auth.reconfigure(change).await;
     assert_eq!(issued().await, (Duration::from_mins(2), false, true));

@@ -109,7 +109,7 @@ fn token(desk: &Desk) -> SecretString {
 }
 
 /// A grant that ends so long after its last refresh, with what was issued then.
-async fn old_grant(desk: &Desk, before: Duration) -> crate::oauth::authorization::Issued {
+async fn old_grant(desk: &Desk, before: Duration) -> crate::oauth::authorization::IssuedTokens {
     let mut issued = desk.redeem(code(desk).await).await.unwrap();
     let (mut left, step) = (GRANT_LIFETIME.as_secs() - before.as_secs(), REFRESH_LIFETIME.as_secs() - 1);
     while left > 0 {

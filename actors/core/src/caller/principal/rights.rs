@@ -49,7 +49,7 @@ impl Hold {
     }
 
     /// What both let one do.
-    fn and(&self, other: &Self) -> Self {
+    fn intersection(&self, other: &Self) -> Self {
         match (self, other) {
             (Self::Given(own), Self::Given(most)) => Self::Given(*own.min(most)),
             (Self::Given(most), Self::Through(_)) => other.up_to(*most),
@@ -220,13 +220,13 @@ impl Rights {
 
     /// What both open: the connections and workspaces of both, each with the narrower scope of the two.
     #[must_use]
-    pub fn and(&self, other: &Self) -> Self {
+    pub fn intersection(&self, other: &Self) -> Self {
         match (&self.0, &other.0) {
             (Extent::All(own), Extent::All(most)) => Self(Extent::All(*own.min(most))),
             (Extent::All(most), Extent::Each { .. }) => other.up_to(*most),
             (Extent::Each { .. }, Extent::All(most)) => self.up_to(*most),
             (Extent::Each { connections: own, .. }, Extent::Each { connections: most, .. }) => {
-                let both = |name: &Arc<str>| (Arc::clone(name), self.hold(name).and(&other.hold(name)));
+                let both = |name: &Arc<str>| (Arc::clone(name), self.hold(name).intersection(&other.hold(name)));
                 Self::holding(shared(own, most), self.names(other).into_iter().map(both).collect())
             }
         }
@@ -252,7 +252,7 @@ impl Rights {
     pub fn contains(&self, other: &Self) -> bool {
         match &other.0 {
             Extent::All(asked) => self.is_all() && *asked <= self.widest(),
-            Extent::Each { .. } => self.and(other) == *other,
+            Extent::Each { .. } => self.intersection(other) == *other,
         }
     }
 
@@ -283,7 +283,7 @@ impl Rights {
         let workspaces = workspaces.filter_map(|(name, hold)| Some((format!("workspace {name}"), hold.widest()?)));
         let described = connections.chain(workspaces).map(|(name, scope)| match scope {
             scope if scope == self.widest() => name,
-            scope => format!("{name}:{}", scope.word()),
+            scope => format!("{name}:{}", scope.as_str()),
         });
         described.collect::<Vec<_>>().join(", ")
     }
@@ -300,15 +300,15 @@ mod tests {
     #[test]
     fn what_two_share_has_the_narrower_scope() {
         let own = Rights::each([(B, Scope::Write), (A, Scope::Read)]);
-        assert_eq!((own.and(&Rights::ALL), Rights::ALL.and(&own)), (own.clone(), own.clone()));
+        assert_eq!((own.intersection(&Rights::ALL), Rights::ALL.intersection(&own)), (own.clone(), own.clone()));
         let other = Rights::each([(C, Scope::Write), (B, Scope::Read), (A, Scope::Admin)]);
-        assert_eq!(own.and(&other), Rights::only([A, B], Scope::Read));
-        assert_eq!(own.and(&Rights::only([B], Scope::Admin)), Rights::only([B], Scope::Write));
+        assert_eq!(own.intersection(&other), Rights::only([A, B], Scope::Read));
+        assert_eq!(own.intersection(&Rights::only([B], Scope::Admin)), Rights::only([B], Scope::Write));
         assert_eq!(
-            Rights::all(Scope::Write).and(&other),
+            Rights::all(Scope::Write).intersection(&other),
             Rights::each([(A, Scope::Write), (B, Scope::Read), (C, Scope::Write)])
         );
-        assert_eq!(Rights::all(Scope::Write).and(&Rights::all(Scope::Read)), Rights::all(Scope::Read));
+        assert_eq!(Rights::all(Scope::Write).intersection(&Rights::all(Scope::Read)), Rights::all(Scope::Read));
         assert_eq!((own.widest(), own.up_to(Scope::Read).widest()), (Scope::Write, Scope::Read));
         assert_eq!((own.scope_at(C), own.covers(A)), (None, true));
         assert_eq!(Rights::each([(A, Scope::Read), (A, Scope::Admin)]), Rights::only([A], Scope::Read));
@@ -349,8 +349,8 @@ mod tests {
         for one in &all {
             for other in &all {
                 assert_eq!(meaning(one) == meaning(other), one == other, "{one:?} {other:?}");
-                let both = one.and(other);
-                assert_eq!(both, other.and(one));
+                let both = one.intersection(other);
+                assert_eq!(both, other.intersection(one));
                 assert_eq!(one.contains(other), both == *other, "{one:?} {other:?}");
                 assert!(one.contains(&both) && other.contains(&both), "{one:?} {other:?}");
                 let ((_, one_at, one_in), (_, other_at, other_in)) = (meaning(one), meaning(other));
@@ -362,7 +362,7 @@ mod tests {
                 }
             }
             for scope in Scope::ALL {
-                assert_eq!(one.up_to(scope), one.and(&Rights::all(scope)), "{one:?}");
+                assert_eq!(one.up_to(scope), one.intersection(&Rights::all(scope)), "{one:?}");
             }
             let (_, own_at, own_in) = meaning(one);
             let (_, left_at, left_in) = meaning(&one.administered());
@@ -382,7 +382,7 @@ mod tests {
         let given = Rights::each([]).with_workspaces([("w".into(), Hold::Given(Scope::Write))]);
         assert_eq!((given.scope_in("w", [A, C]), given.scope_in("v", [A])), (Some(Scope::Write), None));
         assert_eq!((given.covers(A), given.is_empty(), given.widest()), (false, false, Scope::Write));
-        let both = by_connections.and(&given);
+        let both = by_connections.intersection(&given);
         assert_eq!((both.scope_in("w", [A]), both.scope_in("w", [A, B])), (Some(Scope::Write), Some(Scope::Read)));
         assert_eq!((both.scope_in("w", [A, C]), both.covers(A)), (None, false));
         let mixed = Rights::only([A], Scope::Write).with_workspaces([("w".into(), Hold::Given(Scope::Read))]);

@@ -16,7 +16,7 @@ impl Scope {
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Admin];
 
     /// The word that stands in tokens, challenges and the command line.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Write => "write",
@@ -25,7 +25,7 @@ impl Scope {
     }
 
     /// Reads one scope word.
-    pub fn from_word(word: &str) -> Option<Self> {
+    pub fn parse(word: &str) -> Option<Self> {
         match word {
             "read" => Some(Self::Read),
             "write" => Some(Self::Write),
@@ -36,7 +36,7 @@ impl Scope {
 
     /// The widest scope in a space-separated list (RFC 6749 §3.3); unknown words open nothing.
     pub fn widest(list: &str) -> Option<Self> {
-        list.split(' ').filter_map(Self::from_word).max()
+        list.split(' ').filter_map(Self::parse).max()
     }
 
     /// This scope and the ones it includes, as a space-separated list.

@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::ready;
 
-use super::attended::attended;
+use super::reader_timeout::with_reader_timeout;
 use super::runner::Runner;
-use crate::connection::briefed::Key;
 use crate::connection::description::Description;
+use crate::connection::instructions_key::InstructionsKey;
 use crate::connection::names::misspelt::{is_misspelt, names_nothing};
 use crate::connection::names::nearby::Nearby;
 use crate::connection::names::within::{self, Names};
 use crate::connection::{instructions, names::listing};
-use crate::queue::{Permit, Why};
-use portico_core::call::{Argument, Call, Mode, Op, ProcedureCall, Sql, Verb};
+use crate::queue::{Permit, RefusalReason};
+use portico_core::call::{AllowedStatements, Argument, Call, Mode, Op, ProcedureCall, Sql};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::identity::Assumed;
 use portico_core::principal::{Principal, Scope};
@@ -60,23 +60,29 @@ impl Runner {
             return self.write_instructions(key, profile, &call).await.map(Reply::Text);
         }
         let mut results = match &call.op {
-            Op::Describe(facet, narrow) if narrow.explains => listing::explained(self, *facet, narrow, &call).await?,
+            Op::Describe(metadata, narrow) if narrow.explains => {
+                listing::explained(self, *metadata, narrow, &call).await?
+            }
             _ => self.ask_source(identity, profile, &call).await?,
         };
         results.queued = queued;
         let validity = call.by.validity.clone();
-        Ok(Reply::Results(attended(results.keep(permit), self.description.connection.reader_timeout, validity)))
+        Ok(Reply::Results(with_reader_timeout(
+            results.with_guard(permit),
+            self.description.connection.reader_timeout,
+            validity,
+        )))
     }
 
     /// What the instructions that `call` asks for depend on; `None` for any other call.
-    fn instructions_key(&self, call: &Call, known: &Arc<Profile>, role: Option<&str>) -> Option<Key> {
-        let Op::Instructions(briefing) = &call.op else { return None };
-        Some(Key::new(self.refreshes.load(Ordering::Acquire), known, role, self.may_write(call), briefing))
+    fn instructions_key(&self, call: &Call, known: &Arc<Profile>, role: Option<&str>) -> Option<InstructionsKey> {
+        let Op::Instructions(options) = &call.op else { return None };
+        Some(InstructionsKey::new(self.refreshes.load(Ordering::Acquire), known, role, self.may_write(call), options))
     }
 
     /// Writes instructions, and keeps them where everything could be read for them.
-    async fn write_instructions(&self, key: Key, profile: &Profile, call: &Call) -> Result<String> {
-        let (text, is_whole) = instructions::write(self, profile, key.briefing(), call).await?;
+    async fn write_instructions(&self, key: InstructionsKey, profile: &Profile, call: &Call) -> Result<String> {
+        let (text, is_whole) = instructions::write(self, profile, key.options(), call).await?;
         if is_whole {
             let text = Arc::from(text.as_str());
             self.instructions.put(key.clone(), text, |it| it.is_replaced_by(&key));
@@ -102,7 +108,7 @@ impl Runner {
         } else if class == Some("script") {
             // Each statement is only looked at when those before it are done.
             let nearby = self.nearby(identity, call, profile);
-            results = results.mend(move |error| {
+            results = results.map_error(move |error| {
                 if names_nothing(&error) { nearby.clone().offer(error).boxed() } else { ready(error).boxed() }
             });
         }
@@ -144,13 +150,13 @@ impl Runner {
     }
 
     async fn permit(&self, caller: &str, timeout: Duration) -> Result<Permit> {
-        self.description.queue.enter(caller, timeout.min(self.description.connection.queue_timeout)).await.map_err(
+        self.description.queue.acquire(caller, timeout.min(self.description.connection.queue_timeout)).await.map_err(
             |refused| {
                 let why = match refused.why {
-                    Why::Full => "its queue is full",
-                    Why::TooLate => "its queue is too long for this call to be served in time",
-                    Why::Displaced => "its queue is full, and callers with fewer calls go first",
-                    Why::TimedOut => "no place became free in time",
+                    RefusalReason::Full => "its queue is full",
+                    RefusalReason::TooLate => "its queue is too long for this call to be served in time",
+                    RefusalReason::Displaced => "its queue is full, and callers with fewer calls go first",
+                    RefusalReason::TimedOut => "no place became free in time",
                 };
                 Error::new(Kind::Busy, format!("connection {} is busy: {why}", self.description.connection.name))
                     .retry_after(refused.retry_after)
@@ -162,7 +168,7 @@ impl Runner {
     /// What to do, and the tables that stand for names of a workspace.
     async fn prepare(&self, call: &Call, profile: &Profile) -> Result<(Task, Access, Vec<Renamed>)> {
         let (task, access) = match &call.op {
-            Op::Describe(facet, narrow) => (Task::Describe(*facet, narrow.clone()), Access::ReadOnly),
+            Op::Describe(metadata, narrow) => (Task::Describe(*metadata, narrow.clone()), Access::ReadOnly),
             Op::Execute(verb, text) => {
                 let (statements, renamed) = self.understood(text, &text.parameters, profile).await?;
                 let (task, access) = self.prepare_statement(*verb, text, statements, &call.by)?;
@@ -186,7 +192,7 @@ impl Runner {
 
     fn prepare_statement(
         &self,
-        verb: Verb,
+        verb: AllowedStatements,
         text: &Sql,
         mut statements: Vec<Statement>,
         by: &Principal,
@@ -235,7 +241,7 @@ impl Runner {
     /// Decides whether `statement` may run, and whether its plan may write.
     pub(in crate::connection) fn access(
         &self,
-        verb: Verb,
+        verb: AllowedStatements,
         statement: &Statement,
         by: &Principal,
         tools: &[&'static str],
@@ -253,7 +259,7 @@ impl Runner {
             _ => {}
         }
         // What was not understood is for the source to judge, and until then nothing is written.
-        if class == Class::Other && (verb != Verb::Any || self.check_writing(by, "").is_err()) {
+        if class == Class::Other && (verb != AllowedStatements::Any || self.check_writing(by, "").is_err()) {
             return Ok(Access::ReadOnly);
         }
         let is_read_only = self.description.connection.access == Access::ReadOnly;
@@ -266,7 +272,7 @@ impl Runner {
             }
         })?;
         if class.reads_only() {
-            let may_write = verb == Verb::Any
+            let may_write = verb == AllowedStatements::Any
                 && statement.calls_functions
                 && by.may(Scope::Write)
                 && self.description.connection.access == Access::ReadWrite;
@@ -365,12 +371,12 @@ fn understand(text: &str, description: &Description, given: &Given) -> Result<Ve
 }
 
 /// Whether a tool takes statements of this class; the error names the one among `tools` that does.
-fn check_verb(verb: Verb, class: Class, tools: &[&'static str]) -> Result<()> {
+fn check_verb(verb: AllowedStatements, class: Class, tools: &[&'static str]) -> Result<()> {
     let (takes, tool) = match verb {
-        Verb::Any => (true, "execute_sql"),
-        Verb::Select => (class == Class::Select, "execute_select"),
-        Verb::Insert => (class == Class::Insert, "execute_insert"),
-        Verb::Update => (class == Class::Update, "execute_update"),
+        AllowedStatements::Any => (true, "execute_sql"),
+        AllowedStatements::Select => (class == Class::Select, "execute_select"),
+        AllowedStatements::Insert => (class == Class::Insert, "execute_insert"),
+        AllowedStatements::Update => (class == Class::Update, "execute_update"),
     };
     if takes {
         return Ok(());

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::connection::briefed::Key;
 use crate::connection::description::Description;
+use crate::connection::instructions_key::InstructionsKey;
 use portico_core::call::{Call, Limits, Op, Sql};
 use portico_core::error::Result;
 use portico_core::identity::Assumed;
 use portico_core::principal::Scope;
 use portico_core::reply::Results;
 use portico_core::trace::TraceParent;
-use portico_sources::digest::Kept;
+use portico_sources::digest::TextCache;
 use portico_sources::{Access, Exposure, Plan, Source, Task};
 
 /// Everything a call needs of its connection; shared by all calls that run at once.
@@ -21,7 +21,7 @@ pub(crate) struct Runner {
     /// How often the source was read.
     pub(crate) refreshes: AtomicU64,
     /// Instructions that were written since.
-    pub(in crate::connection) instructions: Kept<Key>,
+    pub(in crate::connection) instructions: TextCache<InstructionsKey>,
     /// Whether the source has answered a call since [`Runner::listen`].
     answered: AtomicBool,
 }
@@ -32,7 +32,7 @@ impl Runner {
             description,
             source,
             refreshes: AtomicU64::default(),
-            instructions: Kept::default(),
+            instructions: TextCache::default(),
             answered: AtomicBool::default(),
         }
     }

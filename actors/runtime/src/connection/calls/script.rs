@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde_json::value::RawValue;
 
 use super::runner::Runner;
-use portico_core::call::{Argument, Mode, Sql, Verb};
+use portico_core::call::{AllowedStatements, Argument, Mode, Sql};
 use portico_core::error::{Error, Result};
 use portico_core::principal::Principal;
 use portico_sources::{Access, Prepared, Repeated, Task, given};
@@ -33,7 +33,7 @@ impl Runner {
         let mut access = Access::ReadOnly;
         for statement in &statements {
             // One transaction: it may write as soon as one of its statements may.
-            if self.access(Verb::Any, statement, by, &[])? == Access::ReadWrite {
+            if self.access(AllowedStatements::Any, statement, by, &[])? == Access::ReadWrite {
                 access = Access::ReadWrite;
             }
         }

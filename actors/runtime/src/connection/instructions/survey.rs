@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use crate::connection::calls::runner::Runner;
-use portico_core::call::{Briefing, Call, Facet, Limits, Narrow};
+use portico_core::call::{Call, InstructionsOptions, Limits, MetadataFilter, MetadataKind};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::pattern;
-use portico_sources::digest::{Facts, MOST_LOOKUP_ROWS, MOST_TABLES, Place};
+use portico_sources::digest::{Facts, MOST_LOOKUP_ROWS, MOST_TABLES, QualifiedName};
 use portico_sources::{Access, Prepared, Task, TextRow, texts};
 use portico_sql::Naming;
 
@@ -27,32 +27,33 @@ pub(super) struct Survey {
 }
 
 /// Reads it all; without what fails beside the tables.
-pub(super) async fn read(runner: &Runner, briefing: &Briefing, call: &Call) -> Result<Survey> {
-    let tables = list(runner, call, Facet::Tables, Narrow::default(), MOST_TABLES, call.limits).await?;
+pub(super) async fn read(runner: &Runner, options: &InstructionsOptions, call: &Call) -> Result<Survey> {
+    let tables = list(runner, call, MetadataKind::Tables, MetadataFilter::default(), MOST_TABLES, call.limits).await?;
     let mut is_whole = true;
     let mut noted = |listed: Result<Vec<TextRow>>| {
         is_whole &= listed.is_ok();
         listed.unwrap_or_default()
     };
     let part = Limits { timeout: PATIENCE, rows: None };
-    let all = Narrow::default;
-    let details = noted(list(runner, call, Facet::TableDetails, all(), MOST_TABLES, part).await);
-    let keys = noted(list(runner, call, Facet::ImportedKeys, all(), MOST_COLUMNS, part).await);
+    let all = MetadataFilter::default;
+    let details = noted(list(runner, call, MetadataKind::TableDetails, all(), MOST_TABLES, part).await);
+    let keys = noted(list(runner, call, MetadataKind::ImportedKeys, all(), MOST_COLUMNS, part).await);
     let mut facts = Facts::new(&tables, &details, &keys);
     if tables.len() <= MOST_AT_ONCE {
-        facts.describe(&noted(list(runner, call, Facet::Columns, all(), MOST_COLUMNS, part).await));
+        facts.describe(&noted(list(runner, call, MetadataKind::Columns, all(), MOST_COLUMNS, part).await));
     } else {
         let ranked = facts.ranked().into_iter().take(MOST_DESCRIBED);
-        let places: Vec<Place> = ranked.filter_map(|at| Some(facts.tables.get(at)?.place.clone())).collect();
+        let places: Vec<QualifiedName> = ranked.filter_map(|at| Some(facts.tables.get(at)?.place.clone())).collect();
         for (schema, name) in places {
             let exactly = |name: &str| Some(pattern::literal(name));
-            let narrow = Narrow { schema: exactly(&schema), table: exactly(&name), ..Narrow::default() };
-            let rows = noted(list(runner, call, Facet::Columns, narrow, MOST_COLUMNS, part).await);
+            let narrow =
+                MetadataFilter { schema: exactly(&schema), table: exactly(&name), ..MetadataFilter::default() };
+            let rows = noted(list(runner, call, MetadataKind::Columns, narrow, MOST_COLUMNS, part).await);
             facts.describe(&rows);
         }
     }
-    let may_select = ["execute_select", "execute_sql"].iter().any(|tool| briefing.tools.contains(tool));
-    if briefing.lookup_rows && may_select {
+    let may_select = ["execute_select", "execute_sql"].iter().any(|tool| options.tools.contains(tool));
+    if options.lookup_rows && may_select {
         for (place, columns) in facts.lookups() {
             let rows = noted(rows_of(runner, call, &place, &columns, part).await);
             facts.add_lookup(&place, rows);
@@ -65,12 +66,12 @@ pub(super) async fn read(runner: &Runner, briefing: &Briefing, call: &Call) -> R
 pub(in crate::connection) async fn list(
     runner: &Runner,
     call: &Call,
-    facet: Facet,
-    narrow: Narrow,
+    metadata: MetadataKind,
+    narrow: MetadataFilter,
     most: usize,
     limits: Limits,
 ) -> Result<Vec<TextRow>> {
-    texts(runner.plan_within(Task::Describe(facet, narrow), Access::ReadOnly, limits, call).await?, most).await
+    texts(runner.plan_within(Task::Describe(metadata, narrow), Access::ReadOnly, limits, call).await?, most).await
 }
 
 /// The rows of a small table and one more, by a statement such as the caller could send. One that the caller may not
@@ -78,7 +79,7 @@ pub(in crate::connection) async fn list(
 async fn rows_of(
     runner: &Runner,
     call: &Call,
-    (schema, name): &Place,
+    (schema, name): &QualifiedName,
     columns: &[String],
     limits: Limits,
 ) -> Result<Vec<TextRow>> {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::survey::{self, Survey};
 use crate::connection::calls::runner::Runner;
-use portico_core::call::{Briefing, Call};
+use portico_core::call::{Call, InstructionsOptions};
 use portico_core::error::Result;
 use portico_sources::digest::{Facts, Style, one_line, quoted};
 use portico_sources::{Direction, Procedure, Profile, digest};
@@ -24,20 +24,20 @@ const LEAST_TABLES: usize = 512;
 pub(in crate::connection) async fn write(
     runner: &Runner,
     profile: &Profile,
-    briefing: &Briefing,
+    options: &InstructionsOptions,
     call: &Call,
 ) -> Result<(String, bool)> {
-    let Survey { facts, is_whole } = survey::read(runner, briefing, call).await?;
+    let Survey { facts, is_whole } = survey::read(runner, options, call).await?;
     let style = Style {
         default_schema: Some(profile.default_schema.as_deref().unwrap_or("main")),
         may_write: runner.may_write(call),
         without_remarks: false,
     };
-    let most = briefing.tokens * TOKEN;
+    let most = options.tokens * TOKEN;
     let mut text = String::with_capacity(most);
-    write_head(&mut text, runner, profile, briefing, &facts, &style);
+    write_head(&mut text, runner, profile, options, &facts, &style);
     let has_functions = runner.description.connection.driver.capabilities.procedures;
-    write_tools(&mut text, profile, briefing, &style, has_functions, most * PROCEDURES / 100);
+    write_tools(&mut text, profile, options, &style, has_functions, most * PROCEDURES / 100);
     let mut words = String::new();
     if let Some(own) = &runner.description.connection.instructions {
         let _ = writeln!(words, "\n## From the administrator\n\n{}", cut(own.trim(), MOST_WORDS));
@@ -48,7 +48,7 @@ pub(in crate::connection) async fn write(
     } else {
         text.push_str(digest::LEGEND);
         let room = most.saturating_sub(text.len()).max(LEAST_TABLES);
-        text.push_str(&digest::write(&facts, &style, room, &more(briefing)));
+        text.push_str(&digest::write(&facts, &style, room, &more(options)));
     }
     // Behind what is the same for long: clients keep what they were told by its beginning.
     text.push_str(&words);
@@ -56,8 +56,8 @@ pub(in crate::connection) async fn write(
 }
 
 /// How to ask for what was left out.
-fn more(briefing: &Briefing) -> String {
-    let has = |tool: &str| briefing.tools.contains(&tool);
+fn more(options: &InstructionsOptions) -> String {
+    let has = |tool: &str| options.tools.contains(&tool);
     let each = if has("get_columns") { "get_columns tells them" } else { "" };
     let find = if has("get_tables") { "get_tables with search finds more" } else { "" };
     [each, find].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ")
@@ -67,7 +67,7 @@ fn write_head(
     text: &mut String,
     runner: &Runner,
     profile: &Profile,
-    briefing: &Briefing,
+    options: &InstructionsOptions,
     facts: &Facts,
     style: &Style<'_>,
 ) {
@@ -81,9 +81,9 @@ fn write_head(
          or `{name}.schema.table`, and quote names that are not plain lower case: \"Name\". Give values as `@name` with \
          `parameters`, never in the text.\nA result is cut at {} rows and {} bytes unless `maxRows` asks for more: \
          filter and aggregate in SQL.",
-        profile.product, briefing.max_rows, briefing.max_bytes,
+        profile.product, options.max_rows, options.max_bytes,
     );
-    let tool = ["execute_select", "execute_sql"].into_iter().find(|tool| briefing.tools.contains(tool));
+    let tool = ["execute_select", "execute_sql"].into_iter().find(|tool| options.tools.contains(tool));
     let mut keyed = facts.ranked().into_iter().filter_map(|at| {
         let table = facts.tables.get(at).filter(|table| table.is_table())?;
         Some((table, table.key()?))
@@ -102,17 +102,17 @@ fn write_head(
 fn write_tools(
     text: &mut String,
     profile: &Profile,
-    briefing: &Briefing,
+    options: &InstructionsOptions,
     style: &Style<'_>,
     has_functions: bool,
     most: usize,
 ) {
-    if !briefing.own_tools.is_empty() {
+    if !options.own_tools.is_empty() {
         text.push_str("\n## Tools made for questions about this connection\n\n");
-        let lines = briefing.own_tools.iter().map(|(name, about)| format!("- {name}: {}", one_line(about)));
+        let lines = options.own_tools.iter().map(|(name, about)| format!("- {name}: {}", one_line(about)));
         write_list(text, lines, MOST_TOOLS, "tools/list lists them all");
     }
-    let has = |tool| briefing.tools.contains(&tool);
+    let has = |tool| options.tools.contains(&tool);
     // Without the tool for procedures, those that only read are called in a statement.
     let (heading, only_reading) = if has("execute_procedure") {
         ("Procedures (execute_procedure)", false)

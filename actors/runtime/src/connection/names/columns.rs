@@ -2,7 +2,7 @@
 //! its caller sees.
 
 use super::nearby::{Nearby, offered, written};
-use portico_core::call::{Facet, Narrow};
+use portico_core::call::{MetadataFilter, MetadataKind};
 use portico_core::error::{Error, Missing, Result};
 use portico_core::near;
 use portico_sources::catalog;
@@ -79,7 +79,8 @@ impl Nearby {
                  query as a whole: SELECT * FROM (…) AS q WHERE {name} …"
             )));
         }
-        let elsewhere = self.columns(Narrow { column: Some(name.to_owned()), ..Narrow::default() }).await?;
+        let elsewhere =
+            self.columns(MetadataFilter { column: Some(name.to_owned()), ..MetadataFilter::default() }).await?;
         let elsewhere = elsewhere.iter().filter(|known| known.name.eq_ignore_ascii_case(name)).take(3);
         let elsewhere: Vec<String> =
             elsewhere.map(|known| format!("{}.{}", self.table(known), written(&known.name))).collect();
@@ -106,7 +107,7 @@ impl Nearby {
     /// The labels of the enumeration `of`, where a column that the caller sees is of it.
     async fn labels(&self, of: &str, given: &str) -> Result<Option<String>> {
         let bare = |name: &str| name.rsplit('.').next().unwrap_or(name).trim_matches('"').to_owned();
-        let all = self.columns(Narrow::default()).await?;
+        let all = self.columns(MetadataFilter::default()).await?;
         let found = all.iter().find(|known| bare(&known.type_name) == bare(of)).and_then(|known| known.values.as_ref());
         let labels: Vec<String> = found.and_then(|values| serde_json::from_str(values).ok()).unwrap_or_default();
         if labels.is_empty() {
@@ -124,8 +125,11 @@ impl Nearby {
     async fn candidates<'r>(&self, relations: &'r [ListedRelation]) -> Result<Vec<Candidate<'r>>> {
         let mut found = Vec::new();
         for relation in relations.iter().take(MOST_RELATIONS) {
-            let narrow =
-                Narrow { schema: relation.schema.clone(), table: Some(relation.name.clone()), ..Narrow::default() };
+            let narrow = MetadataFilter {
+                schema: relation.schema.clone(),
+                table: Some(relation.name.clone()),
+                ..MetadataFilter::default()
+            };
             let mut known = self.columns(narrow).await?;
             known.retain(|known| known.table.eq_ignore_ascii_case(&relation.name));
             // Of tables of one name in several schemas the first that an unqualified name means.
@@ -148,10 +152,10 @@ impl Nearby {
         }
     }
 
-    async fn columns(&self, narrow: Narrow) -> Result<Vec<Column>> {
-        let rows = self.list(Facet::Columns, narrow).await?;
+    async fn columns(&self, narrow: MetadataFilter) -> Result<Vec<Column>> {
+        let rows = self.list(MetadataKind::Columns, narrow).await?;
         let places = ["TABLE_SCHEMA", "TABLE_NAME", "COLUMN_NAME", "TYPE_NAME", "VALUES"]
-            .map(|label| catalog::place(Facet::Columns, label));
+            .map(|label| catalog::place(MetadataKind::Columns, label));
         let column = |row: Vec<Option<String>>| {
             let [schema, table, name, type_name, values] = places.map(|at| row.get(at).cloned().flatten());
             let text = Option::unwrap_or_default;

@@ -2,7 +2,7 @@
 //! the caller's next attempt should succeed. Columns are in `columns`.
 
 use super::nearby::{Nearby, offered, written};
-use portico_core::call::{Facet, Narrow, Op};
+use portico_core::call::{MetadataFilter, MetadataKind, Op};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::near;
 
@@ -33,13 +33,13 @@ impl Nearby {
         }
         let Some(sought) = quoted_name(&error.message).map(str::to_owned) else { return error };
         if error.get_sqlstate() == Some(NO_SCHEMA) {
-            let Ok(schemas) = self.names(Facet::Schemas).await else { return error };
+            let Ok(schemas) = self.names(MetadataKind::Schemas).await else { return error };
             let offered = near::nearest(&sought, schemas.iter().map(|(schema, _)| schema.as_str()));
             return error.hint(near::did_you_mean(&offered).unwrap_or_else(|| {
                 "no schema has a name like it: look for the right one in the list of schemas".to_owned()
             }));
         }
-        let Ok(tables) = self.names(Facet::Tables).await else { return error };
+        let Ok(tables) = self.names(MetadataKind::Tables).await else { return error };
         error.hint(self.near_names(&sought, &tables).unwrap_or_else(|| {
             "no table or view has a name like it: look for the right one in the list of tables".to_owned()
         }))
@@ -66,12 +66,12 @@ impl Nearby {
 
     /// The same of the routines that the caller sees.
     pub(in crate::connection) async fn near_routines(&self, sought: &str) -> Result<Option<String>> {
-        Ok(self.near_names(sought, &self.names(Facet::Procedures).await?))
+        Ok(self.near_names(sought, &self.names(MetadataKind::Procedures).await?))
     }
 
     /// Schemas, or tables and routines with theirs, as the caller sees them.
-    async fn names(&self, facet: Facet) -> Result<Vec<(String, String)>> {
-        let rows = self.list(facet, Narrow::default()).await?;
+    async fn names(&self, metadata: MetadataKind) -> Result<Vec<(String, String)>> {
+        let rows = self.list(metadata, MetadataFilter::default()).await?;
         // The schema and, of what lies in one, its name.
         let text = |row: &[Option<String>], at: usize| row.get(at).cloned().flatten().unwrap_or_default();
         Ok(rows.iter().map(|row| (text(row, 1), text(row, 2))).collect())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use portico_core::call::{Facet, Limits, Narrow};
+use portico_core::call::{Limits, MetadataFilter, MetadataKind};
 use portico_core::error::Result;
 use portico_core::identity::Assumed;
 use portico_core::near;
@@ -36,12 +36,16 @@ pub(in crate::connection) struct Nearby {
 
 impl Nearby {
     /// Rows of a listing, as the caller sees them.
-    pub(in crate::connection) async fn list(&self, facet: Facet, narrow: Narrow) -> Result<Vec<Vec<Option<String>>>> {
+    pub(in crate::connection) async fn list(
+        &self,
+        metadata: MetadataKind,
+        narrow: MetadataFilter,
+    ) -> Result<Vec<Vec<Option<String>>>> {
         let plan = Plan {
             limits: Limits { timeout: PATIENCE, rows: None },
             identity: self.identity.clone(),
             trace: self.trace,
-            ..Plan::alone(Task::Describe(facet, narrow), Access::ReadOnly)
+            ..Plan::alone(Task::Describe(metadata, narrow), Access::ReadOnly)
         };
         texts(self.source.run(plan).await?, NEAR_CANDIDATES).await
     }

@@ -56,8 +56,8 @@ impl Names {
     /// The results with columns and failures under the workspace's names.
     pub(in crate::connection) fn of(self, results: Results) -> Results {
         let names = self.clone();
-        let results = results.mend(move |error| ready(names.failure(error)).boxed());
-        results.each(move |part| match part {
+        let results = results.map_error(move |error| ready(names.failure(error)).boxed());
+        results.map_parts(move |part| match part {
             Part::Columns(columns) => Part::Columns(columns.iter().map(|column| self.column(column)).collect()),
             part => part,
         })

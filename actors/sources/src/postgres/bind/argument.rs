@@ -14,7 +14,7 @@ use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type, to_sql_checked};
 
 use crate::given;
 use crate::postgres::decode::cells::hexadecimal;
-use crate::postgres::decode::form::is_true_array;
+use crate::postgres::decode::decoder::is_true_array;
 use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
 
@@ -66,7 +66,7 @@ impl ToSql for BoundValue {
 /// [`Kind::TooLarge`](portico_core::error::Kind::TooLarge) for more than the protocol can carry,
 /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) naming what is missing or unknown.
 pub(crate) fn in_order(placeholders: &[String], arguments: Vec<Argument>) -> Result<Vec<Argument>> {
-    given::admit(placeholders.len().max(arguments.len()), MOST_VALUES)?;
+    given::check_value_count(placeholders.len().max(arguments.len()), MOST_VALUES)?;
     let places = given::all_places(placeholders, &arguments)?;
     let mut left: Vec<Option<Argument>> = arguments.into_iter().map(Some).collect();
     Ok(places.into_iter().filter_map(|place| left.get_mut(place)?.take()).collect())

@@ -13,7 +13,7 @@ use tokio_postgres::types::{Oid, Type};
 use crate::postgres::bind::fingerprint::QueryFingerprint;
 use crate::postgres::catalog::relations::{self, Relations, TableLookup};
 use crate::postgres::catalog::routines::{self, KnownRoutines};
-use crate::postgres::decode::form::Form;
+use crate::postgres::decode::decoder::ColumnDecoder;
 use crate::postgres::recent::Recent;
 use crate::postgres::session::custom_types::CustomTypes;
 use crate::postgres::session::housekeeping::Housekeeping;
@@ -75,7 +75,7 @@ impl CatalogCache {
     }
 
     /// `forms` as this server's values have them.
-    pub(crate) fn forms(&self, forms: Vec<Form>) -> Arc<[Form]> {
+    pub(crate) fn forms(&self, forms: Vec<ColumnDecoder>) -> Arc<[ColumnDecoder]> {
         let finite = self.finite_intervals.load(Ordering::Relaxed);
         forms.into_iter().map(|form| if finite { form.finite() } else { form }).collect()
     }

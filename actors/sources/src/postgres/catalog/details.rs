@@ -1,5 +1,5 @@
 //! What the catalogue says of tables and columns beside the listings of JDBC: estimates, references, labels, checks,
-//! partitions. The parameters of the queries are those of `facets.rs`.
+//! partitions. The parameters of the queries are those of `metadata.rs`.
 
 use crate::postgres::catalog::fragments::visible_table;
 

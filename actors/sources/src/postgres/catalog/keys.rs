@@ -1,5 +1,5 @@
-//! The facets of keys and indexes, in the columns and numbers of JDBC's `DatabaseMetaData`. The
-//! parameters of their queries are those of `facets.rs`.
+//! The metadata of keys and indexes, in the columns and numbers of JDBC's `DatabaseMetaData`. The
+//! parameters of their queries are those of `metadata.rs`.
 
 use crate::postgres::catalog::fragments::visible_table;
 

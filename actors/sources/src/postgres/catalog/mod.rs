@@ -3,8 +3,8 @@
 pub(crate) mod cache;
 pub(crate) mod checks;
 pub(crate) mod details;
-pub(crate) mod facets;
 pub(crate) mod fragments;
 pub(crate) mod keys;
+pub(crate) mod metadata;
 pub(crate) mod relations;
 pub(crate) mod routines;

@@ -12,7 +12,7 @@ use tokio_postgres::types::{Oid, Type};
 use tokio_postgres::{Client, Row};
 
 use crate::postgres::catalog::fragments::visible_table;
-use crate::postgres::connect::protocol::wire::Wire;
+use crate::postgres::connect::protocol::driven_client::DrivenClient;
 use crate::postgres::decode::columns::ColumnDescription;
 use crate::postgres::session::housekeeping::Housekeeping;
 use crate::postgres::session::own::{ask, get};
@@ -110,7 +110,7 @@ pub(crate) async fn seen_by(client: &Client, tables: Vec<Oid>) -> Result<Relatio
 }
 
 /// What the catalogue says of `tables` now: the question that is asked most often, prepared once.
-async fn current(wire: &Wire, tables: Vec<Oid>) -> Result<Relations, tokio_postgres::Error> {
+async fn current(wire: &DrivenClient, tables: Vec<Oid>) -> Result<Relations, tokio_postgres::Error> {
     let question = wire.prepare_typed_cached(RELATIONS, &[Type::OID_ARRAY]).await?;
     read(&wire.query(&question, &[&tables]).await?)
 }

@@ -23,12 +23,12 @@ use crate::postgres::connect::conninfo::password::{KnownPasswords, Passwords};
 use crate::postgres::connect::fault::Fault;
 use crate::postgres::connect::login;
 use crate::postgres::connect::protocol::cancel::Canceller;
-use crate::postgres::connect::protocol::lending::{Lending, Lent};
-use crate::postgres::connect::protocol::messages::Pin;
+use crate::postgres::connect::protocol::driven_client::DrivenClient;
+use crate::postgres::connect::protocol::messages::PinnedSettings;
 use crate::postgres::connect::protocol::notices::{self, MessageListener};
+use crate::postgres::connect::protocol::session_memory::{PendingReservations, SessionMemory};
 use crate::postgres::connect::protocol::stream::{Below, Bounded, ServerAddress, Socket};
 use crate::postgres::connect::protocol::tls::Connectors;
-use crate::postgres::connect::protocol::wire::Wire;
 use crate::postgres::failure;
 use crate::{Login, Password, Pooler, check_login_role, of_role};
 use portico_core::budget::Budget;
@@ -135,7 +135,7 @@ impl Connector {
     ///
     /// # Errors
     /// [`Kind::Unavailable`]; the cause tells what each host said.
-    pub(crate) async fn connect(&self) -> Result<Wire> {
+    pub(crate) async fn connect(&self) -> Result<DrivenClient> {
         let tls = match (self.tls.current().await, &self.role) {
             // The configuration is right, and a role's file is not.
             (Err(error), Some(_)) => return Err(failure::unavailable(error.message)),
@@ -159,7 +159,11 @@ impl Connector {
         })
     }
 
-    async fn first_that_will_do(&self, known: &KnownPasswords, tls: &MakeRustlsConnect) -> Result<Wire, Failure> {
+    async fn first_that_will_do(
+        &self,
+        known: &KnownPasswords,
+        tls: &MakeRustlsConnect,
+    ) -> Result<DrivenClient, Failure> {
         let mut hosts: Vec<&Host> = self.options.hosts.iter().collect();
         if self.options.shuffled {
             hosts.shuffle(&mut rand::rng());
@@ -226,7 +230,7 @@ impl Connector {
         password: Option<&SecretString>,
         target: Target,
         tls: &MakeRustlsConnect,
-    ) -> Result<Wire, Refusal> {
+    ) -> Result<DrivenClient, Refusal> {
         let modes: &[SslMode] = match self.options.tls.mode {
             // There is no TLS on a socket in the file system, whatever the mode (§34.19.3).
             _ if host.socket().is_some() => &[SslMode::Disable],
@@ -277,19 +281,19 @@ impl Connector {
         (place, name): (ServerAddress, &str),
         target: Target,
         tls: &MakeRustlsConnect,
-    ) -> Result<Wire, Refusal> {
+    ) -> Result<DrivenClient, Refusal> {
         let in_file_system = matches!(place, ServerAddress::Socket(_));
         let unreached = |error: std::io::Error| {
             let why = format!("error connecting to server: {error}");
             Refusal::new(Fault::of_socket(&error, in_file_system), &why)
         };
         let socket = place.connect_with(config).await.map_err(unreached)?;
-        let pin = Arc::<Pin>::default();
+        let pin = Arc::<PinnedSettings>::default();
         // Whether TLS is asked for: the answer is one octet.
         let asks =
             config.get_ssl_mode() != SslMode::Disable && config.get_ssl_negotiation() == SslNegotiation::Postgres;
-        let lent = Arc::<Lent>::default();
-        let lending = Lending { budget: self.budget.clone(), lent: Arc::clone(&lent) };
+        let lent = Arc::<PendingReservations>::default();
+        let lending = SessionMemory { budget: self.budget.clone(), lent: Arc::clone(&lent) };
         let stream = Bounded::new(socket, Arc::clone(&pin), lending, usize::from(asks));
         let below = MakeTlsConnect::<Socket>::make_tls_connect(&mut tls.clone(), name);
         let below = Below(below.map_err(|error| Refusal::new(Fault::Tls, &error.to_string()))?);
@@ -302,7 +306,7 @@ impl Connector {
         let canceller =
             Arc::new(Canceller { token: client.cancel_token(), place, name: name.to_owned(), tls: tls.clone() });
         let client = ClientWrapper::new(client, driver);
-        let wire = Wire { client, messages, canceller, pin, lent, pooled };
+        let wire = DrivenClient { client, messages, canceller, pin, lent, pooled };
         if target == Target::Any {
             return Ok(wire);
         }

@@ -2,7 +2,7 @@
 
 use tokio_postgres::types::Type;
 
-use crate::postgres::connect::protocol::wire::Wire;
+use crate::postgres::connect::protocol::driven_client::DrivenClient;
 use crate::postgres::failure;
 use portico_core::error::{Error, Kind, Result};
 
@@ -11,7 +11,7 @@ const WHO: &str = "SELECT session_user::text, current_user::text, EXISTS (SELECT
     WHERE rolsuper AND pg_catalog.pg_has_role(session_user, oid, 'MEMBER'))";
 
 /// Whether `wire` is a session of `role`, and of nobody whom the database does not hold.
-pub(crate) async fn verify(wire: &Wire, role: &str) -> Result<()> {
+pub(crate) async fn verify(wire: &DrivenClient, role: &str) -> Result<()> {
     let row = wire.query_typed_one(WHO, &[] as &[(&(dyn tokio_postgres::types::ToSql + Sync), Type)]).await;
     let row = row.map_err(|error| failure::connecting(&error))?;
     let text = |column| row.try_get::<_, String>(column).map_err(|error| failure::connecting(&error));

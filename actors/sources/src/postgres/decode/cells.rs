@@ -4,18 +4,18 @@ use std::error::Error as StdError;
 
 use tokio_postgres::types::{FromSql, Type};
 
-use crate::postgres::decode::form::Form;
+use crate::postgres::decode::decoder::ColumnDecoder;
 use crate::postgres::decode::malformed::Malformed;
 use crate::postgres::decode::{array, temporal};
 use portico_core::reply::Cell;
 
 /// One value that is not NULL.
-pub(crate) fn decode<'a>(form: &Form, raw: &'a [u8]) -> Result<Cell<'a>, Malformed> {
+pub(crate) fn decode<'a>(form: &ColumnDecoder, raw: &'a [u8]) -> Result<Cell<'a>, Malformed> {
     match form {
-        Form::Plain(reader) => reader(raw),
-        Form::Interval => Ok(Cell::Text(temporal::interval(raw)?.into())),
-        Form::Array(element) => Ok(Cell::Json(array::json(raw, |octets| decode(element, octets))?.into())),
-        Form::Opaque => Ok(Cell::Text(hexadecimal(raw).into())),
+        ColumnDecoder::Plain(reader) => reader(raw),
+        ColumnDecoder::Interval => Ok(Cell::Text(temporal::interval(raw)?.into())),
+        ColumnDecoder::Array(element) => Ok(Cell::Json(array::json(raw, |octets| decode(element, octets))?.into())),
+        ColumnDecoder::Opaque => Ok(Cell::Text(hexadecimal(raw).into())),
     }
 }
 

@@ -3,7 +3,7 @@
 pub(crate) mod array;
 pub(crate) mod cells;
 pub(crate) mod columns;
-pub(crate) mod form;
+pub(crate) mod decoder;
 pub(crate) mod malformed;
 pub(crate) mod network;
 pub(crate) mod numeric;

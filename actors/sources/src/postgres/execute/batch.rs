@@ -15,7 +15,7 @@ use crate::postgres::bind::split_parameters::SplitParameters;
 use crate::postgres::bind::values;
 use crate::postgres::catalog::relations;
 use crate::postgres::catalog::relations::TableLookup;
-use crate::postgres::decode::form::Form;
+use crate::postgres::decode::decoder::ColumnDecoder;
 use crate::postgres::execute::answer::rows;
 use crate::postgres::execute::answer::rows::Rows;
 use crate::postgres::execute::answer::running;
@@ -145,7 +145,7 @@ struct Ready {
     /// Set where each run is several messages, of which none can be sent ahead.
     fallback: Option<Arc<TextFallback>>,
     columns: future::Shared<BoxFuture<'static, Arc<[Column]>>>,
-    forms: Arc<[Form]>,
+    forms: Arc<[ColumnDecoder]>,
     shift: usize,
 }
 

@@ -11,10 +11,10 @@ use crate::postgres::execute::envelope::identity;
 use crate::postgres::execute::envelope::options::{ExecOptions, TransactionMode, TransactionPosition};
 use crate::postgres::failure;
 use crate::postgres::quote::quoted;
-use crate::postgres::walls::memory::Admission;
-use crate::postgres::walls::names::redaction;
+use crate::postgres::walls::admitted_statements::ExecutionHints;
+use crate::postgres::walls::names::hiding;
 use crate::postgres::walls::policy::PendingCheck;
-use portico_core::call::{Argument, Facet};
+use portico_core::call::{Argument, MetadataKind};
 use portico_core::error::{Error, Kind};
 use portico_core::identity::Assumed;
 use portico_core::trace::TraceParent;
@@ -51,13 +51,13 @@ pub(crate) struct Execution {
     /// What has to be judged before it runs.
     pub(crate) guarded: Option<PendingCheck>,
     /// What it may do without.
-    pub(crate) admission: Admission,
+    pub(crate) admission: ExecutionHints,
 }
 
 /// What is bound to a statement's parameters.
 pub(crate) enum Values {
-    /// A query of ours for a facet; its parameters are texts.
-    Facet(Facet, Vec<Option<String>>),
+    /// A query of ours for metadata; its parameters are texts.
+    Metadata(MetadataKind, Vec<Option<String>>),
     /// A caller's values, for types that the source infers.
     Inferred(Vec<Argument>),
 }
@@ -78,7 +78,7 @@ impl Execution {
     pub(crate) fn goes_direct(&self) -> bool {
         match (&self.values, self.options.access) {
             _ if self.position != TransactionPosition::ALONE => false,
-            (Values::Facet(..), _) => true,
+            (Values::Metadata(..), _) => true,
             (Values::Inferred(values), Access::ReadOnly) => values.is_empty(),
             (Values::Inferred(values), Access::ReadWrite) => {
                 let no_rows = !self.returns_rows && matches!(self.class, Class::Insert | Class::Update | Class::Ddl);
@@ -139,7 +139,7 @@ impl Execution {
             opens_cursors: false,
             identity: None,
             guarded: None,
-            admission: Admission::default(),
+            admission: ExecutionHints::default(),
         }
     }
 
@@ -175,7 +175,7 @@ impl Execution {
     /// The caller's values.
     pub(crate) fn arguments(&self) -> &[Argument] {
         match &self.values {
-            Values::Facet(..) => &[],
+            Values::Metadata(..) => &[],
             Values::Inferred(values) => values,
         }
     }
@@ -214,7 +214,7 @@ impl Execution {
         }
         let site = failure.get_site().cloned().unwrap_or_default();
         if !site.within && self.guarded.as_ref().is_some_and(PendingCheck::hides) {
-            failure = redaction::uttered(failure);
+            failure = hiding::uttered(failure);
         }
         match &self.origin {
             Some(statement) if !site.raised => {

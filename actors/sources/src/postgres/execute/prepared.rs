@@ -18,7 +18,7 @@ use crate::postgres::catalog::cache::CatalogCache;
 use crate::postgres::catalog::relations;
 use crate::postgres::catalog::relations::{Relations, TableLookup};
 use crate::postgres::decode::columns::{ColumnDescription, descriptions};
-use crate::postgres::decode::form::{Form, printed};
+use crate::postgres::decode::decoder::{ColumnDecoder, printed};
 use crate::postgres::execute::answer::response::{Progress, Response, finish};
 use crate::postgres::execute::answer::running;
 use crate::postgres::execute::answer::running::{Rows, RunningStatement};
@@ -148,7 +148,7 @@ pub(crate) struct PreparedExecution {
     text: Option<String>,
     pub(crate) bound: Vec<BoundValue>,
     pub(crate) columns: Vec<ColumnDescription>,
-    pub(crate) forms: Vec<Form>,
+    pub(crate) forms: Vec<ColumnDecoder>,
     pub(crate) shift: usize,
     pub(crate) apart: Option<SplitParameters>,
     /// Set where the statement has to be run for the source's own text.
@@ -166,7 +166,7 @@ pub(crate) async fn make_ready(
     let columns = descriptions(ready.columns());
     let text = apart.as_ref().map(|apart| apart.text.clone());
     let shift = if apart.is_some() { APART } else { 0 };
-    let natively: Option<Vec<Form>> = columns.iter().map(|column| Form::of(&column.type_)).collect();
+    let natively: Option<Vec<ColumnDecoder>> = columns.iter().map(|column| ColumnDecoder::of(&column.type_)).collect();
     if apart.is_none() {
         keep_if_it_comes_again(session, execution, &ready);
     }
@@ -183,7 +183,7 @@ pub(crate) async fn make_ready(
     let (text, before) = as_text(own, execution.class, &columns);
     let ready = session.prepare_typed(&text, ready.params()).await.map_err(|error| {
         let names: Vec<&str> =
-            columns.iter().filter(|c| Form::of(&c.type_).is_none()).map(|c| c.label.as_str()).collect();
+            columns.iter().filter(|c| ColumnDecoder::of(&c.type_).is_none()).map(|c| c.label.as_str()).collect();
         Error::new(Kind::Rejected, format!("the values of {} can only be read as text", names.join(", ")))
             .hint("cast these columns to text")
             .because(error)
@@ -213,7 +213,7 @@ fn as_text(text: &str, class: Class, columns: &[ColumnDescription]) -> (String, 
     let shown: Vec<String> = columns
         .iter()
         .zip(&names)
-        .map(|(column, name)| match Form::of(&column.type_) {
+        .map(|(column, name)| match ColumnDecoder::of(&column.type_) {
             Some(_) => name.clone(),
             None => printed(name, &column.type_).0,
         })
@@ -229,6 +229,9 @@ fn as_text(text: &str, class: Class, columns: &[ColumnDescription]) -> (String, 
 }
 
 /// Forms of columns, of which those without a native one come as text.
-fn text_forms(columns: &[ColumnDescription]) -> Vec<Form> {
-    columns.iter().map(|column| Form::of(&column.type_).unwrap_or_else(|| printed("", &column.type_).1)).collect()
+fn text_forms(columns: &[ColumnDescription]) -> Vec<ColumnDecoder> {
+    columns
+        .iter()
+        .map(|column| ColumnDecoder::of(&column.type_).unwrap_or_else(|| printed("", &column.type_).1))
+        .collect()
 }

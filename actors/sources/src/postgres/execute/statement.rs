@@ -19,7 +19,7 @@ use tokio_postgres::types::Type;
 
 use crate::Access;
 use crate::postgres::catalog::cache::CatalogCache;
-use crate::postgres::decode::form::Form;
+use crate::postgres::decode::decoder::ColumnDecoder;
 use crate::postgres::execute::answer::running;
 use crate::postgres::execute::answer::running::{RowBatch, Rows, RunningStatement};
 use crate::postgres::execute::envelope::identity;
@@ -160,14 +160,15 @@ async fn direct(
         }
         Progress::Over(affected, None)
     };
-    let natively: Option<Vec<Form>> = columns.iter().map(|column| Form::of(&column.type_)).collect();
+    let natively: Option<Vec<ColumnDecoder>> = columns.iter().map(|column| ColumnDecoder::of(&column.type_)).collect();
     let progress = match progress {
         Progress::RunningStatement(running) if natively.is_none() && may_repeat => {
             return Ok(Direct::NeedsText(running));
         }
         progress => progress,
     };
-    let opaque = || columns.iter().map(|column| Form::of(&column.type_).unwrap_or(Form::Opaque)).collect();
+    let opaque =
+        || columns.iter().map(|column| ColumnDecoder::of(&column.type_).unwrap_or(ColumnDecoder::Opaque)).collect();
     let forms = natively.unwrap_or_else(opaque);
     Ok(Direct::Answered(Response { columns, forms, first, progress, shift: 0, asked, fingerprint }))
 }
@@ -191,7 +192,7 @@ fn start(
 /// How the statement runs in a transaction of its own.
 fn in_transaction(session: &Session, execution: &Execution, context: &CallContext) -> Autocommit {
     let mut opening = beginning(execution.mode(), context, session.pooled);
-    if let Values::Facet(..) = execution.values {
+    if let Values::Metadata(..) = execution.values {
         opening.push_str(concat!("; ", without_jit!("true")));
     }
     Autocommit { opening: Some(opening), milliseconds: None, statement: None, bound: Vec::new() }
@@ -207,7 +208,7 @@ fn opening(
     let (session, mode, text) = (Arc::clone(session), execution.mode(), execution.text.clone());
     let (schema, by) = (execution.default_schema.clone(), execution.identity.clone());
     let values: Vec<(Option<String>, Type)> = match &execution.values {
-        Values::Facet(_, texts) => texts.iter().map(|text| (text.clone(), Type::TEXT)).collect(),
+        Values::Metadata(_, texts) => texts.iter().map(|text| (text.clone(), Type::TEXT)).collect(),
         Values::Inferred(_) => Vec::new(),
     };
     async move {

@@ -14,7 +14,7 @@ use tokio_postgres::Client;
 use crate::Pooler;
 use crate::postgres::address::Address;
 use crate::postgres::connect::connector::Connector;
-use crate::postgres::connect::protocol::wire::Wire;
+use crate::postgres::connect::protocol::driven_client::DrivenClient;
 use crate::postgres::failure;
 use crate::postgres::grants::inventory::{Inventory, Whose};
 use crate::postgres::grants::script::{PATH, Subject};
@@ -111,7 +111,7 @@ async fn bounded<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     }
 }
 
-async fn begin(connector: &Connector, how: &str) -> Result<Wire> {
+async fn begin(connector: &Connector, how: &str) -> Result<DrivenClient> {
     let wire = connector.connect().await?;
     let greeting = format!("{how}; {BOUNDS}; {PATH}");
     wire.batch_execute(&greeting).await.map_err(|error| failure::connecting(&error))?;

@@ -10,7 +10,7 @@ use crate::postgres::grants::state::Role;
 use crate::postgres::session::own::{ask, get};
 use crate::{Access, Settings};
 use portico_core::error::{Error, Result};
-use portico_core::finding::{Finding, Grade};
+use portico_core::finding::{Finding, FindingSeverity};
 
 /// The first version that has functions with an analysed body.
 const ASKED_SINCE: i32 = 140_000;
@@ -49,7 +49,7 @@ pub(crate) async fn reach(client: &Client, settings: &Settings, role: Option<&st
 fn powers(user: &Role, connection: &str) -> Vec<Finding> {
     let name = &user.name;
     let remedy = format!("`portico grants {connection}` prints the SQL for a user that may do what is exposed");
-    let warn = |message: String| Finding::new(Grade::Warning, message, remedy.clone());
+    let warn = |message: String| Finding::new(FindingSeverity::Warning, message, remedy.clone());
     if user.is_superuser {
         let message =
             format!("its user {name} is a superuser: no grant bounds it, and Portico's own checks stand alone");
@@ -107,26 +107,26 @@ async fn beyond(client: &Client, settings: &Settings, user: &Role) -> Result<Vec
             findings.push(Finding::new(grade, message, remedy).about(names.iter().map(String::as_str)));
         }
     };
-    tell(Grade::Warning, "owns # things that are hidden", owned, &owner);
-    tell(Grade::Warning, "can read # tables that are hidden", of("SELECT", &relations), &grants);
-    tell(Grade::Warning, "can write # tables that are hidden", of("WRITE", &relations), &grants);
+    tell(FindingSeverity::Warning, "owns # things that are hidden", owned, &owner);
+    tell(FindingSeverity::Warning, "can read # tables that are hidden", of("SELECT", &relations), &grants);
+    tell(FindingSeverity::Warning, "can write # tables that are hidden", of("WRITE", &relations), &grants);
     let public = format!("{grants}; --revoke-public takes away what everybody may execute");
-    tell(Grade::Warning, "can execute # functions that are hidden", of("EXECUTE", &executed), &public);
-    tell(Grade::Warning, "can look into # schemas that are hidden", of("USAGE", &schemas), &public);
+    tell(FindingSeverity::Warning, "can execute # functions that are hidden", of("EXECUTE", &executed), &public);
+    tell(FindingSeverity::Warning, "can look into # schemas that are hidden", of("USAGE", &schemas), &public);
     if !writes {
         let open = inventory.relations.iter().filter(|it| sights.get(it.oid) != Visibility::Hidden);
         let written = of("WRITE", &open.collect::<Vec<_>>());
-        tell(Grade::Note, "can write # tables, and the connection only reads", written, &grants);
+        tell(FindingSeverity::Note, "can write # tables, and the connection only reads", written, &grants);
     }
     let why = "can execute # hidden functions that exposed views, defaults or policies use";
-    tell(Grade::Note, why, of("EXECUTE", &lent), "");
+    tell(FindingSeverity::Note, why, of("EXECUTE", &lent), "");
     Ok(findings)
 }
 
 /// Whether the server can be asked what it understood.
 async fn asking(client: &Client, settings: &Settings, user: &Role) -> Result<Vec<Finding>> {
     let instead = "the server cannot be asked what a statement uses, and the reader's own resolution stands in";
-    let tell = |why: &str, remedy: &str| Finding::new(Grade::Warning, format!("{instead}: {why}"), remedy);
+    let tell = |why: &str, remedy: &str| Finding::new(FindingSeverity::Warning, format!("{instead}: {why}"), remedy);
     if user.version < ASKED_SINCE {
         return Ok(vec![tell(
             "it is older than PostgreSQL 14",

@@ -14,13 +14,13 @@ use tokio::time::timeout;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::postgres::bind::parameter_types::ParameterTypeCache;
-use crate::postgres::connect::protocol::lending::Lent;
+use crate::postgres::connect::protocol::driven_client::DrivenClient;
 use crate::postgres::connect::protocol::notices::MessageListener;
-use crate::postgres::connect::protocol::wire::Wire;
-use crate::postgres::session::kept::{KeptStatements, RecentTexts};
+use crate::postgres::connect::protocol::session_memory::PendingReservations;
 use crate::postgres::session::pool_state::{PoolState, PooledSession};
 use crate::postgres::session::pooled;
 use crate::postgres::session::setup::{AFTER_WRITING, CANCEL_TIMEOUT, NOTICE_OUR_END};
+use crate::postgres::session::statement_cache::{RecentTexts, StatementCache};
 use portico_core::call::Notices;
 
 /// Ends a reader. ROLLBACK also undoes `set_config(…, false)`; advisory locks and statements that
@@ -112,7 +112,7 @@ impl Session {
     }
 
     /// The statements that it keeps prepared.
-    pub(crate) fn kept(&self) -> &KeptStatements {
+    pub(crate) fn kept(&self) -> &StatementCache {
         &self.object().kept
     }
 
@@ -137,7 +137,7 @@ impl Session {
     }
 
     /// What its large rows were lent.
-    pub(crate) fn lent(&self) -> &Lent {
+    pub(crate) fn lent(&self) -> &PendingReservations {
         &self.wire().lent
     }
 
@@ -180,7 +180,7 @@ impl Session {
         (commit, clean)
     }
 
-    fn wire(&self) -> &Wire {
+    fn wire(&self) -> &DrivenClient {
         &self.object().wire
     }
 

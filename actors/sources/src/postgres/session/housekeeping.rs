@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::Pooler;
 use crate::postgres::connect::connector::Connector;
-use crate::postgres::connect::protocol::wire::Wire;
+use crate::postgres::connect::protocol::driven_client::DrivenClient;
 use crate::postgres::failure;
 use crate::postgres::session::setup;
 use portico_core::error::{Error, Result};
@@ -33,7 +33,7 @@ pub(crate) struct Housekeeping {
 }
 
 /// An attempt to connect, which all who need the session wait for together.
-type Attempt = Shared<BoxFuture<'static, Result<Arc<Wire>, Arc<Error>>>>;
+type Attempt = Shared<BoxFuture<'static, Result<Arc<DrivenClient>, Arc<Error>>>>;
 
 /// What there is of the session.
 #[derive(Default)]
@@ -41,12 +41,12 @@ enum Connection {
     #[default]
     Empty,
     Connecting(Attempt),
-    Open(Arc<Wire>),
+    Open(Arc<DrivenClient>),
 }
 
 /// The session for some questions. Behind a pooler they are one transaction, on a session of their
 /// own; it ends when the last question is answered.
-pub(crate) struct HousekeepingClient(Arc<Wire>);
+pub(crate) struct HousekeepingClient(Arc<DrivenClient>);
 
 impl Housekeeping {
     /// Nothing is connected yet.
@@ -101,10 +101,10 @@ impl Housekeeping {
     }
 }
 
-async fn connect(connector: Arc<Connector>, greeting: &'static str) -> Result<Arc<Wire>> {
+async fn connect(connector: Arc<Connector>, greeting: &'static str) -> Result<Arc<DrivenClient>> {
     let wire = connector.connect().boxed().await?;
     let greeted = timeout(setup::GREETING_TIMEOUT, async {
-        setup::introduce(&wire).await?;
+        setup::set_up_session(&wire).await?;
         wire.batch_execute(greeting).await
     });
     match greeted.await {
@@ -115,9 +115,9 @@ async fn connect(connector: Arc<Connector>, greeting: &'static str) -> Result<Ar
 }
 
 impl Deref for HousekeepingClient {
-    type Target = Wire;
+    type Target = DrivenClient;
 
-    fn deref(&self) -> &Wire {
+    fn deref(&self) -> &DrivenClient {
         &self.0
     }
 }

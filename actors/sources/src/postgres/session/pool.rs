@@ -16,9 +16,9 @@ use crate::postgres::failure;
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::custom_types::CustomTypes;
 use crate::postgres::session::handle::{CLEANED, Session};
-use crate::postgres::session::kept::RecentTexts;
 use crate::postgres::session::pool_state::{PoolState, PooledSession};
 use crate::postgres::session::setup::CANCEL_TIMEOUT;
+use crate::postgres::session::statement_cache::RecentTexts;
 use portico_core::call::Notices;
 use portico_core::error::{Error, Kind, Result};
 
@@ -90,7 +90,7 @@ impl SessionPool {
 
     /// Forgets every session, those that are out as soon as they come back: the server behind them
     /// is no longer the one that was asked for.
-    pub(crate) fn renounce(&self) {
+    pub(crate) fn evict_all(&self) {
         self.0.generation.fetch_add(1, Ordering::AcqRel);
         self.forget_idle();
     }

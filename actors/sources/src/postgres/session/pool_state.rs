@@ -14,11 +14,11 @@ use crate::postgres::bind::parameter_types::ParameterTypeCache;
 use crate::postgres::connect::connector::Connector;
 use crate::postgres::connect::login;
 use crate::postgres::connect::protocol::cancel::Canceller;
-use crate::postgres::connect::protocol::wire::Wire;
+use crate::postgres::connect::protocol::driven_client::DrivenClient;
 use crate::postgres::failure;
 use crate::postgres::session::custom_types::CustomTypes;
-use crate::postgres::session::kept::{KeptStatements, RecentTexts};
-use crate::postgres::session::setup::{GREETING_TIMEOUT, introduce};
+use crate::postgres::session::setup::{GREETING_TIMEOUT, set_up_session};
+use crate::postgres::session::statement_cache::{RecentTexts, StatementCache};
 use portico_core::error::Result;
 use portico_core::worker::WorkerId;
 
@@ -75,7 +75,7 @@ impl IdleSessions {
 
 /// A session of the pool.
 pub(crate) struct PooledSession {
-    pub(crate) wire: Wire,
+    pub(crate) wire: DrivenClient,
     /// Whose it is; `None` for the connection's own user.
     pub(crate) role: Option<Arc<str>>,
     /// The thread that drives it.
@@ -95,7 +95,7 @@ pub(crate) struct PooledSession {
     pub(crate) time_limit: AtomicI32,
     /// Whether a statement ran on it without a transaction since it was cleaned whole.
     pub(crate) bare: AtomicBool,
-    pub(crate) kept: KeptStatements,
+    pub(crate) kept: StatementCache,
     _open: Counted,
 }
 
@@ -197,7 +197,7 @@ impl PoolState {
             Some(role) => self.connector_of(role)?,
         };
         let wire = connector.connect().boxed().await?;
-        let greeting = timeout(GREETING_TIMEOUT, introduce(&wire)).await;
+        let greeting = timeout(GREETING_TIMEOUT, set_up_session(&wire)).await;
         let process = greeting
             .map_err(|_| failure::unavailable("a fresh session did not answer in time"))?
             .map_err(|error| failure::connecting(&error))?;
@@ -222,7 +222,7 @@ impl PoolState {
             cleaned: now,
             time_limit: AtomicI32::default(),
             bare: AtomicBool::default(),
-            kept: KeptStatements::default(),
+            kept: StatementCache::default(),
             _open: open,
         })
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join3;
 
-use crate::postgres::connect::protocol::wire::Wire;
+use crate::postgres::connect::protocol::driven_client::DrivenClient;
 
 /// The settings that change how values are written and texts are read, which the database or the role
 /// may have set otherwise: for a session (`SET`), or for a transaction behind a pooler (`SET LOCAL`).
@@ -72,7 +72,7 @@ pub(crate) const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What every fresh session is told, the housekeeping's too; its process at the source. Behind a pooler
 /// that would be told to a session of somebody else's, and there is no process.
-pub(crate) async fn introduce(wire: &Wire) -> Result<i32, tokio_postgres::Error> {
+pub(crate) async fn set_up_session(wire: &DrivenClient) -> Result<i32, tokio_postgres::Error> {
     let mut process = 0;
     if !wire.pooled {
         let asked = wire.query_typed_one("SELECT pg_catalog.pg_backend_pid()", &[]);

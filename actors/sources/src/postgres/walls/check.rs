@@ -19,8 +19,8 @@ use crate::postgres::recent::Recent;
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
 use crate::postgres::session::housekeeping::Housekeeping;
+use crate::postgres::walls::admitted_statements::{AdmittedStatements, ExecutionHints, fingerprint};
 use crate::postgres::walls::ask::Analysis;
-use crate::postgres::walls::memory::{Admission, AdmittedStatements, fingerprint};
 use crate::postgres::walls::names::hidden::{HiddenNames, NameCache};
 use crate::postgres::walls::objects::is_system;
 use crate::postgres::walls::policy::{PendingCheck, Policy, StatementUse};
@@ -77,7 +77,7 @@ impl Walls {
             Some(at) => known.remove(at),
             None => Arc::new(Self {
                 within: Some(Arc::new(narrower.clone())),
-                ..Self::new(Arc::new(self.exposure.and(narrower)), Arc::clone(&self.housekeeping))
+                ..Self::new(Arc::new(self.exposure.intersection(narrower)), Arc::clone(&self.housekeeping))
             }),
         };
         known.insert(0, Arc::clone(&walls));
@@ -123,12 +123,12 @@ impl Walls {
         (values, default_schema): (&[Argument], Option<&str>),
         (options, by): (ExecOptions, &Assumed),
         extent: StatementUse,
-    ) -> Result<(Option<PendingCheck>, Admission)> {
+    ) -> Result<(Option<PendingCheck>, ExecutionHints)> {
         let read_only = options.access == Access::ReadOnly && extent != StatementUse::Described;
         let alone = extent != StatementUse::Among;
         let guard = Policy { hides: self.hides(), identity: by.is_some(), read_only };
         if !guard.stands() {
-            return Ok((None, Admission::default()));
+            return Ok((None, ExecutionHints::default()));
         }
         self.admit_schema(default_schema)?;
         let fingerprint = alone.then(|| fingerprint(&statement.text, (values, default_schema), (guard, false), by));
@@ -162,7 +162,7 @@ impl Walls {
         let fingerprint = fingerprint.map(|fingerprint| (fingerprint, self.memory.generation()));
         let pending = PendingCheck::of(statement, outline, guard, fingerprint);
         let pending = PendingCheck { within: self.within.clone(), ..pending };
-        Ok((Some(pending), Admission::default()))
+        Ok((Some(pending), ExecutionHints::default()))
     }
 
     /// What a statement that an administrator wrote may do without; and what finds that out, where it is not known.
@@ -173,11 +173,11 @@ impl Walls {
         (values, default_schema): (&[Argument], Option<&str>),
         (options, by): (ExecOptions, &Assumed),
         extent: StatementUse,
-    ) -> (Option<PendingCheck>, Admission) {
+    ) -> (Option<PendingCheck>, ExecutionHints) {
         let guard = Policy { hides: false, identity: by.is_some(), read_only: options.access == Access::ReadOnly };
         let may_gain = guard.read_only && !guard.identity && statement.class == Class::Select;
         if extent != StatementUse::Alone || !may_gain || default_schema.is_some() {
-            return (None, Admission::default());
+            return (None, ExecutionHints::default());
         }
         let fingerprint = fingerprint(&statement.text, (values, default_schema), (guard, true), by);
         if let Some(admission) = self.memory.get(&fingerprint) {
@@ -187,15 +187,15 @@ impl Walls {
         let pending = PendingCheck { advisory: true, ..PendingCheck::of(statement, Outline::Query, guard, known) };
         if outline(&statement.text) != (Outline::Query, None) {
             self.advised_nothing(&pending);
-            return (None, Admission::default());
+            return (None, ExecutionHints::default());
         }
-        (Some(pending), Admission::default())
+        (Some(pending), ExecutionHints::default())
     }
 
     /// Remembers that the statement of `guarded` can do without nothing.
     pub(crate) fn advised_nothing(&self, guarded: &PendingCheck) {
         if let Some((fingerprint, generation)) = guarded.fingerprint {
-            self.memory.keep(fingerprint, generation, Admission::default());
+            self.memory.keep(fingerprint, generation, ExecutionHints::default());
         }
     }
 
@@ -252,13 +252,13 @@ impl Walls {
     }
 
     /// Remembers what every statement of the shape of `guarded` may do without, where that does not depend on more.
-    fn remember(&self, guarded: &PendingCheck, admission: Admission) {
+    fn remember(&self, guarded: &PendingCheck, admission: ExecutionHints) {
         let Some((fingerprint, generation)) = guarded.fingerprint else { return };
         match &guarded.outline {
             Outline::Query => self.memory.keep(fingerprint, generation, admission),
             // What an option means can stand in a literal, and what is told of a plan depends on what is hidden.
             Outline::Explain { query, .. } if !guarded.guard.hides && has_words_alone(guarded.part(0..query.start)) => {
-                self.memory.keep(fingerprint, generation, Admission::default());
+                self.memory.keep(fingerprint, generation, ExecutionHints::default());
             }
             _ => {}
         }
@@ -298,7 +298,7 @@ impl Walls {
     }
 
     /// What every statement of this shape may do without; `None` where the verdict holds for this one alone.
-    async fn judge(&self, session: &Session, tree: &str, guarded: &PendingCheck) -> Result<Option<Admission>> {
+    async fn judge(&self, session: &Session, tree: &str, guarded: &PendingCheck) -> Result<Option<ExecutionHints>> {
         let uses = tree::read(tree)
             .map_err(|what| refused("this form of statement").because(format!("the server's tree holds {what}")))?;
         // What is only planned changes nothing.
@@ -317,7 +317,7 @@ impl Walls {
         if guarded.guard.hides && explains && plan::goes_behind(session, &uses, &self.exposure).await? {
             guarded.tell_briefly()?;
         }
-        let admission = if plain? { harmless::admission(&uses, &called)? } else { Admission::default() };
+        let admission = if plain? { harmless::admission(&uses, &called)? } else { ExecutionHints::default() };
         Ok((!uses.depends_on_literals()).then_some(admission))
     }
 

@@ -8,8 +8,8 @@ use tokio_postgres::types::{Oid, Type};
 use tokio_postgres::{Client, Row};
 
 use crate::postgres::session::own::{ask, get};
+use crate::postgres::walls::admitted_statements::ExecutionHints;
 use crate::postgres::walls::called::Function;
-use crate::postgres::walls::memory::Admission;
 use crate::postgres::walls::policy::Policy;
 use crate::postgres::walls::tree::Uses;
 use portico_core::error::Result;
@@ -91,12 +91,12 @@ pub(crate) async fn is_plain(client: &Client, uses: &Uses, guard: Policy) -> Res
 ///
 /// # Errors
 /// A row cannot be read.
-pub(crate) fn admission(uses: &Uses, called: &[Row]) -> Result<Admission> {
+pub(crate) fn admission(uses: &Uses, called: &[Row]) -> Result<ExecutionHints> {
     for row in called {
         if !Function::read(row)?.leaves_nothing() {
-            return Ok(Admission::default());
+            return Ok(ExecutionHints::default());
         }
     }
     let lasts = |type_: &Oid| LASTING.iter().any(|lasting| lasting.oid() == *type_);
-    Ok(Admission { autocommit: true, reusable: uses.literals.iter().all(lasts) })
+    Ok(ExecutionHints { autocommit: true, reusable: uses.literals.iter().all(lasts) })
 }

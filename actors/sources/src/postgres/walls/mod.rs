@@ -1,17 +1,17 @@
 //! What a caller's statement may do on a connection that hides something, gives its callers roles, or
 //! only reads.
 
+pub(crate) mod admitted_statements;
 pub(crate) mod ask;
 pub(crate) mod called;
 pub(crate) mod check;
 pub(crate) mod functions;
 pub(crate) mod harmless;
+pub(crate) mod hidden_errors;
 pub(crate) mod judge;
-pub(crate) mod memory;
 pub(crate) mod names;
 pub(crate) mod objects;
 pub(crate) mod plan;
 pub(crate) mod policy;
 pub(crate) mod refusal;
-pub(crate) mod told;
 pub(crate) mod tree;

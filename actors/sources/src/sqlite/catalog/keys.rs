@@ -1,9 +1,9 @@
-//! The facets of keys and indexes, in the columns and numbers of JDBC's `DatabaseMetaData`. What
+//! The metadata of keys and indexes, in the columns and numbers of JDBC's `DatabaseMetaData`. What
 //! SQLite's own tables of them do not tell, names of constraints above all, is NULL.
 
 use rusqlite::Connection;
 
-use crate::sqlite::catalog::facets::{Row, Table, optional, text};
+use crate::sqlite::catalog::metadata::{Row, Table, optional, text};
 use crate::sqlite::schema::{SCHEMA, lossy};
 use portico_core::reply::Cell;
 use portico_sql::{Dialect, Kind, tokens};

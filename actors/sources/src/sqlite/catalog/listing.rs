@@ -1,13 +1,13 @@
-//! The facets that are read from the file, table by table. Procedures, which the file does not know, are in
+//! The metadata that is read from the file, table by table. Procedures, which the file does not know, are in
 //! `execute/procedure`.
 
 use crate::catalog::{Assembled, columns};
-use crate::sqlite::catalog::{facets, keys};
+use crate::sqlite::catalog::{keys, metadata};
 use crate::sqlite::connect::open::OpenDatabase;
 use crate::sqlite::failure::translate;
 use crate::sqlite::session::cancel_flag::CancelFlag;
 use crate::sqlite::session::channel::Sender;
-use portico_core::call::{Facet, Narrow};
+use portico_core::call::{MetadataFilter, MetadataKind};
 use portico_core::error::Result;
 use portico_core::pattern::matches;
 use portico_core::reply::Part;
@@ -15,7 +15,7 @@ use portico_core::reply::Part;
 /// Rows in one batch.
 const BATCH: usize = 256;
 
-/// Sends the rows of `facet`, ordered by name and position.
+/// Sends the rows of `metadata`, ordered by name and position.
 ///
 /// # Errors
 /// What SQLite said while reading the catalogue.
@@ -23,14 +23,14 @@ pub(crate) fn list(
     opened: &mut OpenDatabase,
     cancel: &CancelFlag,
     sender: &Sender,
-    facet: Facet,
-    narrow: &Narrow,
+    metadata: MetadataKind,
+    narrow: &MetadataFilter,
     name: &str,
 ) -> Result<()> {
-    sender.send(Part::Columns(columns(facet)))?;
+    sender.send(Part::Columns(columns(metadata)))?;
     let (connection, authorizer) = (&opened.connection, &opened.authorizer);
     let explain = |error: rusqlite::Error| translate(&error, None, cancel);
-    let tables = authorizer.trusting(|| facets::tables(connection)).map_err(explain)?;
+    let tables = authorizer.trusting(|| metadata::tables(connection)).map_err(explain)?;
     let wanted = |table: &str| matches(narrow.table.as_deref(), table);
     let mut rows = Vec::new();
     for table in &tables {
@@ -39,19 +39,19 @@ pub(crate) fn list(
         }
         // The keys that refer to a table are found with the tables that have them.
         let is_wanted = wanted(&table.name) && matches(narrow.table_type.as_deref(), table.kind);
-        if facet != Facet::ExportedKeys && !is_wanted {
+        if metadata != MetadataKind::ExportedKeys && !is_wanted {
             continue;
         }
-        let found = authorizer.trusting(|| match facet {
-            Facet::Tables => Ok(vec![facets::table_row(connection, name, table)]),
-            Facet::TableDetails => Ok(vec![facets::detail_row(name, table)]),
-            Facet::Columns => {
+        let found = authorizer.trusting(|| match metadata {
+            MetadataKind::Tables => Ok(vec![metadata::table_row(connection, name, table)]),
+            MetadataKind::TableDetails => Ok(vec![metadata::detail_row(name, table)]),
+            MetadataKind::Columns => {
                 let references = keys::references(connection, &table.name, &tables).unwrap_or_default();
-                Ok(facets::column_rows(connection, name, table, &references, narrow))
+                Ok(metadata::column_rows(connection, name, table, &references, narrow))
             }
-            Facet::PrimaryKeys => keys::primary(connection, name, &table.name),
-            Facet::Indexes => keys::indexes(connection, name, &table.name),
-            Facet::ExportedKeys => keys::foreign(connection, name, &table.name, &tables, wanted),
+            MetadataKind::PrimaryKeys => keys::primary(connection, name, &table.name),
+            MetadataKind::Indexes => keys::indexes(connection, name, &table.name),
+            MetadataKind::ExportedKeys => keys::foreign(connection, name, &table.name, &tables, wanted),
             _ => keys::foreign(connection, name, &table.name, &tables, |_| true),
         });
         rows.extend(found.map_err(explain)?);

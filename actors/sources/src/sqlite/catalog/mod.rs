@@ -2,6 +2,6 @@
 
 mod checks;
 pub(crate) mod comments;
-pub(crate) mod facets;
 pub(crate) mod keys;
 pub(crate) mod listing;
+pub(crate) mod metadata;

@@ -24,7 +24,7 @@ use portico_core::error::{Error, Kind, Result};
 
 /// What a session is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum SessionKind {
     /// Its file is opened read-only.
     Reader,
     /// Its file is opened for reading and writing.
@@ -35,8 +35,8 @@ pub(crate) enum Role {
 pub(crate) struct OpenDatabase {
     pub(crate) connection: Connection,
     pub(crate) authorizer: Authorizer,
-    pub(crate) role: Role,
-    file: Option<Identity>,
+    pub(crate) role: SessionKind,
+    file: Option<FileId>,
     exposure: Arc<Exposure>,
     /// Those of lately, the latest first.
     visible_schemas: RefCell<Vec<Rc<VisibleSchema>>>,
@@ -50,7 +50,7 @@ pub(crate) struct OpenDatabase {
 }
 
 /// Which file a path named when it was opened: another one may stand there later.
-type Identity = (u64, u64);
+type FileId = (u64, u64);
 
 /// Visible schemas that a session keeps at most: its connection's own, and those of workspaces.
 const MOST_SCHEMAS: usize = 4;
@@ -65,17 +65,17 @@ const PATIENCE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// [`Kind::Unavailable`] when it is missing, unreadable or no database; the path is in the cause alone.
-pub(crate) fn open(path: &Path, role: Role, exposure: &Arc<Exposure>) -> Result<OpenDatabase> {
+pub(crate) fn open(path: &Path, role: SessionKind, exposure: &Arc<Exposure>) -> Result<OpenDatabase> {
     let access = match role {
-        Role::Reader => OpenFlags::SQLITE_OPEN_READ_ONLY,
-        Role::Writer => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        SessionKind::Reader => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        SessionKind::Writer => OpenFlags::SQLITE_OPEN_READ_WRITE,
     };
     // Without SQLITE_OPEN_URI: a path is a path, whatever it looks like.
     let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
-    let unavailable = |error: rusqlite::Error| unopened(path, role == Role::Writer, &error);
+    let unavailable = |error: rusqlite::Error| unopened(path, role == SessionKind::Writer, &error);
     let file = identity(path);
     let connection = Connection::open_with_flags(path, flags).map_err(unavailable)?;
-    if role == Role::Writer && connection.is_readonly(MAIN).unwrap_or(false) {
+    if role == SessionKind::Writer && connection.is_readonly(MAIN).unwrap_or(false) {
         return Err(read_only(path));
     }
     let authorizer = Authorizer::default();
@@ -94,20 +94,20 @@ pub(crate) fn open(path: &Path, role: Role, exposure: &Arc<Exposure>) -> Result<
         likes_as_engine: Cell::new(false),
         like_index: Cell::new(None),
     };
-    let authorizer = opened.authorizer.callback(role == Role::Writer);
+    let authorizer = opened.authorizer.callback(role == SessionKind::Writer);
     opened.connection.authorizer(Some(authorizer)).map_err(unavailable)?;
     let commit_hook = opened.authorizer.commit_hook();
     opened.connection.commit_hook(Some(commit_hook)).map_err(unavailable)?;
     Ok(opened)
 }
 
-fn prepare(connection: &Connection, role: Role) -> rusqlite::Result<()> {
+fn prepare(connection: &Connection, role: SessionKind) -> rusqlite::Result<()> {
     connection.busy_timeout(PATIENCE)?;
     confine(connection)?;
     connection.set_prepared_statement_cache_capacity(16);
     match role {
-        Role::Reader => connection.pragma_update(None, "query_only", true)?,
-        Role::Writer => {
+        SessionKind::Reader => connection.pragma_update(None, "query_only", true)?,
+        SessionKind::Writer => {
             // Lets readers go on while we write. Refused where the file system or another process
             // does not allow it; then readers and the writer wait for each other.
             let _mode = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0));
@@ -130,7 +130,7 @@ impl OpenDatabase {
     /// [`Kind::Unavailable`] when the schema cannot be read.
     pub(crate) fn visible_schema(&self, narrower: Option<&Exposure>) -> Result<Option<Rc<VisibleSchema>>> {
         let exposure = match narrower {
-            Some(narrower) => Arc::new(self.exposure.and(narrower)),
+            Some(narrower) => Arc::new(self.exposure.intersection(narrower)),
             None => Arc::clone(&self.exposure),
         };
         if exposure.is_everything() {
@@ -217,7 +217,7 @@ impl OpenDatabase {
     }
 }
 
-fn identity(path: &Path) -> Option<Identity> {
+fn identity(path: &Path) -> Option<FileId> {
     let metadata = path.metadata().ok()?;
     Some((metadata.dev(), metadata.ino()))
 }

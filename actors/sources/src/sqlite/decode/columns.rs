@@ -8,7 +8,7 @@ use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Connection, Row, Statement};
 
 use crate::sqlite::decode::proof::Proof;
-use crate::sqlite::decode::types::{Declared, Form, digits, of_value};
+use crate::sqlite::decode::types::{ColumnDecoder, Declared, digits, of_value};
 use crate::sqlite::walls::authorizer::Authorizer;
 use crate::sqlite::walls::hidden_objects::HiddenObjects;
 use portico_core::error::{Error, Result};
@@ -17,7 +17,7 @@ use portico_core::reply::{Column, DataType, TextType};
 /// A result's columns and the form of their values.
 pub(crate) struct Described {
     pub(crate) columns: Arc<[Column]>,
-    pub(crate) forms: Vec<Form>,
+    pub(crate) forms: Vec<ColumnDecoder>,
 }
 
 /// Describes the columns of `statement`, whose text is `text` and which stands at `first` if it has a row. Of tables that are
@@ -44,7 +44,7 @@ pub(crate) fn describe(
         };
         let mut column = Column::computed(label, of_value(class));
         column.precision = digits(column.data_type);
-        let mut form = if class == Type::Blob { Form::Octets } else { Form::Plain };
+        let mut form = if class == Type::Blob { ColumnDecoder::Octets } else { ColumnDecoder::Plain };
         // A virtual table's column may have no metadata; then it is as good as computed.
         if let Ok(Some((schema, table, name, declared, _, not_null, key, _))) = statement.column_metadata(index) {
             let read = |text: &CStr| text.to_string_lossy().into_owned();

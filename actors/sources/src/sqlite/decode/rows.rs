@@ -9,9 +9,9 @@ use rusqlite::types::ValueRef;
 use serde::de::IgnoredAny;
 
 use crate::sqlite::connect::limits::LONGEST;
-use crate::sqlite::decode::types::Form;
+use crate::sqlite::decode::types::ColumnDecoder;
 use crate::sqlite::execute::argument::decimal_parts;
-use portico_core::budget::{FREE, Loan};
+use portico_core::budget::{FREE, MemoryReservation};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::reply::{Batch, Cell};
 
@@ -33,7 +33,7 @@ pub(crate) struct RowBatch {
     text: String,
     octets: Vec<u8>,
     /// What its large rows were lent.
-    lent: Vec<Loan>,
+    lent: Vec<MemoryReservation>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +99,7 @@ impl Batch for RowBatch {
 
 /// Fills one batch after another.
 pub(crate) struct BatchBuilder {
-    forms: Vec<Form>,
+    forms: Vec<ColumnDecoder>,
     batch: RowBatch,
     /// Rows the current batch is to have: few at first, so that the first row is out early.
     target: usize,
@@ -108,13 +108,17 @@ pub(crate) struct BatchBuilder {
 
 impl BatchBuilder {
     /// Batches of rows with one form for each column.
-    pub(crate) fn new(forms: Vec<Form>) -> Self {
+    pub(crate) fn new(forms: Vec<ColumnDecoder>) -> Self {
         let batch = RowBatch::empty(forms.len());
         Self { forms, batch, target: 1, since: Instant::now() }
     }
 
     /// Takes one row. For a large one `lend` makes room first.
-    pub(crate) fn push(&mut self, row: &rusqlite::Row<'_>, lend: impl FnOnce(usize) -> Result<Loan>) -> Result<()> {
+    pub(crate) fn push(
+        &mut self,
+        row: &rusqlite::Row<'_>,
+        lend: impl FnOnce(usize) -> Result<MemoryReservation>,
+    ) -> Result<()> {
         if self.batch.rows == 0 {
             self.since = Instant::now();
         }
@@ -170,33 +174,35 @@ impl RowBatch {
         Self { columns, rows: 0, slots: Vec::new(), text: String::new(), octets: Vec::new(), lent: Vec::new() }
     }
 
-    fn slot(&mut self, value: ValueRef<'_>, form: Form) -> Result<Slot> {
+    fn slot(&mut self, value: ValueRef<'_>, form: ColumnDecoder) -> Result<Slot> {
         Ok(match (value, form) {
             (ValueRef::Null, _) => Slot::Null,
-            (ValueRef::Integer(value @ (0 | 1)), Form::Boolean) => Slot::Boolean(value == 1),
-            (ValueRef::Integer(value), Form::Decimal(scale)) if scale > 0 => {
+            (ValueRef::Integer(value @ (0 | 1)), ColumnDecoder::Boolean) => Slot::Boolean(value == 1),
+            (ValueRef::Integer(value), ColumnDecoder::Decimal(scale)) if scale > 0 => {
                 Slot::Decimal(self.write(&padded(value.to_string(), scale))?)
             }
             (ValueRef::Integer(value), _) => Slot::Integer(value),
-            (ValueRef::Real(value), Form::Decimal(scale)) => Slot::Decimal(self.write(&decimal(value, scale))?),
+            (ValueRef::Real(value), ColumnDecoder::Decimal(scale)) => {
+                Slot::Decimal(self.write(&decimal(value, scale))?)
+            }
             (ValueRef::Real(value), _) => Slot::Double(value),
-            (ValueRef::Text(octets), Form::Plain | Form::Octets | Form::Boolean) => {
+            (ValueRef::Text(octets), ColumnDecoder::Plain | ColumnDecoder::Octets | ColumnDecoder::Boolean) => {
                 Slot::Text(self.write(&lossy(octets))?)
             }
-            (ValueRef::Text(octets), Form::Decimal(_)) => {
+            (ValueRef::Text(octets), ColumnDecoder::Decimal(_)) => {
                 let text = lossy(octets);
                 let number = decimal_parts(&text).is_some();
                 let span = self.write(&text)?;
                 if number { Slot::Decimal(span) } else { Slot::Text(span) }
             }
-            (ValueRef::Text(octets), Form::Json) => {
+            (ValueRef::Text(octets), ColumnDecoder::Json) => {
                 let text = lossy(octets);
                 let valid = serde_json::from_str::<IgnoredAny>(&text).is_ok();
                 let span = self.write(&text)?;
                 if valid { Slot::Json(span) } else { Slot::Text(span) }
             }
-            (ValueRef::Text(octets), Form::Timestamp) => Slot::Text(self.write(&timestamp(lossy(octets)))?),
-            (ValueRef::Blob(octets), Form::Octets) => {
+            (ValueRef::Text(octets), ColumnDecoder::Timestamp) => Slot::Text(self.write(&timestamp(lossy(octets)))?),
+            (ValueRef::Blob(octets), ColumnDecoder::Octets) => {
                 let start = self.octets.len();
                 self.octets.extend_from_slice(octets);
                 Slot::Bytes(Span::new(start, self.octets.len())?)

@@ -19,12 +19,12 @@ pub(crate) struct Declared {
     /// Digits behind the decimal point, where they were declared.
     pub(crate) scale: Option<i64>,
     /// How its values are written.
-    pub(crate) form: Form,
+    pub(crate) form: ColumnDecoder,
 }
 
 /// How values of a column are written, where their own storage class does not say enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum ColumnDecoder {
     /// By storage class; octets, which are none of the column's values, as the literal that means them.
     Plain,
     /// By storage class; octets are what the column is for.
@@ -83,7 +83,7 @@ impl Declared {
                 declared.precision = first.unwrap_or(0);
                 declared.scale = first.map(|_| second.unwrap_or(0));
                 let scale = declared.scale.unwrap_or(0).min(MOST_DIGITS);
-                declared.form = Form::Decimal(usize::try_from(scale).unwrap_or(0));
+                declared.form = ColumnDecoder::Decimal(usize::try_from(scale).unwrap_or(0));
             }
             DataType::Varchar | DataType::Binary => declared.length = first.unwrap_or(0),
             _ => {}
@@ -92,31 +92,31 @@ impl Declared {
     }
 }
 
-fn classify(upper: &str) -> (DataType, Form) {
+fn classify(upper: &str) -> (DataType, ColumnDecoder) {
     use DataType as D;
     let data_type = match upper {
         "INTEGER" | "BIGINT" | "INT8" | "UNSIGNED BIG INT" | "BIG INT" => D::BigInt,
         "INT" | "MEDIUMINT" | "INT4" => D::Integer,
         "SMALLINT" | "INT2" => D::SmallInt,
         "TINYINT" | "INT1" => D::TinyInt,
-        "BOOL" | "BOOLEAN" => return (D::Boolean, Form::Boolean),
+        "BOOL" | "BOOLEAN" => return (D::Boolean, ColumnDecoder::Boolean),
         "DATE" => D::Date,
         "TIME" => D::Time,
-        "TIMESTAMP" | "DATETIME" => return (D::Timestamp, Form::Timestamp),
-        "DECIMAL" | "DEC" => return (D::Decimal, Form::Decimal(0)),
-        "NUMERIC" | "NUM" | "NUMBER" => return (D::Numeric, Form::Decimal(0)),
+        "TIMESTAMP" | "DATETIME" => return (D::Timestamp, ColumnDecoder::Timestamp),
+        "DECIMAL" | "DEC" => return (D::Decimal, ColumnDecoder::Decimal(0)),
+        "NUMERIC" | "NUM" | "NUMBER" => return (D::Numeric, ColumnDecoder::Decimal(0)),
         "UUID" | "GUID" => D::Uuid,
-        "JSON" | "JSONB" => return (D::Varchar, Form::Json),
-        "BINARY" | "VARBINARY" | "BYTEA" => return (D::Binary, Form::Octets),
+        "JSON" | "JSONB" => return (D::Varchar, ColumnDecoder::Json),
+        "BINARY" | "VARBINARY" | "BYTEA" => return (D::Binary, ColumnDecoder::Octets),
         // What is left follows SQLite's own rules of affinity (datatype3.html §3.1).
         _ if upper.contains("INT") => D::BigInt,
         _ if upper.contains("CHAR") || upper.contains("CLOB") || upper.contains("TEXT") => D::Varchar,
-        _ if upper.contains("BLOB") => return (D::Binary, Form::Octets),
+        _ if upper.contains("BLOB") => return (D::Binary, ColumnDecoder::Octets),
         _ if upper.contains("REAL") || upper.contains("FLOA") || upper.contains("DOUB") => D::Double,
-        _ if upper.starts_with("TIMESTAMP") => return (D::Timestamp, Form::Timestamp),
+        _ if upper.starts_with("TIMESTAMP") => return (D::Timestamp, ColumnDecoder::Timestamp),
         _ => D::Varchar,
     };
-    (data_type, Form::Plain)
+    (data_type, ColumnDecoder::Plain)
 }
 
 #[cfg(test)]
@@ -153,12 +153,12 @@ mod tests {
     #[test]
     fn numbers_in_parentheses_are_size_or_digits() {
         let price = Declared::read("decimal ( 10 , 2 )");
-        assert_eq!((price.precision, price.scale, price.form), (10, Some(2), Form::Decimal(2)));
+        assert_eq!((price.precision, price.scale, price.form), (10, Some(2), ColumnDecoder::Decimal(2)));
         assert_eq!(price.name, "decimal");
         assert_eq!(Declared::read("VARCHAR(40)").length, 40);
         for odd in ["DECIMAL(", "DECIMAL()", "DECIMAL(,)", "DECIMAL(-1,x)", "DECIMAL(99999999999999999999,5)"] {
             assert_eq!(Declared::read(odd).data_type, DataType::Decimal, "{odd}");
         }
-        assert_eq!(Declared::read("NUMERIC(5,999999999)").form, Form::Decimal(100));
+        assert_eq!(Declared::read("NUMERIC(5,999999999)").form, ColumnDecoder::Decimal(100));
     }
 }

@@ -20,7 +20,7 @@ const MOST_VALUES: usize = 32_766;
 /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) naming the placeholders without a value, the
 /// values without a placeholder, or the value that cannot be read.
 pub(crate) fn bind(placeholders: &[String], given: &[Argument]) -> Result<Vec<Value>> {
-    given::admit(placeholders.len().max(given.len()), MOST_VALUES)?;
+    given::check_value_count(placeholders.len().max(given.len()), MOST_VALUES)?;
     let places = given::all_places(placeholders, given)?;
     places.into_iter().filter_map(|place| given.get(place)).map(value).collect()
 }

@@ -4,12 +4,12 @@
 use serde_json::value::RawValue;
 
 use crate::given::bare;
-use crate::sqlite::catalog::facets::{optional, text, type_cells};
+use crate::sqlite::catalog::metadata::{optional, text, type_cells};
 use crate::sqlite::decode::types::Declared as DeclaredType;
 use crate::sqlite::execute::argument::{at, decimal_parts, same};
 use crate::sqlite::schema::SCHEMA;
 use crate::{Declared, Direction, Invocation, Parameter, Procedure};
-use portico_core::call::{Argument, Facet, Narrow};
+use portico_core::call::{Argument, MetadataFilter, MetadataKind};
 use portico_core::error::{Error, Result};
 use portico_core::near;
 use portico_core::pattern::matches;
@@ -151,11 +151,16 @@ fn signature(procedure: &Procedure) -> String {
 }
 
 /// The rows of [`Facet::Procedures`] or [`Facet::ProcedureParameters`].
-pub(crate) fn list(declared: &[Declared], facet: Facet, narrow: &Narrow, catalog: &str) -> Vec<Vec<Cell<'static>>> {
+pub(crate) fn list(
+    declared: &[Declared],
+    metadata: MetadataKind,
+    narrow: &MetadataFilter,
+    catalog: &str,
+) -> Vec<Vec<Cell<'static>>> {
     let mut wanted: Vec<&Procedure> = declared.iter().map(|declared| &declared.procedure).collect();
     wanted.retain(|procedure| matches(narrow.procedure.as_deref(), &procedure.name));
     wanted.sort_by(|a, b| a.name.cmp(&b.name));
-    if facet == Facet::Procedures {
+    if metadata == MetadataKind::Procedures {
         return wanted
             .into_iter()
             .map(|procedure| {

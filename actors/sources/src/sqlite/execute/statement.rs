@@ -9,8 +9,8 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
-use crate::sqlite::catalog::facets;
-use crate::sqlite::connect::open::{OpenDatabase, Role};
+use crate::sqlite::catalog::metadata;
+use crate::sqlite::connect::open::{OpenDatabase, SessionKind};
 use crate::sqlite::decode::columns::{Described, describe};
 use crate::sqlite::decode::rows::BatchBuilder;
 use crate::sqlite::execute::step::Step;
@@ -235,7 +235,7 @@ impl<'a> Run<'a> {
         // The engine says of some PRAGMAs that they may write, however they are asked; the authorizer lets none pass
         // that sets anything.
         let reads = prepared.readonly() || prepared.is_explain() != 0 || step.statement.verb == "PRAGMA";
-        if !reads && (self.execution.access == Access::ReadOnly || self.opened.role == Role::Reader) {
+        if !reads && (self.execution.access == Access::ReadOnly || self.opened.role == SessionKind::Reader) {
             return Err(read_only());
         }
         Ok(reads)
@@ -308,8 +308,8 @@ fn suggest(connection: &Connection, authorizer: &Authorizer, failure: Error) -> 
         return failure;
     };
     let names = match sqlstate {
-        "42P01" => authorizer.trusting(|| facets::table_names(connection)),
-        "42703" => authorizer.trusting(|| facets::column_names(connection)),
+        "42P01" => authorizer.trusting(|| metadata::table_names(connection)),
+        "42703" => authorizer.trusting(|| metadata::column_names(connection)),
         _ => return failure,
     };
     match near::did_you_mean(&near::nearest(&wrong, names.iter().map(String::as_str))) {
@@ -330,8 +330,13 @@ struct Transaction<'a> {
 
 impl<'a> Transaction<'a> {
     /// A writer takes the lock at once: what fails later cannot fail for want of it.
-    fn begin(connection: &'a Connection, authorizer: &'a Authorizer, cancel: &CancelFlag, role: Role) -> Result<Self> {
-        let begin = if role == Role::Writer { "BEGIN IMMEDIATE" } else { "BEGIN" };
+    fn begin(
+        connection: &'a Connection,
+        authorizer: &'a Authorizer,
+        cancel: &CancelFlag,
+        role: SessionKind,
+    ) -> Result<Self> {
+        let begin = if role == SessionKind::Writer { "BEGIN IMMEDIATE" } else { "BEGIN" };
         authorizer.trusting(|| connection.execute_batch(begin)).map_err(|error| {
             let failure = translate(&error, None, cancel);
             if failure.kind == Kind::Conflict {

@@ -9,7 +9,7 @@ use rusqlite::limits::Limit;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Error, Result, ffi};
 
-use crate::sqlite::functions::pattern::Form;
+use crate::sqlite::functions::pattern::PatternSyntax;
 use crate::sqlite::functions::stop::StopSwitch;
 use crate::sqlite::functions::text::Ends;
 
@@ -155,7 +155,7 @@ pub(crate) fn replace(connection: &Connection, switch: &StopSwitch) -> Result<Re
         let (Some(hex), Some(passed)) = (hex, passed) else { return Ok(Value::Null) };
         Ok(text::unhex(&hex, &passed).map_or(Value::Null, Value::Blob))
     })?;
-    scalar("glob", 2, |aside, stop, context| matched(aside, stop, context, Form::GLOB))?;
+    scalar("glob", 2, |aside, stop, context| matched(aside, stop, context, PatternSyntax::GLOB))?;
     json(connection, &aside)?;
     let replaced = Replaced { aside, switch: switch.clone() };
     replaced.like(connection)?;
@@ -195,7 +195,7 @@ fn trimmed(aside: &Aside, stop: &dyn Fn() -> bool, context: &Context<'_>, ends: 
     Ok(Value::Text(text::trim(&text, &characters, ends, stop)?.to_vec()))
 }
 
-fn matched(aside: &Aside, stop: &dyn Fn() -> bool, context: &Context<'_>, form: Form) -> Result<Value> {
+fn matched(aside: &Aside, stop: &dyn Fn() -> bool, context: &Context<'_>, form: PatternSyntax) -> Result<Value> {
     let (pattern, text) = (octets(aside, context.get_raw(0))?, octets(aside, context.get_raw(1))?);
     if pattern.as_ref().is_some_and(|pattern| pattern.len() > LONGEST_PATTERN) {
         return Err(failure("LIKE or GLOB pattern too complex"));
@@ -210,7 +210,7 @@ fn like(connection: &Connection, switch: &StopSwitch, aside: &Aside) -> Result<(
         connection.create_scalar_function("like", arguments, flags(), move |context| {
             let stop = || switch.reached();
             if context.len() < 3 {
-                return matched(&aside, &stop, context, Form::LIKE);
+                return matched(&aside, &stop, context, PatternSyntax::LIKE);
             }
             let Some(escape) = octets(&aside, context.get_raw(2))? else { return Ok(Value::Null) };
             // The engine reads it up to its first zero.
@@ -219,7 +219,7 @@ fn like(connection: &Connection, switch: &StopSwitch, aside: &Aside) -> Result<(
             if escape.is_empty() || next < escape.len() {
                 return Err(failure("ESCAPE expression must be a single character"));
             }
-            matched(&aside, &stop, context, Form::escaped(point))
+            matched(&aside, &stop, context, PatternSyntax::escaped(point))
         })?;
     }
     Ok(())

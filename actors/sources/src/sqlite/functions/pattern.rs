@@ -6,7 +6,7 @@ use crate::sqlite::functions::text::read;
 
 /// Which of the two, with what has a meaning in its patterns; 0 has none.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Form {
+pub(crate) struct PatternSyntax {
     all: u32,
     one: u32,
     /// `[` of GLOB, or the character that escapes in LIKE.
@@ -15,7 +15,7 @@ pub(crate) struct Form {
     folds: bool,
 }
 
-impl Form {
+impl PatternSyntax {
     /// `GLOB`.
     pub(crate) const GLOB: Self =
         Self { all: '*' as u32, one: '?' as u32, other: '[' as u32, sets: true, folds: false };
@@ -45,7 +45,12 @@ const STRIDE: u32 = 64 * 1024;
 ///
 /// # Errors
 /// [`Stopped`] when `stop` says so.
-pub(crate) fn matches(pattern: &[u8], text: &[u8], form: Form, stop: &dyn Fn() -> bool) -> Result<bool, Stopped> {
+pub(crate) fn matches(
+    pattern: &[u8],
+    text: &[u8],
+    form: PatternSyntax,
+    stop: &dyn Fn() -> bool,
+) -> Result<bool, Stopped> {
     // The engine reads both up to their first zero.
     let until_zero = |octets| <[u8]>::split(octets, |octet| *octet == 0).next().unwrap_or_default();
     let mut matching = Matching { pattern: until_zero(pattern), text: until_zero(text), form, stop, steps: 0 };
@@ -55,7 +60,7 @@ pub(crate) fn matches(pattern: &[u8], text: &[u8], form: Form, stop: &dyn Fn() -
 struct Matching<'a> {
     pattern: &'a [u8],
     text: &'a [u8],
-    form: Form,
+    form: PatternSyntax,
     stop: &'a dyn Fn() -> bool,
     steps: u32,
 }

@@ -11,7 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::sqlite::decode::rows::{RowBatch, too_large};
 use crate::sqlite::session::cancel_flag::CancelFlag;
-use portico_core::budget::{Budget, Loan};
+use portico_core::budget::{Budget, MemoryReservation};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::reply::Part;
 
@@ -74,11 +74,11 @@ impl Sender {
     ///
     /// # Errors
     /// It never has; or see [`Sender::send`].
-    pub(crate) fn borrow(&self, budget: &Budget, octets: usize) -> Result<Loan> {
+    pub(crate) fn borrow(&self, budget: &Budget, octets: usize) -> Result<MemoryReservation> {
         if octets > budget.most() {
             return Err(too_large(budget.most()));
         }
-        self.wait(budget.lend(octets))
+        self.wait(budget.reserve(octets))
     }
 
     /// Ends the answer with a failure.

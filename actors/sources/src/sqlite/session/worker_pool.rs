@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::Exposure;
-use crate::sqlite::connect::open::{OpenDatabase, Role, open};
+use crate::sqlite::connect::open::{OpenDatabase, SessionKind, open};
 use crate::sqlite::session::cancel_flag::CancelFlag;
 use crate::sqlite::session::channel::Sender;
 use portico_core::error::{Error, Kind, Result};
@@ -23,7 +23,7 @@ pub(crate) type Work = Box<dyn FnOnce(&mut OpenDatabase, &CancelFlag, &Sender) -
 /// Sessions of one role, at most so many at once.
 pub(crate) struct WorkerPool {
     path: PathBuf,
-    role: Role,
+    role: SessionKind,
     exposure: Arc<Exposure>,
     seats: Arc<Semaphore>,
     state: Mutex<State>,
@@ -59,7 +59,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 impl WorkerPool {
     /// At most `seats` sessions on the file at `path`. Nothing is opened yet.
-    pub(crate) fn new(path: PathBuf, role: Role, exposure: Arc<Exposure>, seats: usize) -> Arc<Self> {
+    pub(crate) fn new(path: PathBuf, role: SessionKind, exposure: Arc<Exposure>, seats: usize) -> Arc<Self> {
         let seats = Arc::new(Semaphore::new(seats.clamp(1, Semaphore::MAX_PERMITS)));
         Arc::new(Self { path, role, exposure, seats, state: Mutex::default(), threads: TaskTracker::new() })
     }

@@ -16,11 +16,11 @@ use portico_core::reply::{Cell, Column, Part, Results};
 use portico_sql::{Dialect, Naming, Statement};
 
 mod bounds;
-mod facets;
 mod halting;
 mod hiding;
 mod hiding_generated;
 mod locks;
+mod metadata;
 mod procedures;
 mod reading_generated;
 mod splitting;

@@ -3,7 +3,7 @@
 use crate::sqlite::execute::procedure;
 use crate::sqlite::tests::{Fixture, Options, argument, fixture, whole};
 use crate::{Access, Declared, Direction, Invocation, Parameter, Plan, Procedure, Task};
-use portico_core::call::{Argument, Facet, Narrow};
+use portico_core::call::{Argument, MetadataFilter, MetadataKind};
 use portico_core::error::{Error, Kind};
 use portico_core::reply::DataType;
 
@@ -124,24 +124,28 @@ fn unknown_names_get_near_ones() {
 #[tokio::test]
 async fn procedures_and_their_parameters_are_listed() {
     let fixture = shop();
-    let describe = async |facet, narrow| {
-        let plan = Plan::alone(Task::Describe(facet, narrow), Access::ReadOnly);
+    let describe = async |metadata, narrow| {
+        let plan = Plan::alone(Task::Describe(metadata, narrow), Access::ReadOnly);
         whole(fixture.source.run(plan).await.unwrap()).await.unwrap().words()
     };
     assert_eq!(
-        describe(Facet::Procedures, Narrow::default()).await,
+        describe(MetadataKind::Procedures, MetadataFilter::default()).await,
         ["shop|main|add_order|NULL|1", "shop|main|orders_of|A customer's orders.|1",]
     );
     assert_eq!(
-        describe(Facet::ProcedureParameters, Narrow::default()).await,
+        describe(MetadataKind::ProcedureParameters, MetadataFilter::default()).await,
         [
             "shop|main|add_order|customer_id|1|9|INTEGER|19|19|NULL|The customer_id.|false|1",
             "shop|main|orders_of|customer_id|1|9|INTEGER|19|19|NULL|The customer_id.|false|1",
             "shop|main|orders_of|least|1|12|DECIMAL|10|10|2|The least.|true|2",
         ]
     );
-    let narrow = Narrow { procedure: Some("orders%".to_owned()), param: Some("least".to_owned()), ..Narrow::default() };
-    assert_eq!(describe(Facet::ProcedureParameters, narrow).await.len(), 1);
+    let narrow = MetadataFilter {
+        procedure: Some("orders%".to_owned()),
+        param: Some("least".to_owned()),
+        ..MetadataFilter::default()
+    };
+    assert_eq!(describe(MetadataKind::ProcedureParameters, narrow).await.len(), 1);
     let profile = fixture.source.ping().await.unwrap();
     assert!(profile.product.starts_with("SQLite 3."), "{}", profile.product);
     assert_eq!(profile.default_schema.as_deref(), Some("main"));

@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::options::Host;
-use crate::endpoint::Password;
+use crate::connect_options::Password;
 use portico_core::error::{Error, Kind, Result};
 
 /// How long the program may take.

@@ -37,13 +37,13 @@ const READ_ONLY: &str = "default_transaction_read_only";
 /// When the pinned settings have to be as they were set: not before this is, and behind a pooler within transactions
 /// alone, each of which begins by setting them.
 #[derive(Default)]
-pub(crate) struct Pin {
+pub(crate) struct PinnedSettings {
     pooled: OnceLock<bool>,
     /// Whether the session only reads by itself, as far as the server has reported it.
     only_reads: AtomicBool,
 }
 
-impl Pin {
+impl PinnedSettings {
     /// From now on.
     pub(crate) fn set(&self, pooled: bool) {
         // Each time it is the same.
@@ -63,7 +63,7 @@ impl Pin {
 /// The messages of one session.
 pub(crate) struct Messages {
     state: State,
-    pin: Arc<Pin>,
+    pin: Arc<PinnedSettings>,
     /// The values of the pinned settings that are not what they have to be.
     wrong: [Option<String>; PINNED.len()],
     /// What is handed on.
@@ -89,7 +89,7 @@ enum State {
 
 impl Messages {
     /// Nothing has come in. For rows there is `room` altogether. The first `unframed` octets are no message.
-    pub(crate) fn new(pin: Arc<Pin>, room: usize, unframed: usize) -> Self {
+    pub(crate) fn new(pin: Arc<PinnedSettings>, room: usize, unframed: usize) -> Self {
         let state = if unframed == 0 { State::Head([0; HEAD], 0) } else { State::Body(unframed) };
         let (wrong, most_of_row) = ([const { None }; PINNED.len()], MOST_OF_ROW.min(room));
         Self { state, pin, wrong, out: Vec::new(), over: false, announced: None, most_of_row }
@@ -347,7 +347,7 @@ mod tests {
     }
 
     fn pinned(pooled: bool) -> Messages {
-        let pin = Arc::<Pin>::default();
+        let pin = Arc::<PinnedSettings>::default();
         pin.set(pooled);
         Messages::new(pin, usize::MAX, 0)
     }

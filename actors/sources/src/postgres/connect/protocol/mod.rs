@@ -1,9 +1,9 @@
 //! The wire of a session: its octets, its messages, and what is said beside answers.
 
 pub(crate) mod cancel;
-pub(crate) mod lending;
+pub(crate) mod driven_client;
 pub(crate) mod messages;
 pub(crate) mod notices;
+pub(crate) mod session_memory;
 pub(crate) mod stream;
 pub(crate) mod tls;
-pub(crate) mod wire;

@@ -17,9 +17,9 @@ use tokio_postgres::Config;
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 use tokio_util::either::Either;
 
-use super::lending::Lending;
 use super::messages::{self, Messages};
-use portico_core::budget::Loan;
+use super::session_memory::SessionMemory;
+use portico_core::budget::MemoryReservation;
 
 /// Octets that are read at once, but in the middle of a long message.
 const READ: usize = 8 * 1024;
@@ -69,10 +69,10 @@ impl ServerAddress {
 pub(crate) struct Bounded<S> {
     stream: S,
     messages: Messages,
-    pin: Arc<messages::Pin>,
-    lending: Lending,
+    pin: Arc<messages::PinnedSettings>,
+    lending: SessionMemory,
     /// A large row was announced: of it nothing more is read until there is room.
-    waiting: Option<(usize, BoxFuture<'static, Loan>)>,
+    waiting: Option<(usize, BoxFuture<'static, MemoryReservation>)>,
     read: Box<[u8]>,
     /// How much of what is handed on was taken.
     taken: usize,
@@ -82,7 +82,7 @@ pub(crate) struct Bounded<S> {
 
 impl<S> Bounded<S> {
     /// The first `unframed` octets that are read are no message.
-    pub(crate) fn new(stream: S, pin: Arc<messages::Pin>, lending: Lending, unframed: usize) -> Self {
+    pub(crate) fn new(stream: S, pin: Arc<messages::PinnedSettings>, lending: SessionMemory, unframed: usize) -> Self {
         let messages = Messages::new(Arc::clone(&pin), lending.budget.most(), unframed);
         let read = vec![0; READ].into();
         Self { stream, messages, pin, lending, waiting: None, read, taken: 0, patient: false }
@@ -90,13 +90,13 @@ impl<S> Bounded<S> {
 
     /// A stream for a request that has no answer: it ends when the other end does.
     pub(crate) fn patient(stream: S) -> Self {
-        Self { patient: true, ..Self::new(stream, Arc::default(), Lending::default(), 1) }
+        Self { patient: true, ..Self::new(stream, Arc::default(), SessionMemory::default(), 1) }
     }
 
     /// Waits for room for what was announced.
     fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if let Some(octets) = self.messages.announced.take() {
-            self.waiting = Some((octets, self.lending.budget.lend(octets).boxed()));
+            self.waiting = Some((octets, self.lending.budget.reserve(octets).boxed()));
         }
         if let Some((octets, loan)) = &mut self.waiting {
             let loan = ready!(loan.poll_unpin(cx));

@@ -6,7 +6,7 @@ use super::running::{RowBatch, RunningStatement};
 use crate::postgres::bind::fingerprint::QueryFingerprint;
 use crate::postgres::catalog::relations::TableLookup;
 use crate::postgres::decode::columns::ColumnDescription;
-use crate::postgres::decode::form::Form;
+use crate::postgres::decode::decoder::ColumnDecoder;
 use crate::postgres::execute::envelope::options::TransactionPosition;
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
@@ -15,7 +15,7 @@ use portico_core::error::Result;
 /// A statement that has begun to answer.
 pub(crate) struct Response {
     pub(crate) columns: Vec<ColumnDescription>,
-    pub(crate) forms: Vec<Form>,
+    pub(crate) forms: Vec<ColumnDecoder>,
     /// Some rows, or `None` when the statement has ended without any (more).
     pub(crate) first: Option<RowBatch>,
     pub(crate) progress: Progress,

@@ -10,18 +10,18 @@ use tokio_postgres::types::Type;
 use super::response::{Progress, Response, finish};
 use super::running::{RowBatch, RunningStatement};
 use crate::postgres::catalog::cache::CatalogCache;
-use crate::postgres::catalog::facets::FacetRows;
+use crate::postgres::catalog::metadata::MetadataRows;
 use crate::postgres::catalog::relations;
 use crate::postgres::catalog::relations::Relations;
 use crate::postgres::decode::cells::{Raw, decode};
 use crate::postgres::decode::columns::ColumnDescription;
-use crate::postgres::decode::form::Form;
+use crate::postgres::decode::decoder::ColumnDecoder;
 use crate::postgres::decode::types;
 use crate::postgres::execute::execution::{Execution, Values};
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
 use crate::{Access, catalog};
-use portico_core::call::Facet;
+use portico_core::call::MetadataKind;
 use portico_core::error::{Error, Result};
 use portico_core::reply::{Batch, Cell, Column, Part, Results};
 use portico_sql::Class;
@@ -62,8 +62,8 @@ pub(crate) struct ResultReader {
     batch: Option<RowBatch>,
     /// Absent behind the end.
     stage: Option<Progress>,
-    forms: Arc<[Form]>,
-    facet: Option<Facet>,
+    forms: Arc<[ColumnDecoder]>,
+    metadata: Option<MetadataKind>,
     has_rows: bool,
     shift: usize,
     execution: Execution,
@@ -85,12 +85,12 @@ impl ResultReader {
         connection: &str,
         cache: Arc<CatalogCache>,
     ) -> Self {
-        let facet = match &execution.values {
-            Values::Facet(facet, _) => Some(*facet),
+        let metadata = match &execution.values {
+            Values::Metadata(metadata, _) => Some(*metadata),
             Values::Inferred(_) => None,
         };
-        let columns = match facet {
-            Some(facet) => catalog::columns(facet),
+        let columns = match metadata {
+            Some(metadata) => catalog::columns(metadata),
             None => {
                 let relations = match relations::tables(&answer.columns) {
                     tables if execution.options.describes && !tables.is_empty() => {
@@ -111,7 +111,7 @@ impl ResultReader {
             stage: Some(answer.progress),
             forms: cache.forms(answer.forms),
             shift: answer.shift,
-            facet,
+            metadata,
             execution,
             context,
             cache,
@@ -177,8 +177,8 @@ impl ResultReader {
 
     fn part(&self, rows: RowBatch) -> Part {
         let rows = Rows { rows, forms: Arc::clone(&self.forms) };
-        Part::Rows(match self.facet {
-            Some(facet) => Box::new(FacetRows { rows, facet }),
+        Part::Rows(match self.metadata {
+            Some(metadata) => Box::new(MetadataRows { rows, metadata }),
             None => Box::new(rows),
         })
     }
@@ -201,7 +201,7 @@ impl ResultReader {
 pub(crate) struct Rows {
     pub(crate) rows: RowBatch,
     /// One for each column.
-    pub(crate) forms: Arc<[Form]>,
+    pub(crate) forms: Arc<[ColumnDecoder]>,
 }
 
 impl Batch for Rows {
@@ -219,7 +219,7 @@ impl Batch for Rows {
         let Raw(raw) = row_.try_get(column).map_err(Error::internal)?;
         match raw {
             None => Ok(Cell::Null),
-            // A facet's hidden columns have no form of their own in the descriptors.
+            // Hidden columns of metadata have no form of their own in the descriptors.
             Some(raw) => {
                 let form = self.forms.get(column).ok_or_else(out_of_range)?;
                 decode(form, raw).map_err(|malformed| Error::internal(format!("malformed {}", malformed.0)))

@@ -14,7 +14,7 @@ use tokio_postgres::{Row, RowStream};
 
 use crate::postgres::failure;
 use crate::postgres::session::handle::Session;
-use portico_core::budget::Loan;
+use portico_core::budget::MemoryReservation;
 
 /// Rows of one batch at most.
 const BATCH_ROWS: usize = 256;
@@ -75,7 +75,7 @@ pub(crate) fn rows(rows: RowStream) -> Rows {
 pub(crate) struct RowBatch {
     rows: Vec<Row>,
     octets: usize,
-    lent: Vec<Loan>,
+    lent: Vec<MemoryReservation>,
 }
 
 impl RowBatch {

@@ -15,7 +15,7 @@ use tokio_postgres::{Row, SimpleQueryMessage};
 use super::running::{Rows, Uncounted};
 use crate::postgres::bind::argument::BoundValue;
 use crate::postgres::decode::columns::ColumnDescription;
-use crate::postgres::decode::form::{Form, is_true_array, printed};
+use crate::postgres::decode::decoder::{ColumnDecoder, is_true_array, printed};
 use crate::postgres::execute::execution::FETCH_ALL;
 use crate::postgres::quote::quoted;
 use crate::postgres::session::handle::Session;
@@ -66,7 +66,7 @@ impl TextFallback {
         for (index, column) in columns.iter().enumerate() {
             let number = index + 1;
             lists.push(format!("pg_catalog.unnest(${number}::text[])"));
-            shown.push(match Form::of(&column.type_) {
+            shown.push(match ColumnDecoder::of(&column.type_) {
                 Some(_) => format!("c{number}::{}", name(&column.type_)),
                 None if is_true_array(&column.type_) => {
                     printed(&format!("c{number}::{}", name(&column.type_)), &column.type_).0

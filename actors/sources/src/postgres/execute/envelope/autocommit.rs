@@ -13,7 +13,7 @@ use crate::postgres::bind::argument_types::own;
 use crate::postgres::bind::fingerprint::QueryFingerprint;
 use crate::postgres::bind::values;
 use crate::postgres::decode::columns::{ColumnDescription, descriptions};
-use crate::postgres::decode::form::Form;
+use crate::postgres::decode::decoder::ColumnDecoder;
 use crate::postgres::execute::answer::running::{EndOutcome, TransactionEnd};
 use crate::postgres::execute::execution::{Execution, Values};
 use crate::postgres::session::context::CallContext;
@@ -142,7 +142,7 @@ fn may_keep(execution: &Execution) -> bool {
 
 /// Whether it was kept: its values can be read as they come.
 fn keep(session: &Session, execution: &Execution, fingerprint: QueryFingerprint, statement: &Statement) -> bool {
-    let natively = statement.columns().iter().all(|column| Form::of(column.type_()).is_some());
+    let natively = statement.columns().iter().all(|column| ColumnDecoder::of(column.type_()).is_some());
     if natively {
         session.kept().keep(fingerprint, &execution.text, statement);
     }

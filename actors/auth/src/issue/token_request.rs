@@ -1,0 +1,85 @@
+//! Access tokens are issued here and nowhere else, whatever the grant.
+
+use std::time::Instant;
+
+use actix::{Context, Message};
+
+use crate::actor::AuthActor;
+use crate::limits;
+use crate::oauth::grant::{AccessToken, AuthorizationGrant, GrantError, TokenSpec};
+use crate::oauth::introspection;
+use crate::sync::lookup::{CachedAnswer, CredentialQuery};
+
+impl AuthActor {
+    /// A token for a client that is known, within its limit.
+    fn issue(&mut self, spec: &TokenSpec) -> CachedAnswer<Result<AccessToken, GrantError>, GrantError> {
+        let issued = self.issued.take(limits::key(&spec.client_id), Instant::now()).map_err(|quota| {
+            GrantError::throttled("this client asks for too many tokens; use each until it expires", quota)
+        });
+        match issued.and_then(|_| self.issue_token(spec)) {
+            // Its subject or the key may be too new for us.
+            Err(refusal) if matches!(refusal.code, "invalid_grant" | "server_error") => {
+                CachedAnswer::MaybeStale(refusal)
+            }
+            certain => CachedAnswer::Fresh(certain),
+        }
+    }
+}
+
+/// Asks for an access token.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<AccessToken, GrantError>")]
+pub struct TokenRequest(pub AuthorizationGrant);
+
+impl CredentialQuery for TokenRequest {
+    type Reply = AccessToken;
+    type Failure = GrantError;
+    type Refusal = GrantError;
+
+    fn ask(
+        &self,
+        actor: &mut AuthActor,
+        _: &Context<AuthActor>,
+    ) -> CachedAnswer<Result<AccessToken, GrantError>, GrantError> {
+        let Self(AuthorizationGrant::ClientCredentials { client, scope, resource }) = self;
+        let Some((subject, rights)) = actor.known(client) else {
+            return CachedAnswer::MaybeStale(introspection::unknown());
+        };
+        actor.issue(&TokenSpec {
+            client_id: subject.clone(),
+            subject,
+            scope: scope.clone(),
+            rights,
+            resource: resource.clone(),
+            grant: None,
+        })
+    }
+
+    fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> Result<AccessToken, GrantError> {
+        let Self(AuthorizationGrant::ClientCredentials { client, .. }) = self;
+        Err(actor.count_failure(client, refusal))
+    }
+}
+
+/// Asks for an access token for what is known to be agreed to: who asks has judged that.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<AccessToken, GrantError>")]
+pub struct IssueToken(pub TokenSpec);
+
+impl CredentialQuery for IssueToken {
+    type Reply = AccessToken;
+    type Failure = GrantError;
+    type Refusal = GrantError;
+
+    fn ask(
+        &self,
+        actor: &mut AuthActor,
+        _: &Context<AuthActor>,
+    ) -> CachedAnswer<Result<AccessToken, GrantError>, GrantError> {
+        actor.issue(&self.0)
+    }
+
+    fn refused(&self, _: &mut AuthActor, refusal: GrantError) -> Result<AccessToken, GrantError> {
+        Err(refusal)
+    }
+}

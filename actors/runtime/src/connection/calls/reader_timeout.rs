@@ -1,0 +1,296 @@
+//! Results whose reader has to read on: who takes nothing for some time holds a session for nothing,
+//! and others wait for it. Whose credential has lost its validity reads on no more.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use futures_util::Stream;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use portico_core::error::{Error, Kind};
+use portico_core::principal::Validity;
+use portico_core::reply::{Part, Results};
+
+/// A part may take its reader a second longer for each so many octets.
+const SLOWEST: usize = 64 * 1024;
+/// When to look again for results that are being read at the moment.
+const AGAIN: Duration = Duration::from_millis(10);
+
+/// The same results for a reader that has to read on: when nothing of them is taken for `patience`,
+/// they are let go of with all that they keep, and the reader is told so; the same when the credential that
+/// they were asked for with has lost its `validity`.
+pub fn with_reader_timeout(results: Results, patience: Duration, validity: Validity) -> Results {
+    let (class, dry_run, queued, hint) = (results.class, results.dry_run, results.queued, results.hint.clone());
+    let mut bounded = Results::new(results.writes, ReaderTimeout::new(results, patience, validity));
+    (bounded.class, bounded.dry_run, bounded.queued, bounded.hint) = (class, dry_run, queued, hint);
+    bounded
+}
+
+/// A stream that lets go of its results when nobody reads them.
+struct ReaderTimeout {
+    shared: Arc<Shared>,
+    /// Who looks whether the reader is there.
+    watch: Option<AbortHandle>,
+}
+
+struct Shared {
+    held: Mutex<Held>,
+    patience: Duration,
+    validity: Validity,
+    /// Since when there is more for a reader that found nothing when it came last. It may have taken what
+    /// it was given meanwhile to where nobody reads on, and then it does not come again.
+    ready: Mutex<Option<Instant>>,
+    /// Who is to be told of it.
+    reader: Mutex<Option<Waker>>,
+}
+
+impl Wake for Shared {
+    fn wake(self: Arc<Self>) {
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
+        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+    }
+}
+
+struct Held {
+    results: Option<Results>,
+    /// Until when the reader has to come for the next part; `None` while it waits for us.
+    due: Option<Instant>,
+    /// Why they were taken from it, until it is told.
+    taken: Option<Error>,
+}
+
+impl ReaderTimeout {
+    /// Gives up `results` when nothing of them is taken for `patience`, and when `validity` is lost.
+    fn new(results: Results, patience: Duration, validity: Validity) -> Self {
+        let held = Mutex::new(Held { results: Some(results), due: None, taken: None });
+        let (ready, reader) = (Mutex::default(), Mutex::default());
+        Self { shared: Arc::new(Shared { held, patience, validity, ready, reader }), watch: None }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the results away from a reader that is late, or not let in any more, else tells when to look again.
+    fn look(&self) -> Result<Results, Instant> {
+        let is_lost = self.validity.is_lost();
+        let soon = Instant::now() + if is_lost { AGAIN } else { self.patience };
+        let mut held = match self.held.try_lock() {
+            Ok(held) => held,
+            Err(TryLockError::Poisoned(held)) => held.into_inner(),
+            // It is being read.
+            Err(TryLockError::WouldBlock) => return Err(soon),
+        };
+        if is_lost {
+            held.taken = held.results.is_some().then(Validity::refusal);
+            return held.results.take().ok_or(soon);
+        }
+        let ready = *self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        match held.due.or_else(|| Some(ready? + self.patience)) {
+            Some(due) if due <= Instant::now() => {
+                held.taken = held.results.is_some().then(|| late_reader(self.patience));
+                held.results.take().ok_or(soon)
+            }
+            due => Err(due.unwrap_or(soon)),
+        }
+    }
+}
+
+/// Looks until the reader is late or not let in any more, or the results are over, which ends this from outside.
+async fn watch(shared: Arc<Shared>) {
+    loop {
+        match shared.look() {
+            // Dropping them cancels the statement.
+            Ok(results) => {
+                drop(results);
+                return shared.wake();
+            }
+            Err(later) if shared.validity.is_lost() => tokio::time::sleep_until(later).await,
+            Err(later) => tokio::select! {
+                () = tokio::time::sleep_until(later) => {}
+                () = shared.validity.lost() => {}
+            },
+        }
+    }
+}
+
+impl Stream for ReaderTimeout {
+    type Item = Result<Part, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let mut held = this.shared.lock();
+        held.due = None;
+        *this.shared.ready.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let Some(results) = &mut held.results else {
+            return Poll::Ready(held.taken.take().map(Err));
+        };
+        *this.shared.reader.lock().unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
+        let waker = Waker::from(Arc::clone(&this.shared));
+        let next = Pin::new(results).poll_next(&mut Context::from_waker(&waker));
+        let next = next.map_err(|failure| this.shared.validity.explain(failure));
+        let mut must_watch = false;
+        match &next {
+            Poll::Ready(Some(Ok(part))) => {
+                let octets = if let Part::Rows(batch) = part { batch.octets() } else { 0 };
+                let longer = Duration::from_secs((octets / SLOWEST) as u64);
+                held.due = Some(Instant::now() + this.shared.patience + longer);
+                must_watch = matches!(part, Part::Rows(_));
+            }
+            Poll::Ready(_) => {
+                let over = held.results.take();
+                drop(held);
+                drop(over);
+            }
+            // What is silent for long may lose its validity meanwhile.
+            Poll::Pending => must_watch = true,
+        }
+        if must_watch && this.watch.is_none() {
+            this.watch = Some(tokio::spawn(watch(Arc::clone(&this.shared))).abort_handle());
+        }
+        next
+    }
+}
+
+impl Drop for ReaderTimeout {
+    fn drop(&mut self) {
+        if let Some(watch) = &self.watch {
+            watch.abort();
+        }
+        // The watch may hold the rest a moment longer, and what runs is to end now.
+        let results = self.shared.lock().results.take();
+        drop(results);
+    }
+}
+
+fn late_reader(patience: Duration) -> Error {
+    let seconds = patience.as_secs_f64();
+    Error::new(
+        Kind::TimedOut,
+        format!("nothing of the answer was read for {seconds} s, and its statement was cancelled"),
+    )
+    .hint("read the answer as it comes, or ask for less of it")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use futures_util::{FutureExt, StreamExt, stream};
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use portico_core::reply::{Batch, Cell};
+
+    struct Rows(usize);
+
+    impl Batch for Rows {
+        fn rows(&self) -> usize {
+            1
+        }
+
+        fn octets(&self) -> usize {
+            self.0
+        }
+
+        fn cell(&self, _: usize, _: usize) -> Result<Cell<'_>, Error> {
+            Ok(Cell::Null)
+        }
+    }
+
+    /// Endless results of parts of so many octets, and what tells that they were let go.
+    fn results(octets: usize) -> (Results, oneshot::Receiver<()>) {
+        let (kept, gone) = oneshot::channel::<()>();
+        let rows = stream::repeat_with(move || Ok(Part::Rows(Box::new(Rows(octets)) as Box<dyn Batch>)));
+        (Results::new(false, rows).with_guard(kept), gone)
+    }
+
+    /// How long the reader has for the next part.
+    fn left(bounded: &ReaderTimeout) -> Option<Duration> {
+        bounded.shared.lock().due.map(|due| due.saturating_duration_since(Instant::now()))
+    }
+
+    #[tokio::test]
+    async fn who_reads_nothing_loses_the_rest_and_is_told() {
+        let (results, gone) = results(0);
+        let mut bounded = with_reader_timeout(results, Duration::from_millis(50), Validity::default());
+        bounded.next().await.unwrap().unwrap();
+        let gone = tokio::time::timeout(Duration::from_secs(60), gone).await;
+        assert!(gone.is_ok_and(|gone| gone.is_err()), "it is let go of without the reader");
+        let error = bounded.next().await.unwrap().unwrap_err();
+        assert_eq!(error.kind, Kind::TimedOut);
+        assert!(error.message.contains("0.05 s"), "{error:?}");
+        assert!(bounded.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_large_part_may_take_longer_and_the_source_as_long_as_it_likes() {
+        const HOUR: Duration = Duration::from_secs(3600);
+        let (results, _gone) = results(7200 * SLOWEST);
+        let silent = results.take(1).chain(stream::pending());
+        let mut bounded = ReaderTimeout::new(Results::new(false, silent), HOUR, Validity::default());
+        assert_eq!(left(&bounded), None, "it has not begun");
+        bounded.next().await.unwrap().unwrap();
+        assert!(left(&bounded).is_some_and(|left| left > 2 * HOUR && left <= 3 * HOUR));
+        assert!(bounded.next().now_or_never().is_none());
+        assert_eq!(left(&bounded), None, "it waits for us");
+    }
+
+    #[tokio::test]
+    async fn who_found_nothing_and_does_not_come_again_is_late_too() {
+        let (source, rows) = tokio::sync::mpsc::unbounded_channel::<Result<Part, Error>>();
+        let rows = stream::unfold(rows, |mut rows| async move { rows.recv().await.map(|part| (part, rows)) });
+        let (kept, gone) = oneshot::channel::<()>();
+        let part = || Ok(Part::Rows(Box::new(Rows(0)) as Box<dyn Batch>));
+        let mut bounded = ReaderTimeout::new(
+            Results::new(false, rows).with_guard(kept),
+            Duration::from_millis(50),
+            Validity::default(),
+        );
+        source.send(part()).unwrap();
+        bounded.next().await.unwrap().unwrap();
+        assert!(bounded.next().now_or_never().is_none());
+        source.send(part()).unwrap();
+        let gone = tokio::time::timeout(Duration::from_secs(60), gone).await;
+        assert!(gone.is_ok_and(|gone| gone.is_err()), "there was more for it, and it did not come");
+    }
+
+    #[tokio::test]
+    async fn who_is_not_let_in_any_more_loses_the_rest_whether_it_reads_or_not() {
+        for waits in [false, true] {
+            let (results, gone) = results(0);
+            let validity = Validity::default();
+            let silent = Results::new(false, results.take(1).chain(stream::pending()));
+            let mut bounded = ReaderTimeout::new(silent, Duration::from_secs(3600), validity.clone());
+            bounded.next().await.unwrap().unwrap();
+            let told = if waits {
+                let next = tokio::time::timeout(Duration::from_secs(60), bounded.next());
+                let (told, ()) = tokio::join!(next, async { validity.lose() });
+                told.expect("nobody woke the reader")
+            } else {
+                validity.lose();
+                let gone = tokio::time::timeout(Duration::from_secs(60), gone).await;
+                assert!(gone.is_ok_and(|gone| gone.is_err()), "it is let go of without the reader");
+                bounded.next().await
+            };
+            assert_eq!(told.unwrap().unwrap_err().kind, Kind::Unauthenticated);
+            assert!(bounded.next().await.is_none());
+        }
+    }
+
+    #[tokio::test]
+    async fn dropped_it_lets_go_at_once() {
+        let (results, mut gone) = results(0);
+        let mut bounded = with_reader_timeout(results, Duration::from_secs(3600), Validity::default());
+        bounded.next().await.unwrap().unwrap();
+        drop(bounded);
+        assert!(gone.try_recv().is_err_and(|why| why == oneshot::error::TryRecvError::Closed));
+    }
+}

@@ -1,0 +1,108 @@
+//! Statements that a session keeps prepared, because their texts come again. Only such are kept as leave
+//! nothing behind (`walls/harmless.rs`), and they are closed before a statement of any other kind runs on the
+//! session: nobody's statement can see, explain or execute what another caller's has prepared.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio_postgres::Statement;
+
+use crate::postgres::bind::fingerprint::QueryFingerprint;
+
+/// Statements of one session at most, and octets of the text of one.
+const MOST: usize = 32;
+const LONGEST: usize = 8 * 1024;
+
+/// How long one is kept: what its literals mean may be renamed meanwhile.
+const LIFETIME: Duration = Duration::from_secs(30);
+
+/// Texts of one connection that are told apart, eight octets each.
+const TEXTS: usize = 1_024;
+
+/// The statements that one session keeps, the last used at the end.
+#[derive(Default)]
+pub(crate) struct StatementCache(Mutex<VecDeque<CachedStatement>>);
+
+struct CachedStatement {
+    fingerprint: QueryFingerprint,
+    statement: Statement,
+    since: Instant,
+}
+
+impl StatementCache {
+    /// The statement with this fingerprint.
+    pub(crate) fn get(&self, fingerprint: &QueryFingerprint) -> Option<Statement> {
+        let mut kept = self.lock();
+        let place = kept.iter().position(|kept| kept.fingerprint == *fingerprint)?;
+        let found = kept.remove(place).filter(|kept| kept.since.elapsed() < LIFETIME)?;
+        let statement = found.statement.clone();
+        kept.push_back(found);
+        Some(statement)
+    }
+
+    /// Keeps a statement, in place of the one that was not used for the longest time.
+    pub(crate) fn keep(&self, fingerprint: QueryFingerprint, text: &str, statement: &Statement) {
+        if text.len() > LONGEST {
+            return;
+        }
+        let mut kept = self.lock();
+        kept.retain(|kept| kept.fingerprint != fingerprint);
+        if kept.len() >= MOST {
+            kept.pop_front();
+        }
+        kept.push_back(CachedStatement { fingerprint, statement: statement.clone(), since: Instant::now() });
+    }
+
+    /// Closes this one: it no longer fits what it names.
+    pub(crate) fn forget(&self, fingerprint: &QueryFingerprint) {
+        self.lock().retain(|kept| kept.fingerprint != *fingerprint);
+    }
+
+    /// Closes all of them. The wire library says so to the server ahead of whatever is sent next.
+    pub(crate) fn clear(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<CachedStatement>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Which texts came lately. Two of them may share a place, and then drive each other out.
+pub(crate) struct RecentTexts(Box<[AtomicU64]>);
+
+impl Default for RecentTexts {
+    fn default() -> Self {
+        Self(std::iter::repeat_with(AtomicU64::default).take(TEXTS).collect())
+    }
+}
+
+impl RecentTexts {
+    /// Whether the statement with this fingerprint came before; from now on it did.
+    pub(crate) fn came_before(&self, fingerprint: &QueryFingerprint) -> bool {
+        let number = fingerprint.number();
+        let place = usize::try_from(number).unwrap_or(usize::MAX) % self.0.len();
+        // Nothing rests on it but whether preparing is worth a round trip.
+        let Some(place) = self.0.get(place) else { return false };
+        place.load(Ordering::Relaxed) == number || {
+            place.store(number, Ordering::Relaxed);
+            false
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_comes_again_is_told_from_one_that_does_not() {
+        let recent = RecentTexts::default();
+        let (one, other) = (QueryFingerprint::of("SELECT 1", &[]), QueryFingerprint::of("SELECT now()", &[]));
+        assert!(!recent.came_before(&one));
+        assert!(!recent.came_before(&other));
+        assert!(recent.came_before(&other));
+    }
+}

@@ -1,0 +1,220 @@
+//! What the source says on a connection that hides something, without the names of what is hidden: its
+//! failures, and results that are its own words about a statement.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+
+use crate::postgres::walls::names::hidden::HiddenNames;
+use portico_core::error::{Error, Result};
+use portico_core::reply::{Batch, Cell, Part, Results};
+
+/// `not_null_violation`.
+const NOT_NULL: &str = "23502";
+/// `check_violation`.
+const CHECK: &str = "23514";
+/// `with_check_option_violation`.
+const CHECK_OPTION: &str = "44000";
+/// `insufficient_privilege`.
+const NO_RIGHT: &str = "42501";
+
+/// How rows are told that are the server's own words about a statement.
+#[derive(Clone)]
+pub(crate) enum HidingMode {
+    /// Without the names of what is hidden.
+    Without(Arc<HiddenNames>),
+    /// A plan without the constraints that its triggers are for.
+    Plan,
+    /// Of a plan only the kinds of its nodes, and what they cost.
+    Nodes,
+}
+
+/// `results` as they are told.
+pub(crate) fn hide_names(results: Results, telling: HidingMode) -> Results {
+    let (writes, dry_run) = (results.writes, results.dry_run);
+    let mut begun = false;
+    let parts = results.map(move |part| match part? {
+        Part::Rows(batch) => {
+            let mut rows = Vec::with_capacity(batch.rows());
+            for row in 0..batch.rows() {
+                let is_first = !std::mem::replace(&mut begun, true);
+                let is_told = match telling {
+                    HidingMode::Without(_) => true,
+                    HidingMode::Plan => !begins(batch.as_ref(), row, &["Trigger "])?,
+                    HidingMode::Nodes => is_first || begins(batch.as_ref(), row, &NODES)?,
+                };
+                if is_told {
+                    rows.push(row);
+                }
+            }
+            Ok(Part::Rows(Box::new(HidingBatch { batch, telling: telling.clone(), rows })))
+        }
+        part => Ok(part),
+    });
+    // A batch without rows is none.
+    let parts = parts.filter(|part| std::future::ready(!matches!(part, Ok(Part::Rows(batch)) if batch.rows() == 0)));
+    let mut told = Results::new(writes, parts);
+    told.dry_run = dry_run;
+    told
+}
+
+/// Lines of a plan that tell of a node, or of time: others hold conditions and columns.
+const NODES: [&str; 3] = ["->", "Planning Time: ", "Execution Time: "];
+/// How the line begins in each format that has a trigger's constraint in it, of the caller's words or not: what is left out
+/// must not tell which of them are names.
+const CONSTRAINTS: [&str; 3] = ["\"Constraint Name\"", "<Constraint-Name>", "Constraint Name:"];
+
+/// Whether a line of a plan begins so.
+fn begins(batch: &dyn Batch, row: usize, with: &[&str]) -> Result<bool> {
+    let Cell::Text(line) = batch.cell(row, 0)? else { return Ok(false) };
+    let line = line.trim_start();
+    Ok(with.iter().any(|start| line.starts_with(start)))
+}
+
+/// A plan in one value.
+fn plan(text: &str) -> String {
+    let is_told = |line: &&str| !CONSTRAINTS.iter().any(|start| line.trim_start().starts_with(start));
+    text.lines().filter(is_told).collect::<Vec<_>>().join("\n")
+}
+
+/// A line of a plan without what its node is of: `->  Index Scan using i on t a  (cost=…)`.
+fn node(line: &str) -> String {
+    let (node, cost) = line.find("  (").map_or((line, ""), |at| line.split_at(at));
+    let of = [" using ", " on "].iter().filter_map(|word| node.find(word)).min();
+    format!("{}{cost}", node.get(..of.unwrap_or(node.len())).unwrap_or(node))
+}
+
+/// Rows that the server wrote about a statement.
+struct HidingBatch {
+    batch: Box<dyn Batch>,
+    telling: HidingMode,
+    /// Those that are told.
+    rows: Vec<usize>,
+}
+
+impl Batch for HidingBatch {
+    fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn octets(&self) -> usize {
+        self.batch.octets()
+    }
+
+    fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {
+        let row = self.rows.get(row).copied().ok_or_else(|| Error::internal("a row beyond the batch"))?;
+        Ok(match (self.batch.cell(row, column)?, &self.telling) {
+            (Cell::Text(text), HidingMode::Without(names)) => Cell::Text(names.without(&text).into_owned().into()),
+            (Cell::Text(line), HidingMode::Nodes) => Cell::Text(node(&line).into()),
+            (Cell::Text(text), HidingMode::Plan) if text.contains('\n') => Cell::Text(plan(&text).into()),
+            (Cell::Json(text), HidingMode::Plan) => Cell::Json(plan(&text).into()),
+            (cell, _) => cell,
+        })
+    }
+}
+
+/// The failure without the server's hints, which name what is near, and without hidden names.
+///
+/// Values that it repeats are left as they are, and so are the caller's own words: to take a name out of them would tell
+/// that something hidden is called so.
+pub(crate) fn bare(error: Error, names: &HiddenNames) -> Error {
+    let whole = |words: &str| names.without(words).into_owned();
+    let site = error.get_site().cloned().unwrap_or_default();
+    let sqlstate = error.get_sqlstate().unwrap_or_default().to_owned();
+    match sqlstate.as_str() {
+        // It is told like the routine's result.
+        _ if site.raised => stripped(error, str::to_owned, str::to_owned),
+        // Its row is nobody's to see, and so are its columns and constraints.
+        sqlstate if site.relation.as_ref().is_some_and(|relation| names.hides(relation)) => {
+            Error::new(error.kind, "a constraint of a table that is not shown is violated").sqlstate(sqlstate).judged()
+        }
+        // It names the sequence that has come to its end.
+        "2200H" => stripped(error, whole, whole),
+        // Of a data exception the server's own words name types alone.
+        sqlstate if sqlstate.starts_with("22") || sqlstate.starts_with("P0") => {
+            stripped(error, str::to_owned, str::to_owned)
+        }
+        sqlstate if sqlstate.starts_with("23") => {
+            let has_key = !matches!(sqlstate, NOT_NULL | CHECK);
+            stripped(error, |words| without_quoted(words, names), |detail| without_keys(detail, has_key, names))
+        }
+        // The row may be one of a table behind the view.
+        CHECK_OPTION => stripped(error, |words| without_quoted(words, names), |_| String::new()),
+        // What is wrong with a statement itself is told in its own words; of rights the server names what they are of.
+        sqlstate if sqlstate.starts_with("42") && sqlstate != NO_RIGHT && !site.within => {
+            stripped(error, str::to_owned, str::to_owned)
+        }
+        _ => stripped(error, whole, whole),
+    }
+}
+
+/// The words without hidden names in quotes; without any, where the server's language has other quotes or a name has
+/// quotes of its own.
+fn without_quoted(words: &str, names: &HiddenNames) -> String {
+    if !words.contains('"') || names.odd(true).any(|name| name.contains('"') && words.contains(name)) {
+        return names.without(words).into_owned();
+    }
+    let parts = words.split('"').enumerate();
+    let parts: Vec<_> = parts.map(|(at, part)| if at % 2 == 1 { names.without(part) } else { part.into() }).collect();
+    parts.join("\"")
+}
+
+/// The detail of a violated constraint without hidden names: `Failing row contains (1, 2).`, and with a key
+/// `Key (a, b)=(1, 2) is not present in table "t".`
+fn without_keys(detail: &str, has_key: bool, names: &HiddenNames) -> String {
+    let Some((head, rest)) = detail.split_once('(') else { return without_quoted(detail, names) };
+    let columns = if has_key { rest.find(")=(").unwrap_or_default() } else { 0 };
+    let (columns, rest) = rest.split_at(columns);
+    let (values, tail) = rest.split_at(rest.rfind(')').unwrap_or(rest.len()));
+    format!("{head}({}{values}{}", names.without(columns), without_quoted(tail, names))
+}
+
+/// The failure without hints, where it repeats the caller's own words and nothing else. What these are
+/// called that are hidden is no matter then: to take it out would tell which words are hidden names.
+pub(crate) fn uttered(error: Error) -> Error {
+    match error.get_sqlstate() {
+        Some("3F000" | "42601" | "42702" | "42703" | "42704" | "42883" | "42P01" | "42P02") => {
+            stripped(error, str::to_owned, str::to_owned)
+        }
+        _ => error,
+    }
+}
+
+/// The failure without hints that are near, its words as `without` leaves them. A detail that `of_detail` would change is
+/// left out.
+fn stripped(error: Error, without: impl Fn(&str) -> String, of_detail: impl Fn(&str) -> String) -> Error {
+    let mut plain = Error::new(error.kind, without(&error.message)).judged();
+    if let Some(sqlstate) = error.get_sqlstate() {
+        plain = plain.sqlstate(sqlstate);
+    }
+    if let Some(position) = error.get_position() {
+        plain = plain.position(position);
+    }
+    if let Some(needs) = error.get_needs() {
+        plain = plain.needs(needs);
+    }
+    // It repeats words of the message alone; what is near is looked for among what the caller sees.
+    if let Some(missing) = error.get_missing().filter(|missing| missing.renamed(&without) == **missing) {
+        plain = plain.missing(missing.clone());
+    }
+    if let Some(delay) = error.get_retry_after() {
+        plain = plain.retry_after(delay);
+    }
+    if let Some(detail) = error.get_detail().filter(|detail| of_detail(detail) == **detail) {
+        plain = plain.detail(detail);
+    }
+    let near = matches!(error.get_sqlstate(), Some("42P01" | "42703" | "42883"));
+    match error.get_hint().filter(|hint| !near && without(hint) == **hint) {
+        Some(hint) => plain.hint(hint),
+        None => plain,
+    }
+}
+
+/// A failure of which nothing can be told, since it is not known what is hidden.
+pub(crate) fn withheld(error: &Error) -> Error {
+    let plain = Error::new(error.kind, "the source refused the statement").judged();
+    match error.get_sqlstate() {
+        Some(sqlstate) => plain.sqlstate(sqlstate),
+        None => plain,
+    }
+}

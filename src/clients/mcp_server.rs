@@ -1,0 +1,81 @@
+//! What a client is to use: a server, and what of it.
+
+use crate::loopback;
+
+/// The tools that suffice for reading, as the query of an address: what there is, its columns, and a SELECT.
+const LEAN: &str = "?ops=get_instructions,get_columns,execute_select";
+
+/// What of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All that a credential opens.
+    All,
+    /// One connection, by its name.
+    Connection(String),
+    /// One workspace, by its name.
+    Workspace(String),
+}
+
+/// A server, and what of it.
+#[derive(Clone, Debug)]
+pub(crate) struct McpServer {
+    /// Its origin, without a slash at its end.
+    pub(crate) server: String,
+    pub(crate) part: Part,
+    pub(crate) lean: bool,
+}
+
+impl McpServer {
+    /// Whether it has the port of this machine that Cursor listens on while somebody signs in.
+    pub(crate) fn has_cursors_port(&self) -> bool {
+        ["http://localhost:8787", "http://127.0.0.1:8787"].contains(&self.server.as_str())
+    }
+
+    /// The address for clients.
+    pub(crate) fn mcp_url(&self) -> String {
+        let path = match &self.part {
+            Part::All => String::new(),
+            Part::Connection(name) => format!("/connections/{name}"),
+            Part::Workspace(name) => format!("/workspaces/{name}"),
+        };
+        format!("{}/mcp{path}{}", self.server, if self.lean { LEAN } else { "" })
+    }
+
+    /// Whether its address leads to the machine of whoever asks.
+    pub(crate) fn is_loopback(&self) -> bool {
+        self.server.starts_with("http://") && loopback::is_origin(&self.server)
+    }
+
+    /// What the client knows it by.
+    pub(crate) fn name(&self) -> &str {
+        match &self.part {
+            Part::All => "portico",
+            Part::Connection(name) | Part::Workspace(name) => name,
+        }
+    }
+
+    /// The variable of the environment that its token is looked for in.
+    pub(crate) fn variable(&self) -> String {
+        match &self.part {
+            Part::All => "PORTICO_TOKEN".to_owned(),
+            Part::Connection(name) | Part::Workspace(name) => {
+                let letters = name.chars().map(|each| if each.is_ascii_alphanumeric() { each } else { '_' });
+                format!("PORTICO_TOKEN_{}", letters.collect::<String>().to_ascii_uppercase())
+            }
+        }
+    }
+
+    /// The arguments of the program that speaks for it on standard input and output.
+    pub(crate) fn stdio(&self) -> Vec<String> {
+        let mut arguments = vec!["stdio".to_owned(), "--server".to_owned(), self.server.clone()];
+        match &self.part {
+            Part::All => {}
+            Part::Connection(name) => arguments.extend(["--connection".to_owned(), name.clone()]),
+            Part::Workspace(name) => arguments.extend(["--workspace".to_owned(), name.clone()]),
+        }
+        if self.lean {
+            arguments.push("--lean".to_owned());
+        }
+        arguments
+    }
+}

@@ -1,7 +1,0 @@
-//! The forms of a result, each written while it is read.
-
-pub(in crate::encode) mod arrow;
-pub(in crate::encode) mod document;
-pub(in crate::encode) mod lines;
-pub(in crate::encode) mod table;
-pub(in crate::encode) mod text;

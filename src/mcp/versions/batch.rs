@@ -1,0 +1,95 @@
+//! Several messages in one body, which 2025-03-26 has and no other revision: each is answered as
+//! if it were alone, one after the other.
+
+use portico_actors::error::{Kind, Result};
+use serde_json::{Value, json};
+
+use crate::mcp::answer::{answer, find_session};
+use crate::mcp::call::Outcome;
+use crate::mcp::context::{Context, Summary};
+use crate::mcp::envelope::{ResponseStatus, RpcError};
+use crate::mcp::era::Era;
+use crate::mcp::features::Features;
+use crate::mcp::model::{Header, Headers, Id, Message, present};
+use crate::mcp::request_context::ParsedRequest;
+
+/// The revision that has batches.
+const VERSION: &str = "2025-03-26";
+
+/// Whether batches are taken: in a session that negotiated the revision which has them, or
+/// without a session when the header names it.
+///
+/// # Errors
+/// There is no such session, or it is not this caller's.
+pub fn receive_batch(context: &Context<'_>, headers: &Headers) -> Result<Option<ParsedRequest>> {
+    let session = find_session(context, &headers.session)?;
+    let statement = match &headers.version {
+        Header::Absent => session.as_ref().map(|session| session.version),
+        Header::One(version) => Some(version.as_str()),
+        Header::Invalid => None,
+    };
+    let taken = statement == Some(VERSION) && session.as_ref().is_none_or(|session| session.version == VERSION);
+    Ok(taken.then(|| ParsedRequest::quiet(Era::Session, session)))
+}
+
+/// Answers each message of a batch. Responses come in the order of the
+/// requests; without any request there is none.
+pub async fn answer_batch(
+    context: &Context<'_>,
+    features: &dyn Features,
+    headers: &Headers,
+    messages: Vec<Result<Message, (Option<Id>, RpcError)>>,
+    summary: &mut Summary,
+) -> Outcome {
+    let mut responses: Vec<Vec<u8>> = Vec::new();
+    let (mut rows, mut failure, mut calls) = (0, None, Vec::new());
+    for message in messages {
+        let response = match message {
+            Err((id, failure)) => Some(failure.body(id.as_ref())),
+            // It must not be part of a batch: nothing can be sent before it is answered.
+            Ok(Message::Request { id, method, .. }) if method == "initialize" => {
+                Some(RpcError::envelope("initialize must not be part of a batch").body(Some(&id)))
+            }
+            Ok(message) => {
+                let response = answer(context, features, headers, message, summary).await.into_body();
+                if context.audit.is_some() {
+                    calls.push(account(summary));
+                }
+                rows += std::mem::take(&mut summary.rows);
+                failure = failure.or(summary.failure.take());
+                (summary.class, summary.statement, summary.code, summary.reason) = (None, None, None, None);
+                summary.connection = None;
+                summary.several.clear();
+                response
+            }
+        };
+        responses.extend(response);
+    }
+    "batch".clone_into(&mut summary.what);
+    (summary.operation, summary.rows, summary.failure, summary.calls) = (None, rows, failure, calls);
+    if responses.is_empty() {
+        return Outcome::Accepted;
+    }
+    let mut body = b"[".to_vec();
+    body.extend_from_slice(&responses.join(&b','));
+    body.push(b']');
+    Outcome::Response(ResponseStatus::Answered, body)
+}
+
+/// One call of a batch, as the audit trail keeps it.
+fn account(summary: &Summary) -> Value {
+    let mut call = present(json!({
+        "tool": summary.what,
+        "connection": summary.connection.as_ref().map(|entry| &entry.name),
+        "rows": summary.rows,
+        "outcome": summary.failure.map_or("ok", Kind::as_str),
+        "class": summary.class,
+        "code": summary.code,
+        "reason": summary.reason,
+    }));
+    if let (Some(call), Ok(Value::Object(statement))) = (call.as_object_mut(), serde_json::to_value(&summary.statement))
+    {
+        call.extend(statement);
+    }
+    call
+}
