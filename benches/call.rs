@@ -92,6 +92,7 @@ fn audit_line(bencher: Bencher) {
             digest: Some("0123456789abcdef".repeat(4)),
             parameters: None,
             sent: None,
+            dry_run: false,
         }),
         class: Some("SELECT"),
         rows: Some(1),

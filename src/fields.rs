@@ -21,7 +21,10 @@ pub struct Fields {
 }
 
 /// An object's members in their order; of equal names the last counts, and the first such name is told.
-struct Members(Vec<(String, Box<RawValue>)>, Option<String>);
+pub(crate) struct Members(pub(crate) Vec<(String, Box<RawValue>)>, pub(crate) Option<String>);
+
+/// Members that are looked through one by one; of more the names are kept in a table.
+const FEW: usize = 16;
 
 impl<'de> Deserialize<'de> for Members {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
@@ -39,13 +42,22 @@ impl<'de> Deserialize<'de> for Members {
                 let mut places: HashMap<String, usize> = HashMap::new();
                 let mut repeated = None;
                 while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
-                    match places.get(&name).and_then(|place| members.get_mut(*place)) {
+                    if members.len() == FEW && places.is_empty() {
+                        places.extend(members.iter().enumerate().map(|(place, (name, _))| (name.clone(), place)));
+                    }
+                    let place = match members.len() {
+                        ..FEW => members.iter().position(|(known, _)| *known == name),
+                        _ => places.get(&name).copied(),
+                    };
+                    match place.and_then(|place| members.get_mut(place)) {
                         Some(member) => {
                             member.1 = value;
                             repeated.get_or_insert(name);
                         }
                         None => {
-                            places.insert(name.clone(), members.len());
+                            if members.len() >= FEW {
+                                places.insert(name.clone(), members.len());
+                            }
                             members.push((name, value));
                         }
                     }
@@ -68,6 +80,11 @@ impl Fields {
             }
         })?;
         Ok(Self { members: members.0, known: Vec::new(), repeated: members.1 })
+    }
+
+    /// The first name that was given more than once.
+    pub(crate) fn repeated(&self) -> Option<&str> {
+        self.repeated.as_deref()
     }
 
     /// Takes the member `name`; `null` counts as absent.

@@ -3,7 +3,7 @@
 
 pub mod lines;
 pub mod metrics;
-mod operation;
+pub(crate) mod operation;
 #[cfg(feature = "otel")]
 mod otlp;
 mod process;

@@ -42,7 +42,7 @@ pub struct Report {
 }
 
 /// That so many grants open nothing, and what ends them.
-pub fn shut_out(grants: usize) -> String {
+pub fn ineffective_grants_message(grants: usize) -> String {
     format!(
         "{grants} grants are of clients that [oauth] does not admit, and open nothing; portico client remove ends them"
     )
@@ -67,7 +67,7 @@ impl fmt::Display for Report {
             said.push("a new certificate".to_owned());
         }
         if self.shut_out > 0 {
-            said.push(shut_out(self.shut_out));
+            said.push(ineffective_grants_message(self.shut_out));
         }
         f.write_str(&if said.is_empty() { "no connection has changed".to_owned() } else { said.join("; ") })
     }

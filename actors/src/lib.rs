@@ -118,7 +118,7 @@ pub mod auth {
     pub use portico_auth::{
         AccessToken, Algorithm, Auth, AuthLimits, AuthSettings, Authenticate, AuthorizationGrant, CLIENT_ID_PREFIX,
         ClientAuthentication, GrantError, Introspect, Introspection, IssuerIdentity, IssuerKey, IssuerKeys, Jwks,
-        PeerMessage, PeerMessages, Reconfigure, Revoke, SharedSecret, StoreKey, TokenRequest, TrustedIssuer,
+        PeerMessage, PeerMessages, Reconfigure, Revoke, SharedSecret, StoreKey, TokenRequest, TrustedIssuer, network,
     };
 }
 

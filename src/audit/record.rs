@@ -104,6 +104,8 @@ pub struct Record {
     pub ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub replayed: bool,
     pub outcome: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
@@ -237,6 +239,7 @@ mod tests {
             digest: some(),
             parameters: value(),
             sent: Some(crate::federation::SentStatements::default()),
+            dry_run: true,
         };
         // Each is named, so that one more does not compile without being named here.
         let record = Record {
@@ -268,6 +271,7 @@ mod tests {
             bytes: Some(0),
             ms: Some(0),
             count: Some(0),
+            replayed: true,
             outcome: String::new(),
             code: some(),
             reason: some(),

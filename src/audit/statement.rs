@@ -43,6 +43,9 @@ pub struct StatementRecord {
     /// What was sent to each of several connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent: Option<SentStatements>,
+    /// Whether what it did was undone.
+    #[serde(rename = "dryRun", skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
 }
 
 impl StatementRecord {
@@ -58,7 +61,7 @@ impl StatementRecord {
         };
         let digest = (detail != Detail::Nothing).then(|| hex::encode(Sha256::digest(text)));
         let parameters = with_parameters.then(|| values(&sets)).flatten();
-        Some(Self { statement, digest, parameters, sent: None })
+        Some(Self { statement, digest, parameters, sent: None, dry_run: op.is_dry_run() })
     }
 
     /// The same with what is sent to each of several connections, where statements are kept as text.

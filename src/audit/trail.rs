@@ -84,27 +84,38 @@ impl Audit {
     /// [`Kind::Unavailable`] when records cannot be written and calls are refused for that,
     /// [`Kind::Busy`] when the writer is too far behind.
     pub async fn reserve(&self) -> Result<Option<AuditPermit>> {
+        if self.refuses() {
+            return Err(cannot_record());
+        }
         let refuses = self.settings.on_failure == OnFailure::Refuse;
+        let room = match Arc::clone(&self.rooms).try_acquire_owned() {
+            Ok(room) => room,
+            Err(_) => self.room(refuses).await?,
+        };
+        match self.sender.is_closed() {
+            false => Ok(Some(self.permit(room))),
+            true if refuses => Err(cannot_record()),
+            true => Ok(None),
+        }
+    }
+
+    /// Waits for room in the queue.
+    async fn room(&self, refuses: bool) -> Result<OwnedSemaphorePermit> {
         let mut failing = self.shared.failing.subscribe();
         let failed = async {
             if !refuses || failing.wait_for(|failing| *failing).await.is_err() {
                 std::future::pending::<()>().await;
             }
         };
-        let room = tokio::select! {
+        tokio::select! {
             biased;
-            () = failed => return Err(cannot_record()),
-            room = Arc::clone(&self.rooms).acquire_owned() => room.map_err(Error::internal)?,
+            () = failed => Err(cannot_record()),
+            room = Arc::clone(&self.rooms).acquire_owned() => room.map_err(Error::internal),
             () = tokio::time::sleep(PATIENCE) => {
-                return Err(Error::new(Kind::Busy, "too many records of the audit trail are waiting to be written")
+                Err(Error::new(Kind::Busy, "too many records of the audit trail are waiting to be written")
                     .retry_after(RETRY)
-                    .hint("try again after the given delay"));
+                    .hint("try again after the given delay"))
             }
-        };
-        match self.sender.is_closed() {
-            false => Ok(Some(self.permit(room))),
-            true if refuses => Err(cannot_record()),
-            true => Ok(None),
         }
     }
 

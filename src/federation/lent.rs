@@ -69,6 +69,7 @@ impl Federation {
         };
         let Sql { text, parameters, default_schema, .. } = sql;
         let statement = Statement {
+            principal: by.subject.clone(),
             text,
             parameters,
             workspace,

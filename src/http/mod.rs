@@ -15,6 +15,7 @@ mod pages;
 mod policy;
 mod public;
 mod quota;
+mod state;
 mod table;
 
 use std::sync::Arc;
@@ -124,6 +125,7 @@ mod tests {
 
     use super::policy::{AuditPolicy, Authentication, Calls, OriginCheck, Policy};
     use super::*;
+    use crate::observe::operation;
 
     fn described(policy: &Policy) -> String {
         let audit = match policy.audit {
@@ -179,6 +181,9 @@ mod tests {
             let changes = row.methods.contains("POST");
             assert_eq!(changes, row.body.media().is_some(), "{path}");
             assert!(!changes || !matches!(policy.audit, AuditPolicy::No(_)), "{path} leaves no record");
+            // Messages are told by their method or tool; of what everybody may read, nothing is told.
+            let is_told = !begins("/mcp") && !matches!(policy.caller, Authentication::No(_));
+            assert!(!is_told || operation::classify(path) != operation::OTHER, "{path} has no word in the metrics");
         }
     }
 }

@@ -7,6 +7,7 @@ use portico_actors::error::{Error, Kind, bounded};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::fields::Members;
 use crate::mcp::model::{Id, Message, Params, present};
 
 /// How the transport answers a failure.
@@ -214,10 +215,16 @@ pub fn read(body: &[u8]) -> Result<Message, (Option<Id>, RpcError)> {
             }),
         ));
     }
-    let mut members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(text).map_err(invalid)?;
+    let Members(members, repeated) = serde_json::from_str(text).map_err(invalid)?;
+    let mut members: BTreeMap<String, Box<RawValue>> = members.into_iter().collect();
     let id = members.get("id").map(|raw| Id::read(raw));
     let known = id.clone().flatten();
     let refuse = |message: &str| (known.clone(), RpcError::envelope(message));
+    // Whoever stands in front of us may read the first one.
+    let twice = |name: &str| refuse(&format!("the member {name} is given twice"));
+    if let Some(name) = repeated {
+        return Err(twice(&name));
+    }
     if members.get("jsonrpc").is_none_or(|version| version.get() != "\"2.0\"") {
         return Err(refuse("jsonrpc must be \"2.0\""));
     }
@@ -236,6 +243,9 @@ pub fn read(body: &[u8]) -> Result<Message, (Option<Id>, RpcError)> {
         return Err(refuse("params must be an object"));
     }
     let params = Params::read(params.as_deref());
+    if let Some(name) = &params.repeated {
+        return Err(twice(name));
+    }
     Ok(match known {
         Some(id) => Message::Request { id, method, params },
         None => Message::Notification { method, params },

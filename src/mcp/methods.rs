@@ -92,3 +92,17 @@ pub fn subject_of(name: &str) -> Option<&'static str> {
 pub(super) fn find(name: &str, era: Era) -> Option<&'static Method> {
     METHODS.iter().find(|method| method.name == name && method.era.is_none_or(|of| of == era))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::operation;
+
+    #[test]
+    fn each_method_has_its_word_in_the_metrics() {
+        // What a tool does is its own word.
+        for method in METHODS.iter().filter(|method| method.name != "tools/call") {
+            assert_eq!(operation::classify(method.name), method.name);
+        }
+    }
+}

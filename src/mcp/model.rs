@@ -92,14 +92,19 @@ pub struct Params {
     pub(super) fields: Result<Fields, Error>,
     /// What the message says of itself.
     pub(super) meta: Meta,
+    /// The first name that was given more than once, among these or in `_meta`.
+    pub(super) repeated: Option<String>,
 }
 
 impl Params {
     /// Reads `raw`, an object; none is an empty one.
     pub(super) fn read(raw: Option<&RawValue>) -> Self {
         let mut fields = raw.map_or_else(|| Ok(Fields::default()), |raw| Fields::parse(raw.get(), "params"));
+        let mut repeated = fields.as_ref().ok().and_then(Fields::repeated).map(str::to_owned);
         let meta = fields.as_mut().ok().and_then(|fields| fields.take("_meta"));
-        Self { fields, meta: meta.map(|meta| Meta::read(&meta)).unwrap_or_default() }
+        let meta = meta.and_then(|meta| Fields::parse(meta.get(), "_meta").ok());
+        repeated = repeated.or_else(|| meta.as_ref().and_then(Fields::repeated).map(str::to_owned));
+        Self { fields, meta: meta.map(Meta::read).unwrap_or_default(), repeated }
     }
 
     /// Whether the message says of which revision it is.
@@ -141,8 +146,7 @@ pub(super) struct Meta {
 }
 
 impl Meta {
-    fn read(raw: &RawValue) -> Self {
-        let Ok(mut fields) = Fields::parse(raw.get(), "_meta") else { return Self::default() };
+    fn read(mut fields: Fields) -> Self {
         Self {
             version: fields.string(META_VERSION).transpose(),
             capabilities: fields.take(META_CAPABILITIES),

@@ -33,21 +33,38 @@ pub fn client<'h>(peer: Peer, proxies: &Proxies, values: impl Iterator<Item = &'
         Peer::Unix if !proxies.unix => return None,
         Peer::Unix => None,
     };
+    let mut values: Vec<&[u8]> = values.collect();
+    values.reverse();
+    let has_quotes = proxies.header == ForwardedHeader::Forwarded;
+    let elements = values.into_iter().flat_map(|value| pieces(value, b',', has_quotes));
     // What is no text is the client's own, and ends what can be known at its place alone.
-    let elements = values.flat_map(|value| value.split(|octet| *octet == b','));
     let texts = elements.map(|element| std::str::from_utf8(element).unwrap_or("unknown"));
     let present = texts.filter(|element| !element.trim().is_empty());
-    let hops: Vec<&str> = match proxies.header {
-        ForwardedHeader::XForwardedFor => present.collect(),
-        ForwardedHeader::Forwarded => present.map(for_parameter).collect(),
-    };
-    behind(&hops, near, proxies)
+    behind(present.map(|element| if has_quotes { for_parameter(element) } else { element }), near, proxies)
 }
 
-/// Who stands behind the trusted ones among `hops`; `near` opened the connection.
-fn behind(hops: &[&str], near: Option<IpAddr>, proxies: &Proxies) -> Option<IpAddr> {
+/// The pieces of `value` between separators, the last one first. Where it `has_quotes` (RFC 7239 §4), a separator in a
+/// quoted string is none. It is read from its end: what a trusted proxy has added is whole, whatever stands in front.
+fn pieces(value: &[u8], separator: u8, has_quotes: bool) -> Vec<&[u8]> {
+    let (mut pieces, mut rest, mut within_quotes) = (Vec::new(), value, false);
+    for (at, octet) in value.iter().enumerate().rev() {
+        let before = value.get(..at).unwrap_or_default();
+        if *octet == b'"' && has_quotes {
+            let backslashes = before.iter().rev().take_while(|octet| **octet == b'\\').count();
+            within_quotes ^= backslashes % 2 == 0;
+        } else if *octet == separator && !within_quotes {
+            pieces.push(rest.get(at + 1..).unwrap_or_default());
+            rest = before;
+        }
+    }
+    pieces.push(rest);
+    pieces
+}
+
+/// Who stands behind the trusted ones among `hops`, the nearest first; `near` opened the connection.
+fn behind<'h>(hops: impl Iterator<Item = &'h str>, near: Option<IpAddr>, proxies: &Proxies) -> Option<IpAddr> {
     let mut known = near;
-    for hop in hops.iter().rev() {
+    for hop in hops {
         // A name or an obfuscated identifier ends what can be known.
         let Some(address) = node(hop) else { break };
         known = Some(address.to_canonical());
@@ -58,11 +75,15 @@ fn behind(hops: &[&str], near: Option<IpAddr>, proxies: &Proxies) -> Option<IpAd
     known
 }
 
-/// The `for` of one element of `Forwarded`; one without it hides where it comes from.
+/// The `for` of one element of `Forwarded`; one without it, or with two, hides where it comes from.
 fn for_parameter(element: &str) -> &str {
-    let named = |pair: &'_ str| pair.split_once('=').is_some_and(|(name, _)| name.trim().eq_ignore_ascii_case("for"));
-    let found = element.split(';').find(|pair| named(pair)).and_then(|pair| pair.split_once('='));
-    found.map_or("unknown", |(_, value)| value)
+    let pairs = pieces(element.as_bytes(), b';', true).into_iter().filter_map(|pair| std::str::from_utf8(pair).ok());
+    let mut found =
+        pairs.filter_map(|pair| pair.split_once('=')).filter(|(name, _)| name.trim().eq_ignore_ascii_case("for"));
+    match (found.next(), found.next()) {
+        (Some((_, value)), None) => value,
+        _ => "unknown",
+    }
 }
 
 /// `192.0.2.1`, `192.0.2.1:80`, `"[2001:db8::1]:80"`, `2001:db8::1`.
@@ -110,6 +131,13 @@ mod tests {
             ("10.0.0.1", &["for=6.6.6.6, for=_hidden"], Some("10.0.0.1")),
             ("10.0.0.1", &["for=6.6.6.6, proto=https"], Some("10.0.0.1")),
             ("unix", &["for=192.0.2.7"], Some("192.0.2.7")),
+            // A proxy repeats the client's `Host` in quotes.
+            ("10.0.0.1", &["proto=http;host=\"x;for=6.6.6.6\";for=192.0.2.7"], Some("192.0.2.7")),
+            ("10.0.0.1", &["proto=http;host=\"x,for=6.6.6.6;by=\";for=192.0.2.7"], Some("192.0.2.7")),
+            ("10.0.0.1", &["for=192.0.2.7;host=\"x,for=6.6.6.6\""], Some("192.0.2.7")),
+            ("10.0.0.1", &["for=192.0.2.7;host=\"x\\\",for=6.6.6.6\""], Some("192.0.2.7")),
+            ("10.0.0.1", &["host=\"x, for=192.0.2.7"], Some("192.0.2.7")),
+            ("10.0.0.1", &["for=6.6.6.6;for=192.0.2.7"], Some("10.0.0.1")),
         ] {
             assert_eq!(seen(peer, ForwardedHeader::Forwarded, values).as_deref(), expected, "{peer} {values:?}");
         }

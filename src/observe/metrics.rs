@@ -316,4 +316,21 @@ mod tests {
         let why = std::sync::Arc::new(portico_actors::error::Error::invalid("away"));
         assert!(STATES.contains(&State::Down { until: std::time::Instant::now(), why }.as_str()));
     }
+
+    #[test]
+    fn every_metric_is_documented() {
+        let documented = include_str!("../../docs/observing.md");
+        // What nothing was counted of is not written: the names are read from where they are given.
+        let given = include_str!("metrics.rs").split("mod tests").next().unwrap();
+        let names = given.split("names,").filter_map(|piece| piece.trim_start().strip_prefix('"')?.split('"').next());
+        let names: Vec<&str> = names.collect();
+        assert!(names.len() > 30, "{names:?}");
+        for name in names {
+            // Of several that differ in their ends, the ends alone stand behind the first.
+            let (stem, end) = name.rsplit_once('_').unwrap_or((name, ""));
+            let is_end =
+                documented.contains(&format!("`portico_{stem}")) && documented.contains(&format!("`_{end}`"));
+            assert!(documented.contains(&format!("portico_{name}")) || is_end, "docs/observing.md lacks {name}");
+        }
+    }
 }

@@ -5,10 +5,11 @@ use crate::tools::OPERATIONS;
 /// A request for an access token.
 pub(super) const TOKEN: &str = "token";
 /// Everything that is nothing else: paths, methods and tools that there are not.
-const OTHER: &str = "other";
+pub(crate) const OTHER: &str = "other";
 
 /// Paths of the SQL API, of identity and of people's pages.
-const PATHS: [(&str, &str); 25] = [
+const PATHS: [(&str, &str); 26] = [
+    ("/", "front"),
     ("/api/query", "query"),
     ("/api/batch", "batch"),
     ("/api/exec", "exec"),
@@ -82,7 +83,7 @@ const PROTOCOL: [&str; 24] = [
 const DRY_RUN: &str = "?dryRun";
 
 /// The word for what a call says of itself: a path, a method or a tool's name.
-pub(super) fn classify(what: &str) -> &'static str {
+pub(crate) fn classify(what: &str) -> &'static str {
     if let Some((operation, _)) = OPERATIONS.iter().find(|(operation, _)| *operation == what) {
         return operation;
     }

@@ -68,8 +68,10 @@ impl Failures {
     /// Counts a failure. The limit that it goes beyond, if it does.
     pub(crate) fn count(&self, from: Option<IpAddr>, name: Option<&str>) -> Option<Quota> {
         let (now, mut counted) = (Instant::now(), self.lock());
-        let by_name = name.and_then(|name| counted.names.take(key(name), now).err());
         let by_place = counted.places.take(from.map(network), now).err();
+        // What is refused for its place is no attempt on the name: one place cannot use the name's room up for all.
+        let name = name.filter(|_| by_place.is_none());
+        let by_name = name.and_then(|name| counted.names.take(key(name), now).err());
         // The one that lasts longer.
         by_name.into_iter().chain(by_place).max_by_key(|quota| quota.reset)
     }
@@ -95,8 +97,8 @@ pub(super) fn key(name: &str) -> Digest {
     Digest::of(&name::key(name))
 }
 
-/// One caller has a whole IPv6 network of 64 bits at hand (RFC 4291 §2.5.1).
-pub(super) fn network(address: IpAddr) -> IpAddr {
+/// What an address is counted as: one caller has a whole IPv6 network of 64 bits at hand (RFC 4291 §2.5.1).
+pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
         v4 @ IpAddr::V4(_) => v4,

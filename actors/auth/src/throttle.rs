@@ -22,6 +22,11 @@ impl Rate {
         Self { most, window: Duration::from_secs(60) }
     }
 
+    /// As many in the same time, none of which come at once.
+    pub(crate) fn one_by_one(self) -> Self {
+        Self { most: self.most.min(1), window: self.interval() }
+    }
+
     /// The time in which one more is earned.
     fn interval(self) -> Duration {
         self.window / self.most.max(1)

@@ -1,8 +1,9 @@
 //! Plans and runs statements over several connections, on threads of its own.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
@@ -16,7 +17,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionConfig;
 use futures_util::{StreamExt, stream};
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::connections::Connections;
@@ -72,6 +73,18 @@ const MOST_KEYS_OCTETS: usize = 4 << 20;
 /// What of a name in the folder of spilled rows is ours.
 const SPILLED: &str = "datafusion-";
 
+/// Room for one statement, its principal's and that of all, until it is dropped.
+#[derive(Debug)]
+struct Room {
+    _own: OwnedSemaphorePermit,
+    _all: OwnedSemaphorePermit,
+}
+
+/// How many statements have memory at once.
+fn statements(settings: &Settings) -> usize {
+    (settings.memory / settings.statement_memory.max(1)).max(1)
+}
+
 /// The engine of statements over several connections.
 #[derive(Debug)]
 pub struct Engine {
@@ -80,6 +93,8 @@ pub struct Engine {
     base: SessionState,
     /// Room for so many statements at once.
     room: Arc<Semaphore>,
+    /// Room for those of one principal, by its subject, as long as it has one: another one finds room beside it.
+    own: Mutex<HashMap<String, Weak<Semaphore>>>,
     /// There until the engine is dropped.
     runtime: Option<Runtime>,
 }
@@ -104,11 +119,12 @@ impl Engine {
             .thread_stack_size(STACK)
             .enable_time()
             .build()?;
-        let statements = (settings.memory / settings.statement_memory.max(1)).max(1);
+        let statements = statements(&settings);
         Ok(Self {
             settings,
             base: base().map_err(std::io::Error::other)?,
             room: Arc::new(Semaphore::new(statements)),
+            own: Mutex::default(),
             runtime: Some(runtime),
         })
     }
@@ -122,7 +138,7 @@ impl Engine {
     pub async fn run(&self, connections: Arc<dyn Connections>, statement: Statement) -> Result<Results> {
         let runtime = self.runtime.as_ref().ok_or_else(|| Error::internal("the engine has ended"))?;
         let deadline = Deadline::after(statement.limits.timeout);
-        let room = self.admit(deadline).await?;
+        let room = self.admit(&statement.principal, deadline).await?;
         let origins = Origins::default();
         let tables = Tables::new(Arc::clone(&connections), statement.workspace.clone(), origins.clone(), deadline);
         let state = Arc::new(self.state(&statement, Arc::clone(&tables))?);
@@ -165,15 +181,33 @@ impl Engine {
         Ok(results)
     }
 
-    async fn admit(&self, deadline: Deadline) -> Result<OwnedSemaphorePermit> {
+    /// Waits for room for a statement of this principal.
+    async fn admit(&self, principal: &str, deadline: Deadline) -> Result<Room> {
         let until = deadline.instant().min(Instant::now() + PATIENCE);
-        let room = tokio::time::timeout_at(until.into(), Arc::clone(&self.room).acquire_owned()).await;
+        let room = async {
+            // Whoever waits for their own takes nothing of others meanwhile.
+            let own = self.own(principal).acquire_owned().await?;
+            Ok::<_, AcquireError>(Room { _own: own, _all: Arc::clone(&self.room).acquire_owned().await? })
+        };
+        let room = tokio::time::timeout_at(until.into(), room).await;
         room.map_err(|_| {
             Error::new(Kind::Busy, "there is no memory free for another statement over several connections")
                 .retry_after(PATIENCE)
                 .hint("try again after the given delay; an administrator can raise federation.memory")
         })?
         .map_err(Error::internal)
+    }
+
+    /// The room of one principal: all but one place, and at least one.
+    fn own(&self, principal: &str) -> Arc<Semaphore> {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.retain(|_, room| room.strong_count() > 0);
+        if let Some(room) = own.get(principal).and_then(Weak::upgrade) {
+            return room;
+        }
+        let room = Arc::new(Semaphore::new((statements(&self.settings) - 1).max(1)));
+        own.insert(principal.to_owned(), Arc::downgrade(&room));
+        room
     }
 
     /// What `statement` is planned and run with.
@@ -255,7 +289,7 @@ fn batches(
     context: Arc<TaskContext>,
     mut low_memory: Option<LowMemoryPlan>,
     deadline: Deadline,
-    room: OwnedSemaphorePermit,
+    room: Room,
 ) -> impl futures_util::Stream<Item = Result<RecordBatch>> + Send + use<> {
     let (sender, receiver) = mpsc::channel(AHEAD);
     let work = async move {

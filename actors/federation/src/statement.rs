@@ -10,6 +10,8 @@ use portico_core::workspace::{MAIN, Workspace};
 /// A statement over several connections.
 #[derive(Clone, Debug)]
 pub struct Statement {
+    /// The subject of its caller, who has a share of the engine's memory.
+    pub principal: String,
     /// The text as the caller wrote it, with `@name` placeholders.
     pub text: String,
     /// Values of the placeholders.

@@ -132,6 +132,7 @@ impl Connections for Plain {
 
 fn statement(text: &str) -> Statement {
     Statement {
+        principal: "ann".to_owned(),
         text: text.to_owned(),
         parameters: Vec::new(),
         workspace: None,

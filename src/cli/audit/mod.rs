@@ -10,6 +10,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use portico_actors::auth::store::Change;
 use portico_actors::error::{Error, Kind};
+use portico_actors::name::is_invisible;
 use serde_json::Value;
 
 use self::records::Records;
@@ -217,8 +218,8 @@ fn print(record: &Value, common: &Common) {
         line.push_str("  ");
         line.extend(words.chars().take(SHOWN));
     }
-    // What a client chose cannot move the cursor.
-    tell(line.replace(char::is_control, "?"));
+    // What a client chose cannot move the cursor, turn the direction of writing, or stay unseen.
+    tell(line.replace(is_invisible, "?"));
 }
 
 /// Prints a line of a list that may have no end, unless nobody reads on.

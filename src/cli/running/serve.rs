@@ -21,7 +21,7 @@ use crate::cli::common::{Common, Failure};
 use crate::config::Config;
 use crate::net::listener::{Listener, Listeners, Made};
 use crate::observe::{Log, queue};
-use crate::reload::shut_out;
+use crate::reload::ineffective_grants_message;
 use crate::strangers::SUM_AT_MOST;
 
 /// How often the state of the connections is told to the service manager, if it has changed.
@@ -152,7 +152,7 @@ async fn told(app: Arc<App>, notify: Rc<Notify>) {
     log::info!("ready: {said}");
     notify.ready(&said);
     if let Ok(shut @ 1..) = app.people.ineffective_grants().await {
-        log::warn!("{}", shut_out(shut));
+        log::warn!("{}", ineffective_grants_message(shut));
     }
     let mut ticks = interval(STATUS_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -53,7 +53,7 @@ settings! {
         ),
         /// Bytes of a request's body at most.
         max_body: usize = number(1024..=1 << 30).or(Number(4 * MIB)).live(),
-        /// Streams that one principal may have open to listen for changes at most (MCP). One more is told to come back.
+        /// Streams that one principal may have open at most (MCP), to listen for changes or to read on in an answer. One more is told to come back.
         max_streams: usize = number(1..=1_000_000).or(Number(1000)).live(),
         /// How much clients may take of the process.
         bounds: Bounds = group::<Bounds>(),
@@ -92,7 +92,7 @@ settings! {
     pub struct Bounds {
         /// Bytes of a request's head at most.
         max_header: usize = number(1024..=128 * 1024).or(Number(32 * 1024)),
-        /// Requests that are worked on at once; further ones are told to come back. Streams of events do not count.
+        /// Requests that are worked on at once; further ones are told to come back. Streams that listen do not count.
         max_calls: usize = number(1..=1_000_000).or(Number(1000)),
         /// How many of these may be one principal's, over all its tokens and addresses. Left out, it is three quarters.
         max_calls_per_principal: Option<usize> = number(1..=1_000_000).example("750"),
@@ -104,7 +104,8 @@ settings! {
         max_answers: usize = number(MIB..=1 << 40).or(Number(512 * MIB)),
         /// Client connections that are open at once on each worker thread; further ones wait to be accepted.
         max_connections: usize = number(1..=1_000_000).or(Number(25_600)),
-        /// How many of them may be open from one address, on all threads together; trusted proxies have no such bound.
+        /// How many of them may be open from one address (or one IPv6 network of 64 bits), on all threads together;
+        /// trusted proxies have no such bound.
         /// Left out, it is a quarter of `max_connections`. A connection beyond it is closed.
         max_connections_per_address: Option<usize> = number(1..=1_000_000).example("6400"),
         /// Seconds that a client may take to send a head (each one of a connection, and its TLS handshake).

@@ -52,6 +52,8 @@ pub struct Store {
     pub place: StoreLocation,
     /// What signing keys are encrypted with; without one they are stored as they are.
     pub key: Option<StoreKey>,
+    /// The file that the key is in, where it is in one.
+    pub key_file: Option<PathBuf>,
     /// The socket by which `portico reload`, `health` and `doctor` ask the running service.
     pub control: PathBuf,
 }
@@ -59,7 +61,7 @@ pub struct Store {
 impl Store {
     /// A store in the SQLite file at `path`.
     pub fn of_file(path: PathBuf) -> Self {
-        Self { control: path.with_extension("control"), place: StoreLocation::File(path), key: None }
+        Self { control: path.with_extension("control"), place: StoreLocation::File(path), key: None, key_file: None }
     }
 }
 
@@ -92,6 +94,7 @@ pub(in crate::config) fn read(root: &Section<'_>) -> (Store, PathBuf) {
     if let Some(path) = settings.control {
         store.control = directory.join(path);
     }
+    store.key_file = settings.key_file.as_ref().map(|file| section.base().join(file));
     store.key = key(&section, settings.key_file);
     (store, directory)
 }

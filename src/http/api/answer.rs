@@ -3,7 +3,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use actix_web::{HttpRequest, HttpResponse};
@@ -33,17 +33,23 @@ const HELD_OCTETS: usize = 4 * 1024 * 1024;
 /// Octets that are held back without being counted: most answers have fewer.
 const FREE: usize = 64 * 1024;
 
-/// Tells whoever keeps an answer of a failure behind its first byte, which no status shows.
+/// Tells whoever keeps an answer what no status shows: how it ended behind its first byte.
 #[derive(Clone, Default)]
-pub(in crate::http) struct LateFailure(Arc<AtomicBool>);
+pub(in crate::http) struct AnswerEnd(Arc<(AtomicBool, AtomicU64)>);
 
-impl LateFailure {
-    fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
+impl AnswerEnd {
+    fn set(&self, rows: u64, failed: bool) {
+        self.0.0.store(failed, Ordering::Relaxed);
+        self.0.1.store(rows, Ordering::Relaxed);
     }
 
-    pub(in crate::http) fn get(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+    pub(in crate::http) fn failed(&self) -> bool {
+        self.0.0.load(Ordering::Relaxed)
+    }
+
+    /// Rows that were sent.
+    pub(in crate::http) fn rows(&self) -> u64 {
+        self.0.1.load(Ordering::Relaxed)
     }
 }
 
@@ -207,15 +213,13 @@ async fn respond(
     results: Results,
     mut recorder: CallRecorder,
 ) -> HttpResponse {
-    let failed = LateFailure::default();
+    let end = AnswerEnd::default();
     let mut response = HttpResponse::Ok();
-    response.extensions_mut().insert(failed.clone());
+    response.extensions_mut().insert(end.clone());
     let ended = move |rows, bytes, failure: Option<&Error>| {
         recorder.record(|request| request.bytes = Some(bytes));
         recorder.finish(rows, failure);
-        if failure.is_some() {
-            failed.set();
-        }
+        end.set(rows, failure.is_some());
         failure.map(|failure| error::body(failure, id))
     };
     response.content_type(form.content_type());

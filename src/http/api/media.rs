@@ -5,16 +5,16 @@ use std::error::Error as StdError;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use actix_web::HttpRequest;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{self, AcceptEncoding, ContentEncoding, Encoding, Header, HeaderValue};
 use actix_web::middleware::Next;
-use actix_web::{HttpRequest, web};
 use bytes::Bytes;
 
-use crate::app::App;
 use crate::encode::{LineFormat, Packing};
 use crate::http::accept;
+use crate::http::state;
 
 /// A body below this many bytes is not worth compressing.
 const WORTH_COMPRESSING: u64 = 1024;
@@ -66,10 +66,10 @@ pub(in crate::http) fn choose(request: &HttpRequest) -> Option<ResultFormat> {
 
 /// Compresses answers for clients that ask for it, chunk by chunk, where that is switched on.
 pub(in crate::http) async fn compress(
-    app: web::Data<App>,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let app = state::of(&request)?;
     let is_on = app.config().server.compression;
     let encoding = if is_on { encoding(&request) } else { ContentEncoding::Identity };
     let mut response = next.call(request).await?.map_into_boxed_body();

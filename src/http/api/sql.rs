@@ -63,6 +63,24 @@ impl Admitted {
             recorder.note_workspace(&it.workspace.name);
         }
     }
+
+    /// Notes the statement, with what is `sent` of it to each of several connections.
+    pub(in crate::http) fn note_statement(
+        &self,
+        recorder: &mut CallRecorder,
+        app: &App,
+        sent: Option<&SentStatements>,
+    ) {
+        let Some(audit) = &app.audit else { return };
+        let driver = self.entries.first().map_or("", |entry| entry.driver.name);
+        let statement = audit.statement(&self.asked.op, driver);
+        let sent = sent.filter(|_| self.workspace.is_some() || self.entries.len() > 1);
+        let statement = match sent {
+            Some(sent) => statement.map(|statement| statement.sending(sent)),
+            None => statement,
+        };
+        recorder.record(|request| request.statement = statement);
+    }
 }
 
 fn read_query(fields: Fields) -> Result<SqlBody> {
@@ -179,6 +197,8 @@ async fn begin(
         None => admit(by, request, payload, app).await?.0,
     };
     admitted.note(recorder, app, by);
+    let sent = SentStatements::default();
+    admitted.note_statement(recorder, app, Some(&sent));
     let Admitted { mut asked, workspace, entries } = admitted;
     let has_one_result = media::choose(request).is_some_and(media::ResultFormat::has_one_result);
     if has_one_result {
@@ -196,16 +216,6 @@ async fn begin(
     let alone = asked.op.statement().is_some_and(|(text, sets)| {
         asked.addressing.field == "query" && sets.len() <= 1 && !text.trim_end().trim_end_matches(';').contains(';')
     });
-    let sent = SentStatements::default();
-    if let Some(audit) = &app.audit {
-        let statement = audit.statement(&asked.op, entries.first().map_or("", |entry| entry.driver.name));
-        let statement = if workspace.is_some() || entries.len() > 1 {
-            statement.map(|statement| statement.sending(&sent))
-        } else {
-            statement
-        };
-        recorder.record(|request| request.statement = statement);
-    }
     let asked_at = Instant::now();
     recorder.note(|event| event.asked = Some(asked_at));
     let SqlBody { op, limits, addressing } = asked;

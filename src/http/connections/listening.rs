@@ -24,6 +24,7 @@ use super::connection::{KEEP_ALIVE, Stream};
 use crate::app::App;
 use crate::net::listener::{Listener, Listeners};
 use crate::net::transport::{Transport, is_http2, prepare};
+use portico_actors::auth::network;
 use portico_actors::shares::{Share, ShareExceeded, ShareLimits, Shares};
 
 /// How long a client may take to close a connection after us.
@@ -139,7 +140,7 @@ impl Acceptor {
         let config = self.app.config();
         let counted = address.filter(|address| !config.server.trusted_proxies.trust(*address));
         let most = ShareLimits { each: config.server.bounds.connections_per_address(), all: usize::MAX };
-        counted.map(|address| self.addresses.take(address.to_canonical(), 1, most)).transpose()
+        counted.map(|address| self.addresses.take(network(address), 1, most)).transpose()
     }
 }
 

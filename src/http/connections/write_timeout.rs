@@ -12,15 +12,14 @@ use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Version;
 use actix_web::middleware::Next;
+use actix_web::rt;
 use actix_web::rt::task::JoinHandle;
 use actix_web::rt::time::{Instant, sleep_until};
-use actix_web::{rt, web};
 use bytes::Bytes;
 use portico_actors::error::{Error, Kind};
 
 use super::connection::{ActiveRequest, HttpConnection};
-use crate::app::App;
-use crate::http::{connections::socket, error};
+use crate::http::{connections::socket, error, state};
 
 /// Streams of one HTTP/2 connection at most. No client that means well has so many: the library that
 /// speaks it here announces no bound.
@@ -30,10 +29,10 @@ const SLOWEST: usize = 64 * 1024;
 
 /// Looks after a request, and after the answer to it.
 pub(in crate::http) async fn track_request(
-    app: web::Data<App>,
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let app = state::of(&request)?;
     let Some(connection) = request.request().conn_data::<HttpConnection>().cloned() else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };

@@ -1,4 +1,4 @@
-//! Streams that stay open without an end: how many one principal may have, and that each is ended when its
+//! Streams that stay open without an end, or carry an answer that another request has begun: how many one principal may have, and that each is ended when its
 //! caller is no longer let in. What they carry is not known here.
 
 use std::net::IpAddr;
@@ -87,6 +87,11 @@ impl StreamGuard {
             closing: app.draining.child_token(),
             lease: Rc::new(AuthLease { app: app.clone(), credential, from, by: Arc::clone(by), target }),
         })
+    }
+
+    /// The same for a stream that ends with an answer: while the service goes down, that is still read.
+    pub(in crate::http) fn of_one_answer(self) -> Self {
+        Self { closing: CancellationToken::new(), ..self }
     }
 
     /// Cancelled when the stream is to end: the service goes down, or the caller is no longer let in.

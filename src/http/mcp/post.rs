@@ -1,6 +1,7 @@
 //! `POST` at the MCP endpoint: admission, media types, the body, and then the protocol. Answers that
 //! are streams are opened in `streams.rs`.
 
+use std::cell::RefCell;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,10 +15,12 @@ use crate::app::App;
 use crate::audit;
 use crate::http::accept::takes;
 use crate::http::mcp::admission::{self, Address};
+use crate::http::mcp::open_streams::StreamGuard;
 use crate::http::mcp::request::{McpRequest, MessageRecorder, enter, refuse};
 use crate::http::mcp::{sse, streams};
+use crate::http::middleware::body;
+use crate::http::middleware::limits::{self, CallSlot};
 use crate::http::middleware::recorder::CallRecorder;
-use crate::http::middleware::{body, limits};
 use crate::http::{connections::socket, error};
 use crate::mcp::envelope::{self, Body, RpcError};
 use crate::mcp::extensions::tasks;
@@ -43,7 +46,9 @@ pub(in crate::http) async fn post(
     let message = single(&body).and_then(Message::id).cloned();
     let (request_context, outbound) = RequestContext::begin(parsed, streams, app.room(&mcp_request.by));
     let (mcp_request, request_context) = (Rc::new(mcp_request), Arc::new(request_context));
-    let mut call = call(Rc::clone(&mcp_request), body, Arc::clone(&request_context), recorder);
+    let listening = Rc::new(Listening { request: request.clone(), takes_streams, admitted: RefCell::default() });
+    let begun = (Rc::clone(&mcp_request), Arc::clone(&request_context), Rc::clone(&listening));
+    let mut call = call(begun, body, recorder);
     if let Some(message) = message.filter(|_| request_context.client_extends(tasks::EXTENSION)) {
         let (asked, validity) =
             ((message, mcp_request.context(&request_context).owner()), mcp_request.by.validity.clone());
@@ -51,6 +56,9 @@ pub(in crate::http) async fn post(
         call = tasks::promote(app.tasks.clone(), call, Arc::clone(&request_context), asked, lost).boxed_local();
     }
     let mut messages = ProgressStream::new(call, Arc::clone(&request_context), outbound);
+    if streams {
+        messages = messages.holding(CallSlot::of(&request));
+    }
     // As long as nothing is to be told before the answer, its status can still be chosen.
     let outcome = socket::while_present(&request, pin!(messages.outcome())).await;
     let outcome = match outcome {
@@ -58,7 +66,7 @@ pub(in crate::http) async fn post(
         Ok(Some(outcome)) => Ok(outcome),
         Err(left) => Err(left),
     };
-    let mut response = respond(&request, &mcp_request, &address, outcome, takes_streams).await;
+    let mut response = respond(&request, &mcp_request, &address, outcome, &listening).await;
     if let Some(room) = request_context.take_room() {
         limits::hold(&mut response.extensions_mut(), room);
     }
@@ -107,11 +115,37 @@ fn single(body: &Body) -> Option<&Message> {
     }
 }
 
+/// What a message that listens is answered with: its stream, or why there is none.
+struct Listening {
+    request: HttpRequest,
+    takes_streams: bool,
+    admitted: RefCell<Option<Result<StreamGuard, HttpResponse>>>,
+}
+
+impl Listening {
+    /// Finds out whether the stream can be opened; the refusal is for the record.
+    fn admit(&self, mcp_request: &McpRequest) -> Result<()> {
+        let (refusal, response) = if self.takes_streams {
+            match mcp_request.guard(&self.request) {
+                Ok(guard) => {
+                    self.admitted.replace(Some(Ok(guard)));
+                    return Ok(());
+                }
+                Err(refusal) => (refusal.clone(), error::transport(&refusal, None)),
+            }
+        } else {
+            let message = "Accept must allow text/event-stream: subscriptions/listen is answered with a stream";
+            (Error::invalid("Accept"), not_acceptable(message))
+        };
+        self.admitted.replace(Some(Err(response)));
+        Err(refusal)
+    }
+}
+
 /// The work of answering, which can outlive the handler. Dropping it cancels it.
 fn call(
-    mcp_request: Rc<McpRequest>,
+    (mcp_request, request_context, listening): (Rc<McpRequest>, Arc<RequestContext>, Rc<Listening>),
     body: Body,
-    request_context: Arc<RequestContext>,
     recorder: CallRecorder,
 ) -> futures_util::future::LocalBoxFuture<'static, Outcome> {
     async move {
@@ -141,6 +175,12 @@ fn call(
             let body = RpcError::transport(error::code(refusal.kind), &refusal).body(asked.as_ref());
             Outcome::Denied(refusal, body)
         });
+        if let Outcome::Listening(_) = &outcome
+            && let Err(refusal) = listening.admit(&mcp_request)
+        {
+            message_recorder.summary.failure = Some(refusal.kind);
+            message_recorder.summary.reason = audit::reason(&refusal);
+        }
         message_recorder.answered = true;
         message_recorder.bytes = outcome.bytes();
         message_recorder.close().await;
@@ -155,7 +195,7 @@ async fn respond(
     mcp_request: &Rc<McpRequest>,
     address: &Address,
     outcome: Result<Outcome>,
-    takes_streams: bool,
+    listening: &Listening,
 ) -> HttpResponse {
     let json =
         |status, body| HttpResponse::build(error::rpc_status(status)).content_type("application/json").body(body);
@@ -168,15 +208,13 @@ async fn respond(
             streams::name_session(&mut response, &session);
             response
         }
-        Ok(Outcome::Listening(_)) if !takes_streams => {
-            not_acceptable("Accept must allow text/event-stream: subscriptions/listen is answered with a stream")
-        }
-        Ok(Outcome::Listening(subscription)) => match mcp_request.guard(request) {
-            Ok(guard) => {
+        Ok(Outcome::Listening(subscription)) => match listening.admitted.take() {
+            Some(Ok(guard)) => {
                 let events = subscription.events(mcp_request.changes().await, guard.closing());
                 sse::open_idle(request, events, guard)
             }
-            Err(refusal) => error::transport(&refusal, None),
+            Some(Err(response)) => response,
+            None => error::transport(&Error::internal("a stream that nobody admitted"), None),
         },
         Ok(Outcome::Denied(refusal, _)) => {
             error::transport(&refusal, Some(&admission::challenge(request, &mcp_request.app, address)))

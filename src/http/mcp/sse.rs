@@ -49,8 +49,19 @@ pub(in crate::http) fn open_idle(
     events: impl Stream<Item = ServerEvent> + 'static,
     guard: StreamGuard,
 ) -> HttpResponse {
-    let standing = GuardWatch { lost: Some(guard.lost()), guard, checking: None };
-    response(request, Sse::from_stream(HeartbeatStream::new(request, events, Some(standing))))
+    response(request, Sse::from_stream(HeartbeatStream::new(request, events, Some(GuardWatch::new(guard)))))
+}
+
+/// The rest of an answer that was begun for another request. It ends when its `guard` is gone: whose credential began
+/// the answer does not let this reader in.
+pub(in crate::http) fn open_resumed(
+    request: &HttpRequest,
+    events: impl Stream<Item = ServerEvent> + 'static,
+    guard: StreamGuard,
+) -> HttpResponse {
+    let events = events.take_until(guard.closing().cancelled_owned());
+    let stream = HeartbeatStream::new(request, events, Some(GuardWatch::new(guard)));
+    response(request, Sse::from_stream(stream).with_retry_duration(RETRY))
 }
 
 fn response(request: &HttpRequest, stream: impl Responder) -> HttpResponse {
@@ -97,6 +108,10 @@ struct GuardWatch {
 }
 
 impl GuardWatch {
+    fn new(guard: StreamGuard) -> Self {
+        Self { lost: Some(guard.lost()), guard, checking: None }
+    }
+
     /// Goes on finding out what ends the events.
     fn poll(&mut self, cx: &mut Context<'_>) {
         for finding in [&mut self.lost, &mut self.checking] {

@@ -143,9 +143,13 @@ fn resume(
     };
     match found {
         Some((recording, number)) => {
+            let guard = match mcp_request.guard(request) {
+                Ok(guard) => guard.of_one_answer(),
+                Err(refusal) => return refuse(&refusal, recorder),
+            };
             recorder.note(|event| "resume".clone_into(&mut event.what));
             recorder.finish(0, None);
-            sse::open_resumable(request, recording.follow(Some(number)))
+            sse::open_resumed(request, recording.follow(Some(number)), guard)
         }
         // 404 would say that the session is gone.
         None => refuse(

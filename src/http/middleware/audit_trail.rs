@@ -12,12 +12,11 @@ use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header;
 use actix_web::middleware::Next;
-use actix_web::{HttpMessage, HttpRequest, web};
+use actix_web::{HttpMessage, HttpRequest};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use portico_actors::auth::accounts::session::Session;
-use portico_actors::call::RequestId;
 use portico_actors::error::Error;
 
 use crate::app::App;
@@ -25,7 +24,7 @@ use crate::audit::{self, Audit, AuditEvent, AuditPermit, PendingWrite, Record};
 use crate::http::authenticated::{self, SignedIn};
 use crate::http::middleware::request_id;
 use crate::http::policy::{AuditPolicy, Authentication, Policy};
-use crate::http::{connections::peer, error};
+use crate::http::{connections::peer, error, state};
 
 /// Characters of a `User-Agent` at most.
 const LONGEST_AGENT: usize = 200;
@@ -84,17 +83,17 @@ impl AuditReservation {
     }
 
     /// Uses the place for a request that nobody gives an account of: its record tells of the status alone.
-    fn keep_status(&self, response: &ServiceResponse<BoxBody>, id: RequestId, said: Record) {
+    fn keep_status(&self, response: &ServiceResponse<BoxBody>, app: &App) {
         self.keep(|| {
-            let status = response.status();
-            let session = response.request().extensions().get::<SignedIn>().map(|person| person.0.clone());
+            let (request, status) = (response.request(), response.status());
+            let session = request.extensions().get::<SignedIn>().map(|person| person.0.clone());
             Box::new(Record {
-                request_id: Some(id.to_string()),
+                request_id: Some(request_id::request_id(request).to_string()),
                 credential: session.as_ref().and_then(Session::credential),
                 principal: session.map(|session| session.email).unwrap_or_default(),
                 code: Some(status.as_u16().to_string()),
                 reason: self.reason.take(),
-                ..said.ended(if status.is_success() { "ok" } else { "refused" })
+                ..new_record(request, app).ended(if status.is_success() { "ok" } else { "refused" })
             })
         });
     }
@@ -152,10 +151,10 @@ pub(in crate::http) async fn record_refusal(request: &HttpRequest, app: &App, re
 /// Takes a place for each request of a known caller that the route wants recorded, and records those that nobody else
 /// gave an account of, such as what came from the page of a foreign origin.
 pub(in crate::http) async fn reserve(
-    app: web::Data<App>,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let app = state::of(&request)?;
     let policy = Policy::of(request.request());
     let recording = policy.map(|policy| policy.audit);
     let is_stranger = policy.is_some_and(|policy| matches!(policy.caller, Authentication::Credential))
@@ -175,10 +174,9 @@ pub(in crate::http) async fn reserve(
     };
     request.extensions_mut().insert(Rc::clone(&reservation));
     let _on_disconnect = OnDisconnect { reservation: Rc::clone(&reservation), audit: Arc::clone(audit) };
-    let (id, said) = (request_id::request_id(request.request()), new_record(request.request(), &app));
     let response = next.call(request).await?.map_into_boxed_body();
     if !reservation.claimed.get() {
-        reservation.keep_status(&response, id, said);
+        reservation.keep_status(&response, &app);
     }
     if let Err(refusal) = reservation.record_waiting(audit).await {
         let refused = error::refusal(response.request(), &refusal);

@@ -12,6 +12,7 @@ use actix_web::rt::time::timeout;
 use actix_web::web::{Bytes, BytesMut, Data, Payload};
 use actix_web::{HttpMessage, HttpRequest};
 use futures_util::StreamExt;
+use portico_actors::auth::network;
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::principal::{Endpoint, Principal};
 
@@ -19,7 +20,7 @@ use crate::app::App;
 use crate::http::middleware::limits::busy;
 use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::http::policy::{Authentication, ErrorFormat, Policy};
-use crate::http::{caller, connections::peer, error};
+use crate::http::{caller, connections::peer, error, state};
 use portico_actors::shares::{Allowance, ShareExceeded, ShareLimits};
 
 /// Bytes that are made room for before they came.
@@ -70,7 +71,7 @@ pub(in crate::http) async fn read(request: &HttpRequest, payload: Payload) -> Re
     };
     let body = within(app, gather(request, payload, (most, "send less"), |_| Ok(()))).await?;
     // Whoever is not known yet takes their place now, and not while the body comes.
-    let place = app.strangers.take(peer::client(request, app), 1, STRANGERS);
+    let place = app.strangers.take(peer::client(request, app).map(network), 1, STRANGERS);
     let place = place.map_err(|short| {
         let whom = if short == ShareExceeded::Each { "from this address" } else { "of callers who are not known yet" };
         busy(&format!("as many requests {whom} as the service takes are worked on"))
@@ -106,10 +107,10 @@ async fn receive(request: &HttpRequest, payload: Payload, app: &App, by: &Princi
 /// Authenticates the caller and reads the body, where the route wants both. What is wrong with either is told by the
 /// handler.
 pub(in crate::http) async fn buffer(
-    app: Data<App>,
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let app = state::of(&request)?;
     let policy = Policy::of(request.request()).filter(|policy| matches!(policy.caller, Authentication::Credential));
     if let Some(policy) = policy {
         let endpoint = if policy.form == ErrorFormat::Mcp { Endpoint::Mcp } else { Endpoint::Api };
@@ -176,10 +177,10 @@ pub(in crate::http) fn coded(request: &HttpRequest) -> Option<Error> {
 
 /// Refuses a body in a content coding on the SQL API.
 pub(in crate::http) async fn uncoded(
-    app: Data<App>,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let app = state::of(&request)?;
     let Some(refusal) = coded(request.request()) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
@@ -193,10 +194,10 @@ pub(in crate::http) async fn uncoded(
 /// types without asking first. The MCP endpoint says so itself, behind its credential; the SQL API, where
 /// no browser shows a credential by itself, takes a body without a type too.
 pub(in crate::http) async fn check(
-    app: Data<App>,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let app = state::of(&request)?;
     let limit = request.app_data::<Limit>().copied().filter(|_| request.method() == Method::POST);
     let own = Policy::of(request.request()).is_some_and(|policy| policy.form == ErrorFormat::Mcp);
     let wanted = limit.filter(|_| !own).and_then(|limit| limit.media().zip(Some(limit)));

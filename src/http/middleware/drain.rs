@@ -6,23 +6,22 @@ use std::time::Duration;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
-use actix_web::web;
 use portico_actors::error::{Error, Kind};
 
-use crate::app::App;
 use crate::http::error;
 use crate::http::middleware::limits;
 use crate::http::policy::Policy;
+use crate::http::state;
 
 /// When it is worth asking again: by then another process serves, or a proxy knows better.
 const COME_BACK: Duration = Duration::from_secs(5);
 
 /// Lets a request in and counts it, or refuses it. Those who watch the service may ask to the end.
 pub(in crate::http) async fn keep(
-    app: web::Data<App>,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let app = state::of(&request)?;
     if Policy::of(request.request()).is_some_and(|policy| policy.while_stopping) {
         return Ok(next.call(request).await?.map_into_boxed_body());
     }

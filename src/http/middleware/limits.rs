@@ -3,6 +3,7 @@
 
 use std::any::Any;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{Extensions, ServiceRequest, ServiceResponse};
 use actix_web::http::header;
 use actix_web::middleware::Next;
-use actix_web::{HttpRequest, web};
+use actix_web::{HttpMessage, HttpRequest};
 use bytes::Bytes;
 use portico_actors::error::{Error, Kind};
 
@@ -20,19 +21,19 @@ use crate::http::middleware::audit_trail;
 use crate::http::middleware::recorder;
 use crate::http::middleware::timing::{SERVER_TIMING, Timing};
 use crate::http::policy::{Calls, Policy};
-use crate::http::{authenticated, error};
+use crate::http::{authenticated, error, state};
 use crate::observe::Traffic;
-use portico_actors::shares::ShareExceeded;
+use portico_actors::shares::{Share, ShareExceeded};
 
 /// When a caller who was refused may come back: most requests are over by then.
 const SOON: Duration = Duration::from_secs(1);
 
 /// Refuses a head that is too large, and counts what is answered.
 pub(in crate::http) async fn bound(
-    app: web::Data<App>,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let app = state::of(&request)?;
     let timing = Timing::of(request.request());
     let traffic = &app.metrics.traffic;
     let mut response = match oversized(request.request(), &app) {
@@ -71,10 +72,10 @@ pub(in crate::http) fn hold(answer: &mut Extensions, what: impl Any) {
 /// Takes a place for a request of a route whose requests count, or refuses it. Whoever was not let in is told so and
 /// needs none.
 pub(in crate::http) async fn admit(
-    app: web::Data<App>,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let app = state::of(&request)?;
     let counted = !Policy::of(request.request()).is_some_and(|policy| matches!(policy.calls, Calls::Uncounted(_)));
     let Some(by) = authenticated::known(request.request()).filter(|_| counted) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
@@ -91,13 +92,28 @@ pub(in crate::http) async fn admit(
             return Ok(request.into_response(response));
         }
     };
+    let slot = CallSlot(Rc::new(slot));
+    request.extensions_mut().insert(slot.clone());
     let mut response = next.call(request).await?.map_into_boxed_body();
+    drop(response.request().extensions_mut().remove::<CallSlot>());
     let streams = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == sse::MEDIA_TYPE);
-    // A stream may stay open for days, and mostly nothing is done for it.
+    // A stream may stay open for days, and mostly nothing is done for it: a call that is answered with one has its
+    // place itself.
     if !streams {
         hold(&mut response.response_mut().extensions_mut(), slot);
     }
     Ok(response)
+}
+
+/// The place of a request among those that are worked on, until the last of its clones is dropped.
+#[derive(Clone)]
+pub(in crate::http) struct CallSlot(#[allow(dead_code, reason = "it is held")] Rc<Share<String>>);
+
+impl CallSlot {
+    /// The place of `request`, for what goes on when its answer has begun.
+    pub(in crate::http) fn of(request: &HttpRequest) -> Option<Self> {
+        request.extensions().get::<Self>().cloned()
+    }
 }
 
 /// Why a request is not taken now, and that it may be soon.

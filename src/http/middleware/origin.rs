@@ -4,18 +4,19 @@
 //! What a browser needs to let such a page call is told it (Fetch, §3.2 CORS protocol). Cookies are never sent along:
 //! these pages bring a token.
 
+use actix_web::HttpResponse;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::middleware::Next;
-use actix_web::{HttpResponse, web};
 use portico_actors::error::Error;
 
 use crate::app::App;
 use crate::http::error;
 use crate::http::middleware::recorder;
 use crate::http::policy::{OriginCheck, Policy};
+use crate::http::state;
 use crate::loopback;
 
 /// Methods of the paths that pages may call.
@@ -31,10 +32,10 @@ const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
 /// Refuses a request from a page of a foreign origin, where the route wants it.
 pub(in crate::http) async fn check(
-    app: web::Data<App>,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let app = state::of(&request)?;
     let policy = Policy::of(request.request());
     let open = policy.is_some_and(|policy| matches!(policy.origin, OriginCheck::Any(_)));
     let allowed = open
@@ -64,10 +65,10 @@ fn is_allowed(origin: &str, app: &App) -> bool {
 /// Answers the questions that a browser asks before a call, and marks answers as readable: where a page
 /// of another origin has something to do, which is not at people's own pages.
 pub(in crate::http) async fn cors(
-    app: web::Data<App>,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let app = state::of(&request)?;
     if !Policy::of(request.request()).is_some_and(|policy| policy.cors) {
         return Ok(next.call(request).await?.map_into_boxed_body());
     }

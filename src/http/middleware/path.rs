@@ -6,25 +6,26 @@
 //! name resolve to this machine (DNS rebinding), and then counts as ours to its browser. Whoever names a host that is
 //! not ours is told so.
 
+use actix_web::HttpRequest;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::{Version, header};
 use actix_web::middleware::Next;
-use actix_web::{HttpRequest, web};
 use portico_actors::error::Error;
 
 use crate::app::App;
 use crate::http::connections::connection::HttpConnection;
 use crate::http::error;
 use crate::http::middleware::{audit_trail, recorder};
+use crate::http::state;
 use crate::loopback;
 
 /// Refuses what is not in its normal form or names another host, and leaves a record of it.
 pub(in crate::http) async fn check(
-    app: web::Data<App>,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let app = state::of(&request)?;
     let malformed = fault(request.path()).or_else(|| fault_of_host(request.request()));
     let malformed = malformed.map(|refusal| (error::status(refusal.kind), refusal));
     let misdirected = || Some((error::MISDIRECTED, foreign(&request, &app)?));
@@ -107,20 +108,21 @@ fn unreserved(octet: u8) -> bool {
     octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'.' | b'_' | b'~')
 }
 
-/// What is wrong with the host that a request of HTTP/1 is for.
+/// What is wrong with the host that a request is for. In HTTP/2 its target has it (`:authority`), and the header may be
+/// left out.
 fn fault_of_host(request: &HttpRequest) -> Option<Error> {
-    if request.version() >= Version::HTTP_2 {
-        return None;
-    }
-    let authority = request.uri().authority()?;
     let mut hosts = request.headers().get_all(header::HOST);
-    let same = hosts
-        .next()
-        .filter(|_| hosts.next().is_none())
-        .is_some_and(|host| host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes()));
-    (!same).then(|| {
-        Error::invalid("Host: it differs from the host of the request's target")
-            .hint("send the same in both, or the path alone as the target (RFC 9112, section 3.2.2)")
+    let (host, is_repeated) = (hosts.next(), hosts.next().is_some());
+    let is_http_2 = request.version() >= Version::HTTP_2;
+    let is_one = match (request.uri().authority(), host) {
+        (Some(authority), Some(host)) => host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes()),
+        (Some(_), None) => is_http_2,
+        (None, Some(_)) => true,
+        (None, None) => !is_http_2,
+    };
+    (!is_one || is_repeated).then(|| {
+        Error::invalid("Host: it differs from the host of the request's target, or there is not one of it")
+            .hint("send it once, and the same in both (RFC 9112, section 3.2; RFC 9113, section 8.3.1)")
     })
 }
 
@@ -150,6 +152,8 @@ fn foreign(request: &ServiceRequest, app: &App) -> Option<Error> {
 
 #[cfg(test)]
 mod tests {
+    use actix_web::test::TestRequest;
+
     use super::*;
 
     #[test]
@@ -202,6 +206,38 @@ mod tests {
             "/a\"",
         ] {
             assert!(fault(path).is_some_and(|fault| fault.message.starts_with("path: ")), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_request_is_for_one_host() {
+        let fault = |version, target: &str, hosts: &[&str]| {
+            let mut request = TestRequest::default().version(version).uri(target);
+            for host in hosts {
+                request = request.append_header((header::HOST, *host));
+            }
+            fault_of_host(&request.to_http_request()).is_some()
+        };
+        let whole = "https://a.example/x";
+        for (version, target, hosts) in [
+            (Version::HTTP_11, "/x", &["a.example"] as &[&str]),
+            (Version::HTTP_10, "/x", &[]),
+            (Version::HTTP_11, whole, &["A.example"]),
+            (Version::HTTP_2, whole, &[]),
+            (Version::HTTP_2, whole, &["a.example"]),
+            (Version::HTTP_2, "/x", &["a.example"]),
+        ] {
+            assert!(!fault(version, target, hosts), "{version:?} {target} {hosts:?}");
+        }
+        for (version, target, hosts) in [
+            (Version::HTTP_11, "/x", &["a.example", "a.example"] as &[&str]),
+            (Version::HTTP_11, whole, &["evil.example"]),
+            (Version::HTTP_11, whole, &[]),
+            (Version::HTTP_2, whole, &["evil.example"]),
+            (Version::HTTP_2, whole, &["a.example", "a.example"]),
+            (Version::HTTP_2, "/x", &[]),
+        ] {
+            assert!(fault(version, target, hosts), "{version:?} {target} {hosts:?}");
         }
     }
 }

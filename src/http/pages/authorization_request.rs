@@ -16,7 +16,7 @@ use crate::http::form::Form;
 use crate::http::mcp::admission;
 use crate::http::middleware::recorder;
 use crate::http::pages::browser::Visitor;
-use crate::http::pages::page;
+use crate::http::pages::page::{self, Refused};
 
 /// The person did not agree (RFC 6749 §4.1.2.1).
 pub(super) const ACCESS_DENIED: &str = "access_denied";
@@ -81,14 +81,17 @@ impl RedirectTarget {
         request: &HttpRequest,
         client: &Client,
         visitor: Option<&Visitor>,
-        (code, description): (&str, &str),
+        (code, description): (&'static str, &str),
     ) -> Result<HttpResponse> {
         let address = self.location(&[("error", code), ("error_description", description)]);
-        if vouched_for(client, visitor).await? {
-            return Ok(page::go(&address, &[]));
-        }
-        let status = error::status(if code == ACCESS_DENIED { Kind::Forbidden } else { Kind::Invalid });
-        page::unanswered(request, status, description, (&self.host(), &address))
+        let kind = if code == ACCESS_DENIED { Kind::Forbidden } else { Kind::Invalid };
+        let mut response = if vouched_for(client, visitor).await? {
+            page::go(&address, &[])
+        } else {
+            page::unanswered(request, error::status(kind), description, (&self.host(), &address))?
+        };
+        response.extensions_mut().insert(Refused { kind, code });
+        Ok(response)
     }
 
     /// The host that people know the address by.

@@ -14,6 +14,9 @@ use crate::http::pages::{consent, sign_in};
 pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
     page::answer(&request, &app, async |recorder| {
         let visitor = Visitor::find(&request, &app).await?;
+        if let Some(visitor) = &visitor {
+            recorder.note_session(&visitor.session);
+        }
         let form = Form::parse(request.query_string());
         let next = format!("/authorize?{}", form.encode());
         // For strangers nothing is fetched: whose address it is, is found out once somebody has signed in.
@@ -25,10 +28,7 @@ pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
             Err(response) => return Ok(response),
         };
         match visitor {
-            Some(visitor) => {
-                recorder.note_session(&visitor.session);
-                consent::show(&app, &ask, &visitor, request.query_string())
-            }
+            Some(visitor) => consent::show(&app, &ask, &visitor, request.query_string()),
             None => sign_in::show(&request, &app, &next, Some(&ask.client.name), "", None),
         }
     })

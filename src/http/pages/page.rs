@@ -71,6 +71,19 @@ pub(super) fn go(location: &str, cookies: &[String]) -> HttpResponse {
     response.insert_header((header::LOCATION, location)).finish()
 }
 
+/// How OAuth names the refusal that a response tells its client of, for the records of the request.
+#[derive(Clone, Copy)]
+pub(super) struct Refused {
+    pub(super) kind: Kind,
+    pub(super) code: &'static str,
+}
+
+impl Refused {
+    fn error(self) -> Error {
+        Error::new(self.kind, self.code)
+    }
+}
+
 /// Runs the work behind a page, tells of its end once, and shows its failure.
 pub(super) async fn answer(
     request: &HttpRequest,
@@ -80,7 +93,11 @@ pub(super) async fn answer(
     let mut recorder = CallRecorder::begin(request, app);
     let mut response = match work(&mut recorder).await {
         Ok(response) => {
-            recorder.finish(0, None);
+            let refused = response.extensions().get::<Refused>().copied();
+            if let Some(Refused { code, .. }) = refused {
+                recorder.record(|request| request.code = Some(code.to_owned()));
+            }
+            recorder.finish(0, refused.map(Refused::error).as_ref());
             response
         }
         Err(failure) => {

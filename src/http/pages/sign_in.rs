@@ -128,7 +128,11 @@ pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State
 /// `POST /sign-out`: with `everywhere`, every session of the person.
 pub(super) async fn out(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
     page::of_form(&request, payload, &app, async |visitor, form| {
-        app.people.sign_out(&visitor.secret, form.get("everywhere").is_some()).await?;
+        let everywhere = form.get("everywhere").is_some();
+        if everywhere {
+            visitor.session.must_be_whole()?;
+        }
+        app.people.sign_out(&visitor.secret, everywhere).await?;
         Ok(page::go("/sign-in", &Cookie::Session.clear(&app)))
     })
     .await

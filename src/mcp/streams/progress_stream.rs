@@ -1,6 +1,7 @@
 //! A call as a stream of messages: what it tells while it runs, and then its response. Who carries
 //! the messages, and whether they are kept, is not known here.
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +30,8 @@ pub struct ProgressStream {
     last: u128,
     /// What was sent by the call and not yet passed on.
     waiting: VecDeque<OutboundMessage>,
+    /// What is held as long as the call runs.
+    held: Option<Box<dyn Any>>,
 }
 
 impl ProgressStream {
@@ -40,7 +43,22 @@ impl ProgressStream {
     ) -> Self {
         let mut ticks = interval_at(Instant::now() + INTERVAL, INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { call: Some(call), outcome: None, request, outbound, ticks, last: 0, waiting: VecDeque::new() }
+        Self {
+            call: Some(call),
+            outcome: None,
+            request,
+            outbound,
+            ticks,
+            last: 0,
+            waiting: VecDeque::new(),
+            held: None,
+        }
+    }
+
+    /// Holds `what` as long as the call runs, such as its place among those that are worked on.
+    #[must_use]
+    pub fn holding(self, what: impl Any) -> Self {
+        Self { held: Some(Box::new(what)), ..self }
     }
 
     /// Runs the call until it is clear whether its answer is one message: then gives the outcome.
@@ -63,7 +81,7 @@ impl ProgressStream {
             let ticked = tokio::select! {
                 biased;
                 outcome = call => {
-                    (self.call, self.outcome) = (None, Some(outcome));
+                    (self.call, self.outcome, self.held) = (None, Some(outcome), None);
                     false
                 }
                 Some(message) = self.outbound.recv() => {

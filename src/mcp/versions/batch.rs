@@ -44,11 +44,20 @@ pub async fn answer_batch(
     let mut responses: Vec<Vec<u8>> = Vec::new();
     let (mut rows, mut failure, mut calls) = (0, None, Vec::new());
     for message in messages {
-        let response = match message {
-            Err((id, failure)) => Some(failure.body(id.as_ref())),
+        let message = match message {
             // It must not be part of a batch: nothing can be sent before it is answered.
             Ok(Message::Request { id, method, .. }) if method == "initialize" => {
-                Some(RpcError::envelope("initialize must not be part of a batch").body(Some(&id)))
+                Err((Some(id), RpcError::envelope("initialize must not be part of a batch")))
+            }
+            message => message,
+        };
+        let response = match message {
+            Err((id, refusal)) => {
+                if context.audit.is_some() {
+                    calls.push(json!({ "outcome": Kind::Invalid.as_str(), "reason": refusal.message }));
+                }
+                failure = failure.or(Some(Kind::Invalid));
+                Some(refusal.body(id.as_ref()))
             }
             Ok(message) => {
                 let response = answer(context, features, headers, message, summary).await.into_body();

@@ -36,6 +36,11 @@ async fn malformed_bodies_are_400_with_the_id_that_could_be_read() {
         ("{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}", (-32600, Value::Null)),
         ("{\"jsonrpc\":\"2.0\",\"id\":\"a\"}", (-32600, json!("a"))),
         ("{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"ping\",\"params\":[]}", (-32600, json!(3))),
+        // Whoever stands in front of us may read the first of two.
+        (r#"{"jsonrpc":"2.0","id":1,"id":4,"method":"ping"}"#, (-32600, json!(4))),
+        (r#"{"jsonrpc":"2.0","id":5,"method":"ping","method":"tools/list"}"#, (-32600, json!(5))),
+        (r#"{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"a","name":"b"}}"#, (-32600, json!(6))),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"_meta":{"a":1,"a":2}}}"#, (-32600, json!(7))),
     ] {
         let (status, answer) = post(&app, body, &[]).await;
         assert_eq!((status, code(&answer)), (400, expected), "{body}");

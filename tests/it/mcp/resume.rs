@@ -1,8 +1,10 @@
 //! Answers of 2025-11-25 whose stream broke off, and clients that take them up again.
 
+use portico_actors::auth::records::NewPat;
+use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
-use crate::support::app::{TestApp, read};
+use crate::support::app::{Caller, TestApp, read, within};
 use crate::support::fixture;
 use crate::support::mcp::{Client, ENDLESS, at_the_address_of_all, select};
 use crate::support::stream::Events;
@@ -105,7 +107,29 @@ async fn a_call_without_a_stream_can_still_be_cancelled() {
     }
 }
 
+#[actix_web::test]
+async fn an_answer_is_only_read_on_as_long_as_its_reader_is_let_in() {
+    let app = fixture::with_server("max_streams = 1", "pool = 2").await;
+    let client = begin(&app).await;
+    let mut events = Events::of(client.ask(json!("long"), "tools/call", select(ENDLESS, &json!(1))).await);
+    let first = events.next().await.unwrap();
+    drop(events);
+    let (pat, secret) = app.store().create_pat(&app.writer.name, NewPat::default()).unwrap();
+    let by = Caller { name: app.writer.name.clone(), secret: secret.expose_secret().to_owned() };
+    let other = Client { app: &app, by: &by, session: client.session.clone() };
+    let reading = Events::of(other.get(first.id.as_deref()).await);
+    let (status, body) = read(other.get(first.id.as_deref()).await).await;
+    assert_eq!((status, &body["error"]["code"]), (429, &json!(1600)), "it is one of the principal's streams: {body}");
+    app.store().revoke_pat(&pat.id.to_string()).unwrap();
+    // It would have no end: whoever began the answer is let in still.
+    for message in within("the end of the stream", reading.rest()).await {
+        assert_eq!(message["method"], "notifications/progress");
+    }
+    client.notify("notifications/cancelled", json!({"requestId": "long"})).await;
+}
+
 at_the_address_of_all! {
+    an_answer_is_only_read_on_as_long_as_its_reader_is_let_in
     an_answer_begins_with_an_id_and_every_event_has_its_own
     a_call_goes_on_without_its_stream_and_its_answer_is_repeated
     what_cannot_be_taken_up_again_is_refused_without_ending_the_session

@@ -336,7 +336,8 @@ async fn who_is_not_let_in_any_more_has_no_tasks() {
     store.revoke_pat(&pats[0].id.to_string()).unwrap();
     app.look().await;
     assert_eq!(ask(&app, &app.writer, "tasks/get", task).await.0, 401);
-    eventually("the abandoned call", async || app.endings("slow_compute") == [Some(Kind::Abandoned)]).await;
+    let ended = [Some(Kind::Unauthenticated)];
+    eventually("the end of the call", async || app.endings("slow_compute") == ended).await;
 }
 
 #[actix_web::test]

@@ -60,6 +60,9 @@ pub(crate) struct Attempts {
     pairs: Throttle<Pair>,
     /// By place and by name, with those of all other endpoints.
     failures: Failures,
+    /// Comparisons under names that too many have failed with, which nothing else uses up: one after the other, at the
+    /// name's rate.
+    slow: Throttle<Digest>,
     registrations: Throttle<ClientAddress>,
     /// Pairs that have signed in.
     known: Cache<Pair, ()>,
@@ -70,6 +73,7 @@ impl Attempts {
         Self {
             pairs: Throttle::new("failures-by-name-and-address", FREE, MOST),
             failures,
+            slow: Throttle::new("failures-by-name", limits.failures_per_name.one_by_one(), MOST),
             registrations: Throttle::new("registrations", limits.registrations_per_address, MOST),
             known: Cache::new(MOST_KNOWN),
         }
@@ -100,14 +104,15 @@ impl Attempts {
         Ok(Attempt { class, pair, by_name })
     }
 
-    /// Whether the name has room for a slow attempt now: then it is counted.
-    pub(crate) fn admit(&mut self, name: &Digest, now: Instant) -> Result<(), Quota> {
-        self.failures.lock().names.take(*name, now).map(drop)
+    /// Whether the name has room for a slow attempt now: then it is counted, and whether under the name is told.
+    pub(crate) fn admit(&mut self, name: &Digest, now: Instant) -> Result<bool, Quota> {
+        self.slow.take(*name, now)?;
+        Ok(self.failures.lock().names.take(*name, now).is_ok())
     }
 
-    /// The limit of the name, while it has no room.
+    /// The limit of the name's slow attempts, while it has no room.
     pub(crate) fn room_of(&self, name: &Digest, now: Instant) -> Option<Quota> {
-        self.failures.lock().names.exhausted(name, now)
+        self.slow.exhausted(name, now)
     }
 
     /// The attempt was right.
@@ -187,7 +192,12 @@ mod tests {
         }
         assert_eq!(attempts.begin("ann", home, now).unwrap().class, AttemptClass::Known);
         assert_eq!(attempts.begin("bob", home, now).unwrap().class, AttemptClass::Ordinary);
-        assert!(attempts.admit(&key("ann"), now).is_err(), "the name has no room");
+        assert!(attempts.admit(&key("ann"), now).is_ok_and(|by_name| !by_name), "the slow ones have room of their own");
+        assert!(attempts.admit(&key("ann"), now).is_err(), "one after the other");
+        // What fails at other endpoints does not take it.
+        for number in 0..200 {
+            attempts.failures.count(stranger(number), Some("ann"));
+        }
         let later = now + Duration::from_secs(20);
         assert!(attempts.admit(&key("ann"), later).is_ok() && attempts.admit(&key("ann"), later).is_err());
     }

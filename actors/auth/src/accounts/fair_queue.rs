@@ -1,6 +1,7 @@
 //! A queue that serves addresses in turn: whoever sends many requests waits behind their own.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
 
 use crate::limits::ClientAddress;
 
@@ -47,6 +48,14 @@ impl<W> FairQueue<W> {
         next
     }
 
+    /// The same of a place that is drawn by lot: however many places come again and again, each that waits has a chance.
+    pub(crate) fn pop_by_lot(&mut self) -> Option<W> {
+        let drawn = RandomState::new().hash_one(self.turns.len());
+        let drawn = usize::try_from(drawn).unwrap_or_default().checked_rem(self.turns.len())?;
+        self.turns.swap(0, drawn);
+        self.pop()
+    }
+
     /// Takes the newest of the place that has most, if that has more than `than`.
     pub(crate) fn displace(&mut self, than: usize) -> Option<W> {
         let (place, _) = self.waiting.iter().filter(|(_, own)| own.len() > than).max_by_key(|(_, own)| own.len())?;
@@ -74,6 +83,20 @@ mod tests {
 
     fn at(text: &str) -> ClientAddress {
         text.parse().ok()
+    }
+
+    #[test]
+    fn whoever_waits_has_a_chance() {
+        let mut drawn = [false; 3];
+        while drawn.contains(&false) {
+            let mut lane = FairQueue::default();
+            for number in 0..3 {
+                lane.push(at(&format!("192.0.2.{number}")), number);
+            }
+            drawn[lane.pop_by_lot().unwrap()] = true;
+            assert_eq!(lane.len(), 2);
+        }
+        assert_eq!(FairQueue::<u8>::default().pop_by_lot(), None);
     }
 
     #[test]

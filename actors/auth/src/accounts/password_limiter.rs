@@ -220,12 +220,13 @@ impl State {
         }
         for _ in 0..self.slow.len() {
             let (name, mut lane) = self.slow.pop_front()?;
-            let next = self.attempts.admit(&name, Instant::now()).ok().and_then(|()| lane.pop());
+            let admitted = self.attempts.admit(&name, Instant::now()).ok();
+            let next = admitted.and_then(|by_name| Some((by_name, lane.pop_by_lot()?)));
             if lane.len() > 0 {
                 self.slow.push_back((name, lane));
             }
-            if let Some(mut next) = next {
-                next.attempt.by_name = true;
+            if let Some((by_name, mut next)) = next {
+                next.attempt.by_name = by_name;
                 return Some(next);
             }
         }
@@ -326,10 +327,11 @@ mod tests {
         // Far less than it takes until the name has room again.
         let limiter = PasswordLimiter { patience: Duration::from_millis(200), ..limiter(2) };
         limiter.acquire("ann", at(9)).await.unwrap().succeeded();
-        for number in 10..12 {
+        // Two at the name's rate, and the first of those that are behind.
+        for number in 10..13 {
             assert!(limiter.acquire("ann", at(number)).await.is_ok());
         }
-        let mut strangers: Vec<_> = (12..40).map(|number| waits(&limiter, "ann", at(number))).collect();
+        let mut strangers: Vec<_> = (13..40).map(|number| waits(&limiter, "ann", at(number))).collect();
         let stranger = waits(&limiter, "ann", at(50));
         assert!(limiter.acquire("ann", at(9)).now_or_never().expect("strangers kept it waiting").is_ok());
         assert!(limiter.acquire("bob", at(51)).now_or_never().expect("another name waited").is_ok());

@@ -319,13 +319,13 @@ impl Accounts {
     /// Takes the access back that the session's person gave to an application.
     pub async fn revoke_own_consent(&self, session: &SecretString, grant: Uuid) -> Result<()> {
         let digest = Digest::of(session.expose_secret());
-        self.changing(move |store| store.revoke_grant(&digest, grant)).await
+        self.changing(move |store| store.revoke_own_consent(&digest, grant)).await
     }
 
     /// How many grants open nothing because clients of their kind are not admitted.
     pub async fn ineffective_grants(&self) -> Result<usize> {
         let admission = self.auth.admission();
-        self.store(move |store| store.shut_out(admission)).await
+        self.store(move |store| store.ineffective_grants(admission)).await
     }
 
     /// Every scope that a session may give away, the smallest first.

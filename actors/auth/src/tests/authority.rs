@@ -44,14 +44,14 @@ const OTHERWISE: [(&str, &str); 29] = [
     ("required", "by the session"),
     ("revision", "a number"),
     ("revoke_access_token", "by the client whose token it is"),
-    ("revoke_grant", "by the session"),
+    ("revoke_own_consent", "by the session"),
     ("revoke_own_pat", "by the session"),
     ("revoke_refresh", "by the client's secret"),
     ("session", "by the session"),
     ("tokens_of", "by the session"),
 ];
 /// The same for those that tell how many there are, wait, or write what was deleted over.
-const OF_THE_FILE: [&str; 3] = ["shut_out", "wait_at_most", "wipe"];
+const OF_THE_FILE: [&str; 3] = ["ineffective_grants", "wait_at_most", "wipe"];
 
 /// One operation.
 type Operation = Box<dyn Fn(&mut Store) -> Result<()>>;
@@ -142,7 +142,7 @@ fn every_operation_of_the_store_is_judged() {
         })
         .unwrap();
     assert!(recorded.take().is_empty() && house.kept() == before, "something was changed");
-    assert_eq!(nobody.shut_out(ClientPolicy::default()).unwrap(), 0);
+    assert_eq!(nobody.ineffective_grants(ClientPolicy::default()).unwrap(), 0);
 
     let judged = operations.iter().map(|(name, _)| *name).chain(LISTS);
     let listed: BTreeSet<_> = judged.chain(OTHERWISE.map(|(name, _)| name)).chain(OF_THE_FILE).collect();

@@ -160,6 +160,12 @@ async fn a_fixed_key_opens_what_the_claims_say_and_the_ceilings_leave() {
     ] {
         assert!(ask(&actor, token(&claims)).await.is_none(), "{what}");
     }
+    // A refused one is told by the name that it has where it is let in, and its id is none of ours.
+    let foreign = with(with(claims(), "scope", json!("openid")), "jti", json!(Uuid::nil()));
+    let credential = Credential::Bearer(SecretString::from(token(&foreign)));
+    let asked = Authenticate { credential, endpoint: Endpoint::Api, from: None };
+    let refused = actor.send(VerifyCredential::from(asked)).await.unwrap().unwrap_err();
+    assert_eq!((refused.get_claimed(), refused.get_credential()), (Some(format!("{THEIRS}#robot").as_str()), None));
 
     let reach = Rights::each([(SALES, Scope::Read), (STOCK, Scope::Write)]);
     let mapped = TrustedIssuer {

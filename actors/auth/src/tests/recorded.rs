@@ -132,7 +132,7 @@ fn each(
     run!(approve(&session, &of_sales(id), &Digest::of("code 4")), "grant create");
     store.redeem(&redemption(id, &"code 4".into()), &last, Ok).unwrap().unwrap();
     let grant = store.grants(&session).unwrap().remove(0);
-    run!(revoke_grant(&session, grant.id), "grant revoke");
+    run!(revoke_own_consent(&session, grant.id), "grant revoke");
     run!(approve(&session, &of_sales(id), &Digest::of("code 5")), "grant create");
     store.redeem(&redemption(id, &"code 5".into()), &last, Ok).unwrap().unwrap();
     let grant = store.consents(None).unwrap().remove(0);
@@ -211,7 +211,7 @@ const READING: [&str; 12] = [
     "tokens",
     "grants",
     "consents",
-    "shut_out",
+    "ineffective_grants",
     "directory",
     "issue",
 ];

@@ -11,7 +11,6 @@ use crate::records;
 use crate::sync::lookup::{CachedAnswer, CredentialQuery};
 use crate::verify::authenticate::VerifyCredential;
 use crate::verify::refusal::Refusal;
-use crate::verify::token;
 use portico_core::error::{Error, Result};
 use portico_core::principal::{Credential, Principal};
 
@@ -29,7 +28,7 @@ impl AuthActor {
                     !email.contains('@') || records::is_usual_address(email) || self.snapshot.holder(email).is_some();
                 (self.snapshot.id_of(shown).map(str::to_owned), is_told.then(|| email.to_owned()))
             }
-            Credential::Bearer(token) => token::identity(token.expose_secret(), refusal).unwrap_or_default(),
+            Credential::Bearer(token) => self.tokens.identity(token.expose_secret(), refusal).unwrap_or_default(),
         };
         let because = |mut error: Error| {
             error = error.because(refusal.message());
@@ -41,19 +40,9 @@ impl AuthActor {
             }
             error
         };
-        match refusal {
-            // Whoever holds a genuine token may know what it is for.
-            Refusal::WrongAudience => {
-                let error = Error::unauthenticated("the access token is for another audience than this endpoint");
-                return because(
-                    error.hint("ask for one whose resource is this endpoint, or for one without a resource"),
-                );
-            }
-            Refusal::NoScope => {
-                let error = Error::forbidden("the access token has no scope that is known here").needs("read");
-                return because(error.hint("ask for one with the scope read, write or admin"));
-            }
-            _ => {}
+        if refusal == Refusal::NoScope {
+            let error = Error::forbidden("the access token has no scope that is known here").needs("read");
+            return because(error.hint("ask for one with the scope read, write or admin"));
         }
         // What was good once is no attempt to guess.
         let quota = if refusal.was_genuine() { None } else { self.failures.count(asked.from, name) };

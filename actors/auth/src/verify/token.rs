@@ -173,6 +173,17 @@ impl Tokens {
         resource::reach(ours, endpoint).ok_or(Refusal::WrongAudience)
     }
 
+    /// The id and the subject of a token with a genuine signature that was refused for another reason. Another issuer's
+    /// subject has that issuer's name in front, as it has where it is let in, and the id of its token is none of ours.
+    pub(crate) fn identity(&self, token: &str, refusal: Refusal) -> Option<(Option<String>, Option<String>)> {
+        let signed = Signed::read(token).ok().filter(|_| refusal.is_behind_signature())?;
+        let text = |name| signed.claimed(name).map(str::to_owned);
+        Some(match signed.claimed("iss") {
+            Some(issuer) if issuer != self.issuer => (None, text("sub").map(|subject| format!("{issuer}#{subject}"))),
+            _ => (text("jti"), text("sub")),
+        })
+    }
+
     fn check(&self, claims: ReceivedClaims, now: Timestamp, key_until: Option<Timestamp>) -> Result<Verified, Refusal> {
         if claims.iss != self.issuer {
             return Err(Refusal::WrongIssuer);
@@ -196,13 +207,6 @@ impl Tokens {
             until: key_until.map_or(ends, |until| until.min(ends)),
         })
     }
-}
-
-/// The id and the subject of a token with a genuine signature that was refused for another reason.
-pub(crate) fn identity(token: &str, refusal: Refusal) -> Option<(Option<String>, Option<String>)> {
-    let signed = Signed::read(token).ok().filter(|_| refusal.is_behind_signature())?;
-    let text = |name| signed.claimed(name).map(str::to_owned);
-    Some((text("jti"), text("sub")))
 }
 
 /// Claims as we want them.

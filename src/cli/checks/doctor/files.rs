@@ -7,18 +7,24 @@ use portico_actors::source::Access;
 use rustix::fs::{Access as Mode, access};
 
 use super::finding::CheckResult;
+use crate::audit::file::aside;
 use crate::config::Config;
 
 /// Bits of a mode that let everybody read, and everybody or the group write.
 const OTHERS_READ: u32 = 0o004;
 const OTHERS_WRITE: u32 = 0o022;
 
-/// The configuration, the store, the key of TLS, and databases that are files.
+/// The configuration, the store with its key, the audit trail, the key of TLS, and databases that are files.
 pub(super) fn permissions(file: &Path, config: &Config) -> Vec<CheckResult> {
     let mut findings = vec![configuration(file)];
     if let Some(store) = config.store.place.file() {
         findings.extend(secret("store", store));
         findings.extend(foreign(store));
+    }
+    findings.extend(config.store.key_file.as_deref().and_then(|file| secret("store", file)));
+    if let Some(trail) = &config.audit.file {
+        let aside = (1..=config.audit.keep).map(|number| aside(trail, number));
+        findings.extend([trail.clone()].into_iter().chain(aside).filter_map(|file| secret("audit", &file)));
     }
     if let Some(tls) = &config.server.tls {
         findings.extend(secret("tls", &tls.key_file));

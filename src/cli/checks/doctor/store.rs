@@ -139,7 +139,7 @@ fn origins(config: &Config, store: &Store) -> Result<Vec<CheckResult>, Error> {
 
 /// Grants that open nothing, because their clients are not admitted any more.
 fn unadmitted(config: &Config, store: &Store) -> Result<Option<CheckResult>, Error> {
-    let shut = store.shut_out(config.oauth.admission())?;
+    let shut = store.ineffective_grants(config.oauth.admission())?;
     Ok((shut > 0).then(|| {
         CheckResult::warning(
             "consents",

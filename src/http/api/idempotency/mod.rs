@@ -26,7 +26,7 @@ use portico_actors::principal::{Endpoint, Principal};
 
 use crate::app::App;
 use crate::config::Connection;
-use crate::http::api::answer::LateFailure;
+use crate::http::api::answer::AnswerEnd;
 pub(in crate::http) use crate::http::api::idempotency::store::IdempotencyStore;
 use crate::http::api::idempotency::store::{
     IdempotencyKey, IdempotencyLock, KeyLookup, LARGEST, State, StoredResponse,
@@ -79,7 +79,10 @@ pub(in crate::http) async fn once(
                 .await
                 .map_err(|_| actix_web::error::ErrorInternalServerError("the request ended without an answer"))?;
         }
-        KeyLookup::Known(state) => kept(state),
+        KeyLookup::Known(state) => {
+            admitted.note_statement(&mut recorder, &app, None);
+            kept(state)
+        }
         KeyLookup::Different => Err((
             error::UNPROCESSABLE,
             Error::invalid("Idempotency-Key: this key was used for another request").hint("use a new key"),
@@ -87,7 +90,8 @@ pub(in crate::http) async fn once(
     };
     let response = match answered {
         Ok(stored) => {
-            recorder.finish(0, None);
+            recorder.record(|request| (request.bytes, request.replayed) = (Some(stored.body.len() as u64), true));
+            recorder.finish(stored.rows, None);
             replay(stored)
         }
         Err((status, refusal)) => {
@@ -175,7 +179,7 @@ async fn run<B: MessageBody + 'static>(
     if !response.status().is_success() {
         return Ok(response);
     }
-    let failed = response.response().extensions().get::<LateFailure>().cloned().unwrap_or_default();
+    let end = response.response().extensions().get::<AnswerEnd>().cloned().unwrap_or_default();
     let (request, response) = response.into_parts();
     let (mut head, mut body) = response.into_parts();
     let (mut gathered, mut counted) = (BytesMut::new(), 0);
@@ -184,9 +188,10 @@ async fn run<B: MessageBody + 'static>(
             None => {
                 let body = gathered.freeze();
                 let content_type = head.headers().get(header::CONTENT_TYPE).cloned();
-                if !failed.get() {
+                if !end.failed() {
                     let content_type = content_type.unwrap_or(HeaderValue::from_static("application/json"));
-                    claim.keep(StoredResponse { status: head.status(), content_type, body: body.clone() });
+                    let (status, body, rows) = (head.status(), body.clone(), end.rows());
+                    claim.keep(StoredResponse { status, content_type, body, rows });
                 }
                 limits::hold(&mut head.extensions_mut(), room);
                 return Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(body))));

@@ -52,6 +52,8 @@ pub(super) struct StoredResponse {
     pub(super) status: StatusCode,
     pub(super) content_type: HeaderValue,
     pub(super) body: Bytes,
+    /// How many rows it has.
+    pub(super) rows: u64,
 }
 
 /// What is known of a key.
@@ -236,7 +238,12 @@ mod tests {
         };
         let body = Bytes::from(vec![0; size]);
         let content_type = HeaderValue::from_static("application/json");
-        claim.keep(StoredResponse { status: actix_web::HttpResponse::Ok().finish().status(), content_type, body });
+        claim.keep(StoredResponse {
+            status: actix_web::HttpResponse::Ok().finish().status(),
+            content_type,
+            body,
+            rows: 0,
+        });
     }
 
     #[test]

@@ -120,8 +120,11 @@ async fn work(
         let gone = pin!(gone);
         tokio::select! {
             biased;
-            // The call ends by it too.
-            () = gone => Err(BY_ACCESS),
+            () = gone => {
+                // The call ends by it too, and its record says so.
+                drop((&mut call).await);
+                Err(BY_ACCESS)
+            }
             outcome = &mut call => Ok(outcome),
             () = task.cancelled() => Err(BY_CLIENT),
         }

@@ -100,9 +100,8 @@ async fn a_token_for_elsewhere_is_told_from_one_that_is_not_valid() {
     assert!(elsewhere.headers()["www-authenticate"].to_str().unwrap().contains("invalid_token"));
     let (status, body) = read(elsewhere).await;
     assert_eq!((status, &body["error"]["code"]), (401, &json!(1100)));
-    assert!(body["error"]["message"].as_str().unwrap().contains("another audience"), "{body}");
-    assert!(body["error"]["hint"].as_str().unwrap().contains("resource"), "{body}");
-    // One that is not genuine learns nothing.
+    // Why it was refused is in the log and the trail: the answer is that to a token that is not genuine.
+    assert_eq!(body["error"]["message"], "the credential is not valid, or it has expired");
     let forged = format!("{}A", &token[..token.len() - 1]);
     let forged = if forged == token { format!("{}B", &token[..token.len() - 1]) } else { forged };
     let (_, body) = read(api.bearer_auth(forged).send().await.unwrap()).await;

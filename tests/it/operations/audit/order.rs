@@ -35,6 +35,11 @@ impl Case {
         Self { method, path: path.to_owned(), headers: Vec::new(), body: body.to_string(), status }
     }
 
+    fn accepting(mut self, form: &str) -> Self {
+        self.headers.retain(|(name, _)| *name != "accept");
+        self.with("accept", form)
+    }
+
     fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
@@ -157,6 +162,12 @@ fn mcp(basic: &str) -> Vec<Case> {
         modern("tools/list", json!({})),
         modern("tools/call", plain("SELECT 1")),
         modern("tools/call", select(LONG, &token)),
+        send(json!([{"bad": 1}, message("initialize", json!({}))]), 200).with("mcp-protocol-version", "2025-03-26"),
+        Case {
+            status: Some(406),
+            ..modern("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}))
+        }
+        .accepting(JSON),
         send(json!({"jsonrpc": "1.0"}), 400),
         send(message("ping", json!({})), 404).with("mcp-session-id", "0192f0c1-2345-7abc-8def-0123456789ab"),
         Case { path: format!("{path}?tools=nothing"), ..send(message("ping", json!({})), 400) },
@@ -170,7 +181,7 @@ fn mcp(basic: &str) -> Vec<Case> {
 }
 
 /// Tokens, clients and pages.
-fn people(client: &str, secret: &str) -> Vec<Case> {
+fn people(client: &str, secret: &str, registered: &str) -> Vec<Case> {
     let form = |path: &str, body: &str, status| {
         Case::new(Method::POST, path, body, status).with("content-type", "application/x-www-form-urlencoded")
     };
@@ -185,6 +196,12 @@ fn people(client: &str, secret: &str) -> Vec<Case> {
             .with("content-type", JSON),
         form("/oauth/nothing", "", 404),
         Case::new(Method::GET, "/authorize", "", 400),
+        Case::new(
+            Method::GET,
+            &format!("/authorize?client_id={registered}&redirect_uri=http://localhost/x&response_type=token"),
+            "",
+            400,
+        ),
         form("/sign-in", "email=ann%40example.org&secret=wrong", 403),
         form("/sign-out", "", 303),
         form("/account/tokens", "", 303),
@@ -192,11 +209,17 @@ fn people(client: &str, secret: &str) -> Vec<Case> {
     ]
 }
 
-/// Whether the trail has a record of the request `id`.
-fn is_recorded(trail: &Path, id: &str) -> bool {
+/// The trail's record of the request `id`.
+fn record(trail: &Path, id: &str) -> Option<Value> {
     let text = std::fs::read_to_string(trail).unwrap();
-    let id = json!(id);
-    text.lines().any(|line| serde_json::from_str::<Value>(line).is_ok_and(|record| record["requestId"] == id))
+    let mut records = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    records.find(|record| record["requestId"] == id)
+}
+
+/// Whether `record` says of a request what its answer did: a refusal is none that went well.
+fn is_true(record: &Value, status: u16, body: &str) -> bool {
+    let refused = status >= 400 || body.starts_with("[{") && body.contains("\"error\"");
+    !refused || record["outcome"] != "ok"
 }
 
 #[actix_web::test]
@@ -215,9 +238,13 @@ async fn whoever_has_read_the_last_byte_finds_the_record() {
     let (account, secret) = store.create_service_account(account).unwrap();
     let credential = format!("{}:{}", service.writer.name, service.writer.secret);
     let basic = format!("Basic {}", BASE64.encode(credential));
-    let cases: Vec<Case> =
-        [api(&basic), mcp(&basic), people(&account.client_id, secret.expose_secret())].into_iter().flatten().collect();
-    let mut missing = Vec::new();
+    let register = json!({"redirect_uris": ["http://localhost/x"]});
+    let url = format!("https://localhost:{}/oauth/register", service.port());
+    let registered = authority.speaking(None, &[b"http/1.1"]).post(url).json(&register).send().await.unwrap();
+    let registered = registered.json::<Value>().await.unwrap()["client_id"].as_str().unwrap().to_owned();
+    let people = people(&account.client_id, secret.expose_secret(), &registered);
+    let cases: Vec<Case> = [api(&basic), mcp(&basic), people].into_iter().flatten().collect();
+    let (mut missing, mut wrong) = (Vec::new(), Vec::new());
     for (protocol, version) in [(b"http/1.1".as_slice(), Version::HTTP_11), (b"h2", Version::HTTP_2)] {
         let client = authority.speaking(None, &[protocol]);
         for (number, case) in cases.iter().enumerate() {
@@ -229,13 +256,16 @@ async fn whoever_has_read_the_last_byte_finds_the_record() {
                 request = request.header(*name, value);
             }
             let response = request.body(case.body.clone()).send().await.unwrap();
+            let status_told = response.status().as_u16();
             let told = format!("{version:?} {method} {path} {:?} {:.90}", case.headers, case.body);
             assert_eq!(response.version(), version);
             assert!(status.is_none_or(|status| response.status() == status), "{told}: {}", response.status());
             // One that fails behind its first byte may break off.
-            let _ = response.bytes().await;
-            if !is_recorded(&trail, &id) {
-                missing.push(told);
+            let body = response.text().await.unwrap_or_default();
+            match record(&trail, &id) {
+                None => missing.push(told),
+                Some(record) if !is_true(&record, status_told, &body) => wrong.push((told, record)),
+                Some(_) => {}
             }
         }
     }
@@ -245,6 +275,7 @@ async fn whoever_has_read_the_last_byte_finds_the_record() {
         missing.len(),
         2 * cases.len()
     );
+    assert!(wrong.is_empty(), "records that say something else than the answer: {wrong:#?}");
 }
 
 #[actix_web::test]

@@ -212,6 +212,23 @@ async fn a_repeated_request_is_recorded_each_time() {
     let said = |record: &Value| (record["outcome"].clone(), record["principal"].clone(), record["class"].clone());
     assert_eq!(said(&found[0]), (json!("ok"), json!(app.writer.name), json!("insert")));
     assert_eq!(said(&found[1]), (json!("ok"), json!(app.writer.name), Value::Null), "it was not run again");
+    assert_eq!([&found[0]["replayed"], &found[1]["replayed"]], [&Value::Null, &json!(true)]);
+    for member in ["statement", "digest", "rows", "bytes"] {
+        assert_eq!(found[0][member], found[1][member], "{member}: what was read is told");
+        assert_ne!(found[1][member], Value::Null, "{member}");
+    }
+}
+
+#[actix_web::test]
+async fn a_dry_run_is_told_from_a_change() {
+    let app = service(TempDir::new().unwrap(), "file = \"audit.jsonl\"").await;
+    let query = "INSERT INTO customers VALUES (9, 'x', NULL)";
+    for dry in [true, false] {
+        assert_eq!(app.query(json!({"query": query, "dryRun": dry})).await.0, 200);
+        app.tool("execute_insert", json!({"query": query.replace('9', "8"), "dryRun": dry})).await;
+    }
+    let told = calls(&app, 4).await.iter().map(|record| record["dryRun"].clone()).collect::<Vec<_>>();
+    assert_eq!(told, [json!(true), json!(true), Value::Null, Value::Null]);
 }
 
 /// A trail whose disk is full, and the remedy.

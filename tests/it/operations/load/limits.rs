@@ -12,6 +12,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use crate::support::app::{TestApp, eventually, read};
 use crate::support::configuration::Configuration;
 use crate::support::fixture;
+use crate::support::mcp::{BOTH, ENDLESS, request, select};
 use crate::support::postgres::connect as database;
 
 pub(crate) async fn connect(app: &TestApp) -> TcpStream {
@@ -134,6 +135,17 @@ async fn no_more_is_worked_on_than_the_service_takes() {
     assert_eq!(healthy.status(), 200, "who looks after the service is answered");
     drop(held);
     eventually("a free place", async || app.query(json!({"query": "SELECT 1"})).await.0 == 200).await;
+}
+
+#[actix_web::test]
+async fn a_call_that_tells_of_its_progress_is_worked_on_like_any_other() {
+    let app = fixture::with_server("max_calls = 1", "").await;
+    let call = app.mcp_request().basic_auth(&app.writer.name, Some(&app.writer.secret)).header("accept", BOTH);
+    let call = call.body(request(&json!(1), "tools/call", &select(ENDLESS, &json!("t")))).send().await.unwrap();
+    assert_eq!((call.status().as_u16(), &call.headers()["content-type"]), (200, &"text/event-stream".parse().unwrap()));
+    assert_eq!(app.mcp(&app.writer, "ping", json!({})).await.0, 429);
+    drop(call);
+    eventually("a free place", async || app.mcp(&app.writer, "ping", json!({})).await.0 == 200).await;
 }
 
 #[actix_web::test]

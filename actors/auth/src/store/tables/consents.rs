@@ -33,7 +33,7 @@ impl Store {
     }
 
     /// How many grants in force open nothing because clients of their kind are not admitted.
-    pub fn shut_out(&self, admission: ClientPolicy) -> Result<usize> {
+    pub fn ineffective_grants(&self, admission: ClientPolicy) -> Result<usize> {
         let consents = in_force(&self.connection, "", named_params! { ":ended": self.clock.now().ended() })?;
         Ok(consents.iter().filter(|consent| !admission.takes(consent.client_kind)).count())
     }
@@ -63,7 +63,7 @@ impl Store {
     }
 
     /// Ends one grant of the session's person; one that is not theirs is left alone.
-    pub(crate) fn revoke_grant(&mut self, session: &Digest, grant: Uuid) -> Result<()> {
+    pub(crate) fn revoke_own_consent(&mut self, session: &Digest, grant: Uuid) -> Result<()> {
         self.change(|connection, now| {
             let session = sessions::require(connection, session, now)?;
             session.must_be_whole()?;
