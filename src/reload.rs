@@ -97,8 +97,8 @@ fn compare<'a>(before: &Config, after: &'a Config) -> (Report, Vec<&'a Arc<Conne
 
 impl App {
     /// Reads the file at `path` again and takes it over. Calls that run go on under the settings
-    /// that they began with; lists that have changed are told of. Completes when each connection
-    /// that was started had its first attempt.
+    /// that they began with; lists that have changed are told of. What has changed comes into force, and this completes,
+    /// when each connection that was started had its first attempt; what was removed is gone at once.
     ///
     /// # Errors
     /// What is wrong with the file, or cannot change while the service runs; then nothing has.
@@ -138,13 +138,14 @@ impl App {
         if let (Some(certificates), Some(tls)) = (&self.certificates, &config.server.tls) {
             report.certificate = certificates.renew(tls);
         }
-        self.current.store(Arc::new(Current::new(config)));
         self.auth.reconfigure(reconfigured).await;
         match self.people.ineffective_grants().await {
             Ok(grants) => report.shut_out = grants,
             Err(error) => log::warn!("the grants of clients that are not admitted could not be counted: {error}"),
         }
-        let reloaded = self.directory.reload(start, removed).await;
+        // Settings and connections change together: nobody meets new names at an old source.
+        let in_force = || self.current.store(Arc::new(Current::new(config)));
+        let reloaded = self.directory.reload(start, removed, in_force).await;
         reloaded.inspect_err(|_| self.take_back(record)).map_err(|error| internal(&error))?;
         let down = |id: &uuid::Uuid| self.directory.get(*id).filter(|entry| !["up", "idle"].contains(&entry.status()));
         report.down = started.iter().filter_map(down).map(|entry| entry.name.to_string()).collect();

@@ -328,8 +328,7 @@ mod tests {
         for name in names {
             // Of several that differ in their ends, the ends alone stand behind the first.
             let (stem, end) = name.rsplit_once('_').unwrap_or((name, ""));
-            let is_end =
-                documented.contains(&format!("`portico_{stem}")) && documented.contains(&format!("`_{end}`"));
+            let is_end = documented.contains(&format!("`portico_{stem}")) && documented.contains(&format!("`_{end}`"));
             assert!(documented.contains(&format!("portico_{name}")) || is_end, "docs/observing.md lacks {name}");
         }
     }

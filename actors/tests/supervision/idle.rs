@@ -130,14 +130,14 @@ fn a_reload_leaves_alone_what_waits_and_restarts_what_is_used() {
         assert!(house.answers(0).await);
         let fresh: Vec<Arc<Fake>> = (0..2).map(|_| Arc::default()).collect();
         let changed = (0..2).map(|index| lazy(None)(connection(index, &fresh[index], 2, 2))).collect();
-        house.directory.reload(changed, vec![house.ids[2]]).await.unwrap();
+        house.directory.reload(changed, vec![house.ids[2]], || ()).await.unwrap();
         let status = |index: usize| house.directory.get(house.ids[index]).map(|entry| entry.status());
         assert_eq!((status(0), status(1), status(2)), (Some("up"), Some("idle"), None));
         assert_eq!((opens(&fresh[0]), opens(&fresh[1])), (1, 0));
         assert!(house.answers(1).await);
         assert_eq!((opens(&fresh[1]), opens(&house.sources[1])), (1, 0), "the new settings are in force");
         let eager = connection(2, &house.sources[2], 2, 2);
-        house.directory.reload(vec![eager], Vec::new()).await.unwrap();
+        house.directory.reload(vec![eager], Vec::new(), || ()).await.unwrap();
         assert_eq!(status(2), Some("up"));
     });
 }
@@ -167,7 +167,7 @@ fn a_source_that_cannot_be_made_is_tried_again_with_each_attempt() {
         fresh.held.store(true, Ordering::SeqCst);
         let broken = ConnectionSpec { open: Arc::new(open), ..connection(0, &fresh, 2, 2) };
         let id = broken.id;
-        house.directory.reload(vec![broken], Vec::new()).await.unwrap();
+        house.directory.reload(vec![broken], Vec::new(), || ()).await.unwrap();
         let error = ask(house.directory.clone(), id).await.unwrap_err();
         assert!(error.kind == Kind::Unavailable && !error.message.contains("sslrootcert"), "{error:?}");
         fresh.held.store(false, Ordering::SeqCst);

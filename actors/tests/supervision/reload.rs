@@ -1,6 +1,8 @@
 //! New settings while the service runs: only those concerned are started anew, and what runs on the
 //! old settings goes on to its end.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -22,7 +24,7 @@ fn a_changed_connection_answers_from_its_new_source_and_old_calls_end_on_the_old
         let before = house.ask(0).await.unwrap();
         let fresh = Arc::new(Fake::default());
         fresh.version.store(7, Ordering::SeqCst);
-        house.directory.reload(vec![connection(0, &fresh, 2, 2)], Vec::new()).await.unwrap();
+        house.directory.reload(vec![connection(0, &fresh, 2, 2)], Vec::new(), || ()).await.unwrap();
         house.product(0, "Fake 7").await;
         let after = house.ask(0).await.unwrap();
         assert_eq!((changed.running.load(Ordering::SeqCst), fresh.running.load(Ordering::SeqCst)), (1, 1));
@@ -45,12 +47,17 @@ fn the_old_actor_answers_until_the_first_attempt_of_the_new_one_has_ended() {
         fresh.set(Mood::Away, Mood::Well);
         let directory = house.directory.clone();
         let (opened, id) = (Arc::clone(&fresh.opened), house.ids[0]);
-        let start = vec![connection(0, &fresh, 2, 2)];
-        let reload = spawn_local(async move { directory.reload(start, Vec::new()).await });
+        let added = Arc::new(Fake::default());
+        let start = vec![connection(0, &fresh, 2, 2), connection(5, &added, 2, 2)];
+        let (in_force, found) = (Rc::new(Cell::new(false)), connection(5, &added, 2, 2).id);
+        let tell = Rc::clone(&in_force);
+        let reload = spawn_local(async move { directory.reload(start, Vec::new(), || tell.set(true)).await });
         assert!(house.answers(0).await && house.directory.get(id).unwrap().status() == "up");
-        assert!(!reload.is_finished());
+        assert!(!reload.is_finished() && !in_force.get());
+        assert!(house.directory.get(found).is_none(), "a new one is found together with the changed ones");
         opened.notify_one();
         reload.await.unwrap().unwrap();
+        assert!(in_force.get() && house.directory.get(found).is_some());
         assert_eq!(house.directory.get(id).unwrap().status(), "down", "the new settings are in force, well or not");
     });
 }
@@ -63,7 +70,7 @@ fn connections_come_and_go() {
         let gone = Arc::clone(&house.sources[0]);
         let running = house.ask(0).await.unwrap();
         let fresh = Arc::new(Fake::default());
-        house.directory.reload(vec![connection(5, &fresh, 1, 1)], vec![house.ids[0]]).await.unwrap();
+        house.directory.reload(vec![connection(5, &fresh, 1, 1)], vec![house.ids[0]], || ()).await.unwrap();
         let names: Vec<String> = house.directory.list().iter().map(|entry| entry.name.to_string()).collect();
         assert_eq!(names, ["c5"]);
         assert!(ask(house.directory.clone(), connection(5, &fresh, 1, 1).id).await.is_ok());
@@ -79,7 +86,7 @@ fn who_found_a_connection_before_it_was_removed_is_told_so() {
         let mut house = House::start(&[Mood::Well], quick(5), 2, 2);
         house.event(up).await;
         let entry = house.directory.get(house.ids[0]).unwrap();
-        house.directory.reload(Vec::new(), vec![house.ids[0]]).await.unwrap();
+        house.directory.reload(Vec::new(), vec![house.ids[0]], || ()).await.unwrap();
         let error = crate::fake::ask_entry(&house.directory, &entry).await.unwrap_err();
         assert_eq!(error.kind, Kind::NotFound);
     });
@@ -92,7 +99,7 @@ fn new_settings_whose_actor_dies_are_restarted_like_any_other() {
         house.event(up).await;
         let fresh = Arc::new(Fake::default());
         fresh.set(Mood::Mad, Mood::Well);
-        house.directory.reload(vec![connection(0, &fresh, 2, 2)], Vec::new()).await.unwrap();
+        house.directory.reload(vec![connection(0, &fresh, 2, 2)], Vec::new(), || ()).await.unwrap();
         assert_eq!(house.event(died).await, (true, true));
         fresh.set(Mood::Well, Mood::Well);
         house.event(up).await;
@@ -109,7 +116,7 @@ fn what_was_replaced_and_still_runs_is_drained_with_the_rest() {
         let old = Arc::clone(&house.sources[0]);
         let running = house.ask(0).await.unwrap();
         let fresh = Arc::new(Fake::default());
-        house.directory.reload(vec![connection(0, &fresh, 2, 2)], Vec::new()).await.unwrap();
+        house.directory.reload(vec![connection(0, &fresh, 2, 2)], Vec::new(), || ()).await.unwrap();
         house.directory.drain(std::time::Duration::from_secs(60)).await;
         assert!(old.closed.load(Ordering::SeqCst) && fresh.closed.load(Ordering::SeqCst));
         drop(running);
@@ -129,7 +136,7 @@ fn connections_are_found_by_the_names_that_they_have_now() {
             name: name.into(),
             ..connection(index, &house.sources[index], 2, 2)
         };
-        house.directory.reload(vec![renamed(0, "c1"), renamed(1, "c0")], Vec::new()).await.unwrap();
+        house.directory.reload(vec![renamed(0, "c1"), renamed(1, "c0")], Vec::new(), || ()).await.unwrap();
         assert_eq!((named("c1"), named("C0")), (Some(house.ids[0]), Some(house.ids[1])));
         let listed: Vec<_> = house.directory.list().iter().map(|entry| (entry.id, entry.name.to_string())).collect();
         assert_eq!(listed, [(house.ids[1], "c0".to_owned()), (house.ids[0], "c1".to_owned())]);

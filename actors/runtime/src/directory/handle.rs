@@ -48,12 +48,15 @@ impl Directory {
     /// one, and ends those of `remove`. The old actors' calls go on to their end under the old
     /// settings; all others are not concerned.
     ///
-    /// Completes when each new actor had its first attempt; until then the old one answers.
+    /// Completes when each new actor had its first attempt; until then the old one answers. Then `in_force` is called, for
+    /// what is known of the connections elsewhere, and callers find the new ones.
     ///
     /// # Errors
     /// When the supervisor is gone.
-    pub async fn reload(&self, start: Vec<ConnectionSpec>, remove: Vec<Uuid>) -> Result<()> {
-        self.supervisor.send(Reload { start, remove }).await.map_err(Error::internal)
+    pub async fn reload(&self, start: Vec<ConnectionSpec>, remove: Vec<Uuid>, in_force: impl FnOnce()) -> Result<()> {
+        let begun = self.supervisor.send(Reload { start, remove }).await.map_err(Error::internal)?;
+        in_force();
+        self.supervisor.send(begun).await.map_err(Error::internal)
     }
 
     /// Has the source of a connection looked at, because another process says that its catalogue has

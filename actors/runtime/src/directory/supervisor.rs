@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use actix::prelude::*;
 use arc_swap::ArcSwap;
+use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
@@ -298,21 +299,35 @@ impl Handler<Died> for Supervisor {
 }
 
 /// The configuration has changed: some connections are started, anew or for the first time, and
-/// some are there no more. Answered when each of the started ones had its first attempt.
+/// some are there no more. Answered when each of the started ones had its first attempt: until they are revealed, callers
+/// find what they found before.
 #[derive(Message)]
-#[rtype(result = "()")]
+#[rtype(result = "Begun")]
 pub(crate) struct Reload {
     pub(crate) start: Vec<ConnectionSpec>,
     pub(crate) remove: Vec<Uuid>,
 }
 
+/// Connections that were started, each with the number of its actor.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Begun(Vec<(Uuid, u64)>);
+
 impl Handler<Reload> for Supervisor {
-    type Result = ResponseActFuture<Self, ()>;
+    type Result = ResponseFuture<Begun>;
 
     fn handle(&mut self, Reload { start, remove }: Reload, ctx: &mut Self::Context) -> Self::Result {
         let mut begun = Vec::new();
         if !self.draining {
             let gone: Vec<Child> = remove.iter().filter_map(|id| self.children.remove(id)).collect();
+            self.publish_all();
+            // From here on no caller finds them.
+            for child in gone {
+                self.retire(&child.slot);
+                if let Some(previous) = child.previous {
+                    self.retire(&previous.state.slot);
+                }
+            }
             for connection in start {
                 let id = connection.id;
                 let Some((number, state)) = self.adopt(connection, ctx) else { continue };
@@ -323,20 +338,20 @@ impl Handler<Reload> for Supervisor {
                     (id, number)
                 });
             }
-            self.publish_all();
-            // From here on no caller finds them.
-            for child in gone {
-                self.retire(&child.slot);
-                if let Some(previous) = child.previous {
-                    self.retire(&previous.state.slot);
-                }
-            }
         }
-        Box::pin(join_all(begun).into_actor(self).map(|begun, supervisor, _| {
-            for (id, number) in begun {
-                supervisor.reveal(id, number);
-            }
-        }))
+        Box::pin(join_all(begun).map(Begun))
+    }
+}
+
+/// Callers find them from here on.
+impl Handler<Begun> for Supervisor {
+    type Result = ();
+
+    fn handle(&mut self, Begun(begun): Begun, _: &mut Self::Context) {
+        for (id, number) in begun {
+            self.reveal(id, number);
+        }
+        self.publish_all();
     }
 }
 
