@@ -90,7 +90,7 @@ impl Audit {
         let refuses = self.settings.on_failure == OnFailure::Refuse;
         let room = match Arc::clone(&self.rooms).try_acquire_owned() {
             Ok(room) => room,
-            Err(_) => self.room(refuses).await?,
+            Err(_) => Box::pin(self.room(refuses)).await?,
         };
         match self.sender.is_closed() {
             false => Ok(Some(self.permit(room))),

@@ -53,7 +53,8 @@ settings! {
         ),
         /// Bytes of a request's body at most.
         max_body: usize = number(1024..=1 << 30).or(Number(4 * MIB)).live(),
-        /// Streams that one principal may have open at most (MCP), to listen for changes or to read on in an answer. One more is told to come back.
+        /// Streams that one principal may have open at most (MCP), to listen for changes or to read on in an answer.
+        /// One more is told to come back.
         max_streams: usize = number(1..=1_000_000).or(Number(1000)).live(),
         /// How much clients may take of the process.
         bounds: Bounds = group::<Bounds>(),

@@ -1,5 +1,5 @@
-//! Streams that stay open without an end, or carry an answer that another request has begun: how many one principal may have, and that each is ended when its
-//! caller is no longer let in. What they carry is not known here.
+//! Streams that stay open without an end, or carry an answer that another request has begun: how many one principal may
+//! have, and that each is ended when its caller is no longer let in. What they carry is not known here.
 
 use std::net::IpAddr;
 use std::rc::Rc;

@@ -210,7 +210,7 @@ async fn respond(
         }
         Ok(Outcome::Listening(subscription)) => match listening.admitted.take() {
             Some(Ok(guard)) => {
-                let events = subscription.events(mcp_request.changes().await, guard.closing());
+                let events = subscription.events(Box::pin(mcp_request.changes()).await, guard.closing());
                 sse::open_idle(request, events, guard)
             }
             Some(Err(response)) => response,

@@ -106,7 +106,7 @@ impl AuditReservation {
         let waiting = self.waiting.borrow().clone();
         let Some(record) = waiting else { return Ok(()) };
         // Whoever leaves meanwhile is recorded by what is still kept here.
-        let recorded = audit.record(*record).await;
+        let recorded = Box::pin(audit.record(*record)).await;
         self.waiting.take();
         self.written.replace(recorded?);
         Ok(())
@@ -133,19 +133,27 @@ fn event(request: &HttpRequest) -> AuditEvent {
     }
 }
 
-/// Records a request that was refused before it had a place, unless its route wants none.
-pub(in crate::http) async fn record_refusal(request: &HttpRequest, app: &App, refusal: &Error) {
-    let wanted = !Policy::of(request).is_some_and(|policy| matches!(policy.audit, AuditPolicy::No(_)));
-    let Some(audit) = app.audit.as_deref().filter(|_| wanted) else { return };
-    let recorded = audit.record(Record {
-        request_id: Some(request_id::request_id(request).to_string()),
-        reason: Some(audit::shortened(&refusal.message)),
-        ..new_record(request, app).ended(refusal.kind.as_str())
-    });
-    // Where it cannot be recorded it is refused all the same.
-    if let Ok(Some(written)) = recorded.await {
-        let _ = written.wait().await;
+/// Records a request that was refused before it had a place, unless its route wants none. The future is boxed: each
+/// request's own would have room for it otherwise.
+pub(in crate::http) fn record_refusal<'r>(
+    request: &'r HttpRequest,
+    app: &'r App,
+    refusal: &'r Error,
+) -> LocalBoxFuture<'r, ()> {
+    async move {
+        let wanted = !Policy::of(request).is_some_and(|policy| matches!(policy.audit, AuditPolicy::No(_)));
+        let Some(audit) = app.audit.as_deref().filter(|_| wanted) else { return };
+        let recorded = audit.record(Record {
+            request_id: Some(request_id::request_id(request).to_string()),
+            reason: Some(audit::shortened(&refusal.message)),
+            ..new_record(request, app).ended(refusal.kind.as_str())
+        });
+        // Where it cannot be recorded it is refused all the same.
+        if let Ok(Some(written)) = recorded.await {
+            let _ = written.wait().await;
+        }
     }
+    .boxed_local()
 }
 
 /// Takes a place for each request of a known caller that the route wants recorded, and records those that nobody else
