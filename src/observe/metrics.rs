@@ -25,7 +25,7 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 /// Bounds of the latency histograms, in seconds: from an answer out of memory to the longest timeout.
 const LATENCIES: [f64; 16] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0];
-/// Every word of [`Entry::status`].
+/// Every word of [`ConnectionEntry::status`].
 const STATES: [&str; 6] = ["idle", "connecting", "up", "down", "restarting", "failed"];
 
 /// What stands in a connection's place for statements over several.

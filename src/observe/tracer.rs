@@ -33,7 +33,7 @@ pub trait Tracer: Send + Sync {
     /// told. None when there is nothing to tell.
     fn join(&self, caller: Option<TraceParent>) -> Option<TraceParent>;
 
-    /// Records a call whose place [`Recorder::join`] has given. Must return at once.
+    /// Records a call whose place [`Tracer::join`] has given. Must return at once.
     fn record(&self, served: &FinishedCall);
 
     /// Sends what is left, within a limit of its own. Blocks.

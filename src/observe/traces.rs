@@ -1,5 +1,5 @@
 //! Spans of calls, as far as the service itself knows them: where a call stands in its caller's
-//! trace. Who records them is behind [`Recorder`].
+//! trace. Who records them is behind [`Tracer`].
 
 use std::sync::Arc;
 

@@ -50,7 +50,7 @@ pub(crate) async fn list(
     }
 }
 
-/// The rows of [`Facet::Catalogs`].
+/// The rows of [`MetadataKind::Catalogs`].
 pub(crate) fn catalogs(names: impl Iterator<Item = Arc<str>>) -> Results {
     let row = |name: Arc<str>| vec![Cell::Text(name.to_string().into())];
     assembled(MetadataKind::Catalogs, names.map(row).collect())

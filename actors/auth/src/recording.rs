@@ -68,17 +68,17 @@ impl Recording {
     /// Refuses what could not be recorded, before it is begun.
     ///
     /// # Errors
-    /// As [`Recorder::check`].
+    /// As [`AuditRecorder::check`].
     pub(crate) fn check(&self) -> Result<()> {
         self.0.as_ref().map_or(Ok(()), |recorder| recorder.check())
     }
 
-    /// As [`Recorder::record`].
+    /// As [`AuditRecorder::record`].
     pub(crate) fn record(&self, changes: &[Change], audit_context: &AuditContext) -> Result<StoreRecords> {
         self.0.as_ref().map_or_else(|| Ok(StoreRecords::default()), |recorder| recorder.record(changes, audit_context))
     }
 
-    /// As [`Recorder::unconfirmed`].
+    /// As [`AuditRecorder::unconfirmed`].
     pub(crate) fn unconfirmed(&self, changes: &[Change], audit_context: &AuditContext) {
         if let Some(recorder) = &self.0 {
             recorder.unconfirmed(changes, audit_context);

@@ -49,7 +49,7 @@ impl StoreWatcher {
         }
     }
 
-    /// Whether what [`Watch::changed`] tells may be behind the store for a moment.
+    /// Whether what [`StoreWatcher::changed`] tells may be behind the store for a moment.
     pub(crate) fn is_eventually_consistent(&self) -> bool {
         matches!(self, Self::Replica(_))
     }
@@ -71,7 +71,7 @@ impl StoreWatcher {
         waiting
     }
 
-    /// Does `work` at the store. What a file is changed by it is no change that [`Watch::changed`] tells of.
+    /// Does `work` at the store. What a file is changed by it is no change that [`StoreWatcher::changed`] tells of.
     pub(crate) fn work(&mut self, work: Work) -> oneshot::Receiver<Done> {
         let (done, waiting) = oneshot::channel();
         match self {

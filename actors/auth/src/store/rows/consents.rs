@@ -22,7 +22,7 @@ pub(crate) const FROM: &str = "FROM grants g
     JOIN users u ON u.id = g.user_id LEFT JOIN personal_access_tokens t ON t.id = g.token_id
     LEFT JOIN clients c ON c.client_id = g.client_id";
 
-/// The columns of [`left`].
+/// The columns of [`remaining_rights`].
 pub(crate) const RIGHTS: &str = "g.scope, g.connections, u.scope AS user_scope, u.reach AS user_reach,
     t.scope AS token_scope, t.reach AS token_reach";
 

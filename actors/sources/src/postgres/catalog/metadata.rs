@@ -37,7 +37,7 @@ const TABLE_TYPE: &str = "CASE c.relkind WHEN 'r' THEN 'TABLE' WHEN 'p' THEN 'PA
 /// The query for `metadata`. Its parameters: $1 the connection's name, $2 catalogue, $3 schema, $4
 /// table or procedure, $5 column or parameter, $6 table type; $7 to $11 see [`matches`]. Facets with
 /// types put the type's number and modifier behind their own columns, and the columns' what checks say of each,
-/// for [`FacetRows`].
+/// for [`MetadataRows`].
 pub(crate) fn execution(metadata: MetadataKind, narrow: MetadataFilter, connection: &str) -> Execution {
     let catalog = matches("$1", 2);
     let seen = format!("{catalog} AND {}", visible_schema());

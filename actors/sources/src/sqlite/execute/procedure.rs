@@ -150,7 +150,7 @@ fn signature(procedure: &Procedure) -> String {
     format!("it is {}({})", procedure.name, parameters.collect::<Vec<_>>().join(", "))
 }
 
-/// The rows of [`Facet::Procedures`] or [`Facet::ProcedureParameters`].
+/// The rows of [`MetadataKind::Procedures`] or [`MetadataKind::ProcedureParameters`].
 pub(crate) fn list(
     declared: &[Declared],
     metadata: MetadataKind,
