@@ -42,12 +42,10 @@ impl<'de> Deserialize<'de> for Members {
                 let mut places: HashMap<String, usize> = HashMap::new();
                 let mut repeated = None;
                 while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
-                    if members.len() == FEW && places.is_empty() {
-                        places.extend(members.iter().enumerate().map(|(place, (name, _))| (name.clone(), place)));
-                    }
-                    let place = match members.len() {
-                        ..FEW => members.iter().position(|(known, _)| *known == name),
-                        _ => places.get(&name).copied(),
+                    let place = if places.is_empty() {
+                        members.iter().position(|(known, _)| *known == name)
+                    } else {
+                        places.get(&name).copied()
                     };
                     match place.and_then(|place| members.get_mut(place)) {
                         Some(member) => {
@@ -55,10 +53,13 @@ impl<'de> Deserialize<'de> for Members {
                             repeated.get_or_insert(name);
                         }
                         None => {
-                            if members.len() >= FEW {
+                            if !places.is_empty() {
                                 places.insert(name.clone(), members.len());
                             }
                             members.push((name, value));
+                            if members.len() == FEW {
+                                places.extend(members.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)));
+                            }
                         }
                     }
                 }

@@ -2,8 +2,7 @@
 //! asked, and of whom, is for `sql` and `metadata`.
 
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use actix_web::{HttpRequest, HttpResponse};
@@ -35,21 +34,16 @@ const FREE: usize = 64 * 1024;
 
 /// Tells whoever keeps an answer what no status shows: how it ended behind its first byte.
 #[derive(Clone, Default)]
-pub(in crate::http) struct AnswerEnd(Arc<(AtomicBool, AtomicU64)>);
+pub(in crate::http) struct AnswerEnd(Arc<OnceLock<Option<u64>>>);
 
 impl AnswerEnd {
     fn set(&self, rows: u64, failed: bool) {
-        self.0.0.store(failed, Ordering::Relaxed);
-        self.0.1.store(rows, Ordering::Relaxed);
+        let _ = self.0.set((!failed).then_some(rows));
     }
 
-    pub(in crate::http) fn failed(&self) -> bool {
-        self.0.0.load(Ordering::Relaxed)
-    }
-
-    /// Rows that were sent.
-    pub(in crate::http) fn rows(&self) -> u64 {
-        self.0.1.load(Ordering::Relaxed)
+    /// Rows that were sent; `None` of an answer that failed.
+    pub(in crate::http) fn rows(&self) -> Option<u64> {
+        self.0.get().copied().unwrap_or(Some(0))
     }
 }
 
@@ -248,7 +242,7 @@ async fn respond(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use portico_actors::error::Kind;
     use portico_actors::reply::{Batch, Cell};

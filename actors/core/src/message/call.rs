@@ -205,7 +205,7 @@ pub struct MetadataFilter {
     /// `paramName`.
     pub param: Option<String>,
     /// Tables as an agent writes them: names, patterns and comma lists of these, with or without their schema. Empty
-    /// means all; only the metadata of tables and columns know it.
+    /// means all; only the metadata of tables and columns knows it.
     pub tables: Vec<String>,
     /// Words that are looked for in names and comments; the rows come with the best first. Only the metadata of tables
     /// knows it.

@@ -44,16 +44,7 @@ pub(crate) fn exact(expr: Expr, field: FieldRef, schema: &DFSchema) -> EngineRes
         return Err(no_cast(source, target));
     }
     Ok(match (source, target) {
-        (
-            TypeCategory::Real
-            | TypeCategory::Double
-            | TypeCategory::Timestamp
-            | TypeCategory::Zoned
-            | TypeCategory::Date
-            | TypeCategory::Time
-            | TypeCategory::Bytes,
-            TypeCategory::Text,
-        ) => to_type(TEXT.call(vec![expr]), to),
+        (source, TypeCategory::Text) if source.has_own_text() => to_type(TEXT.call(vec![expr]), to),
         // The engine cuts what is behind the point.
         (TypeCategory::Decimal, TypeCategory::SmallInt | TypeCategory::Integer | TypeCategory::BigInt) => {
             to_type(kept(expr, ArrowType::Decimal128(DECIMAL128_MAX_PRECISION, 0)), to)
@@ -180,15 +171,7 @@ pub(crate) fn shown(expr: Expr, schema: &DFSchema) -> EngineResult<Expr> {
 /// The texts of all values of `array`, as `type::text` gives them.
 fn texts(array: &ArrayRef) -> EngineResult<ArrayRef> {
     match TypeCategory::of(array.data_type()) {
-        Some(
-            TypeCategory::Real
-            | TypeCategory::Double
-            | TypeCategory::Timestamp
-            | TypeCategory::Zoned
-            | TypeCategory::Date
-            | TypeCategory::Time
-            | TypeCategory::Bytes,
-        ) => {
+        Some(category) if category.has_own_text() => {
             let texts = (0..array.len()).map(|row| written(array, row)).collect::<EngineResult<StringArray>>()?;
             Ok(Arc::new(texts))
         }

@@ -44,6 +44,14 @@ impl TypeCategory {
         })
     }
 
+    /// Whether PostgreSQL's text of its values is another one than the engine's.
+    pub(super) const fn has_own_text(self) -> bool {
+        matches!(
+            self,
+            Self::Real | Self::Double | Self::Timestamp | Self::Zoned | Self::Date | Self::Time | Self::Bytes
+        )
+    }
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Boolean => "boolean",

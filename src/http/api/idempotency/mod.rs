@@ -188,9 +188,9 @@ async fn run<B: MessageBody + 'static>(
             None => {
                 let body = gathered.freeze();
                 let content_type = head.headers().get(header::CONTENT_TYPE).cloned();
-                if !end.failed() {
+                if let Some(rows) = end.rows() {
                     let content_type = content_type.unwrap_or(HeaderValue::from_static("application/json"));
-                    let (status, body, rows) = (head.status(), body.clone(), end.rows());
+                    let (status, body) = (head.status(), body.clone());
                     claim.keep(StoredResponse { status, content_type, body, rows });
                 }
                 limits::hold(&mut head.extensions_mut(), room);
