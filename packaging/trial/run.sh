@@ -2,7 +2,8 @@
 # Builds the Debian package twice, boots a fresh Debian with its systemd in a container without a network, and
 # has it install the first, run it, upgrade to the second, and let go of it (inside.sh tells what is looked at).
 # Needs cargo-deb, and for the container root, debootstrap and systemd-nspawn; the Debian is kept in
-# target/debian, and no run changes it. PROFILE=release packs what is shipped instead of a debug build.
+# target/debian, and no run changes it. PROFILE=release packs what is shipped instead of a debug build; BUILT=1 packs what
+# is built already.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 profile="${PROFILE:-dev}"
@@ -13,7 +14,7 @@ debian="$PWD/target/debian"
 fail() { echo "packaging/trial: $*" >&2; exit 1; }
 command -v cargo-deb >/dev/null || fail "cargo-deb is missing: cargo install cargo-deb --locked"
 
-cargo build --workspace --locked --profile "$profile"
+[ -n "${BUILT:-}" ] || cargo build --locked --profile "$profile" --package portico
 rm -rf target/package
 "target/$folder/portico" generate man target/package/man
 "target/$folder/portico" generate completions target/package/completions
