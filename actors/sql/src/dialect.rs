@@ -9,8 +9,8 @@ pub struct Dialect {
     pub name: &'static str,
     /// Stands around a name, and twice for itself within.
     pub name_quote: char,
-    /// What stands in front of a parameter's number.
-    pub mark: char,
+    /// What stands in front of a parameter's number; absent where the source itself knows `@name`.
+    pub mark: Option<char>,
     /// `?`, `?1`, `:x` and `$x` are parameters; else `$1` is one, and `$$` opens a literal.
     pub named_parameters: bool,
     /// Literals such as `E'…'`, `B'…'` and `U&'…'`.
@@ -47,7 +47,7 @@ impl Dialect {
     pub const POSTGRESQL: Self = Self {
         name: "PostgreSQL",
         name_quote: '"',
-        mark: '$',
+        mark: Some('$'),
         named_parameters: false,
         prefixed_literals: true,
         numbers_run_on: false,
@@ -68,7 +68,7 @@ impl Dialect {
     pub const SQLITE: Self = Self {
         name: "SQLite",
         name_quote: '"',
-        mark: '?',
+        mark: None,
         named_parameters: true,
         prefixed_literals: false,
         numbers_run_on: true,

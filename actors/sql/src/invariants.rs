@@ -115,7 +115,8 @@ fn rewritten(text: &str, part: &[Token], statement: &Statement, dialect: Dialect
         match edits.next_if(|edit| edit.range == word.range()) {
             Some(edit) if edit.replacement.trim().is_empty() => removed.push(word.start),
             Some(edit) => {
-                let kind = if word.kind == Kind::Placeholder { Kind::Parameter } else { word.kind };
+                let is_numbered = word.kind == Kind::Placeholder && dialect.mark.is_some();
+                let kind = if is_numbered { Kind::Parameter } else { word.kind };
                 expected.push((kind, edit.replacement.trim()));
             }
             None => expected.push((word.kind, word.text(text))),

@@ -56,12 +56,10 @@ pub(crate) fn number(text: &str, tokens: &[Token], dialect: Dialect, edits: &mut
                     names.push(name.to_owned());
                     names.len()
                 });
-                let mark = dialect.mark;
-                // Right behind a word it would be a part of it, and behind another `$` open a dollar quote.
-                let before = text.as_bytes().get(token.start.wrapping_sub(1)).copied();
-                let is_glued = mark == '$' && before.is_some_and(super::token::continues_word);
-                let space = if is_glued { " " } else { "" };
-                edits.push(Edit { range: token.range(), replacement: format!("{space}{mark}{number}") });
+                edits.extend(match dialect.mark {
+                    Some(mark) => Some(numbered(text, *token, mark, number)),
+                    None => ended(text, *token),
+                });
             }
             _ => {}
         }
@@ -73,4 +71,21 @@ pub(crate) fn number(text: &str, tokens: &[Token], dialect: Dialect, edits: &mut
         ))),
         _ => Ok(names),
     }
+}
+
+/// The parameter of this number in the place of the name.
+fn numbered(text: &str, name: Token, mark: char, number: usize) -> Edit {
+    // Right behind a word it would be a part of it, and behind another `$` open a dollar quote.
+    let before = text.as_bytes().get(name.start.wrapping_sub(1)).copied();
+    let is_glued = mark == '$' && before.is_some_and(super::token::continues_word);
+    let space = if is_glued { " " } else { "" };
+    Edit { range: name.range(), replacement: format!("{space}{mark}{number}") }
+}
+
+/// The name with a blank behind it, where it would go on: to `SQLite` with `(…)` and `::`, as the variables of Tcl do
+/// (`tokenize.c`).
+fn ended(text: &str, name: Token) -> Option<Edit> {
+    let rest = text.get(name.end..)?;
+    let goes_on = rest.starts_with('(') || rest.starts_with("::");
+    goes_on.then(|| Edit { range: name.range(), replacement: format!("{} ", name.text(text)) })
 }

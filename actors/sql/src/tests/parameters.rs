@@ -62,10 +62,11 @@ fn the_sources_own_parameters_stay_but_do_not_mix() {
 }
 
 #[test]
-fn sqlite_numbers_with_its_own_mark() {
+fn sqlite_knows_names_itself() {
     let statement = lite("select @a, @b, @a, a<@c, `@d`, [@e]");
-    assert_eq!(statement.text, "select ?1, ?2, ?1, a<?3, `@d`, [@e]");
+    assert_eq!(statement.text, "select @a, @b, @a, a<@c, `@d`, [@e]");
     assert_eq!(statement.placeholders, names(&["a", "b", "c"]));
+    assert_eq!(lite("select @a(1), @b:: c, (@a)").text, "select @a (1), @b :: c, (@a)");
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn names_become_those_of_the_connection() {
     assert_eq!(sent("REPLACE INTO orders VALUES (1)", Dialect::SQLITE), format!("REPLACE INTO {ORDERS} VALUES (1)"));
     assert_eq!(
         sent("INSERT OR IGNORE INTO orders VALUES (@a)", Dialect::SQLITE),
-        format!("INSERT OR IGNORE INTO {ORDERS} VALUES (?1)")
+        format!("INSERT OR IGNORE INTO {ORDERS} VALUES (@a)")
     );
     let returning = "INSERT INTO crm.people (id) VALUES (1) RETURNING crm.people.id, people.name, id";
     assert_eq!(
@@ -126,7 +126,7 @@ fn names_become_those_of_the_connection() {
     for (text, expected) in [
         (
             "SELECT 1 FROM orders WHERE a GLOB 'x*' AND b NOT GLOB @b",
-            "SELECT 1 FROM {} WHERE a GLOB 'x*' AND b NOT GLOB ?1",
+            "SELECT 1 FROM {} WHERE a GLOB 'x*' AND b NOT GLOB @b",
         ),
         (
             "SELECT 1 FROM orders WHERE a == 1 AND b IS NOT 2 AND c IS NOT NULL",
