@@ -1,33 +1,22 @@
 //! Failures on their way through the engine and out of it.
 
-use std::{fmt, io};
+use std::io;
 
 use arrow_schema::ArrowError;
-use datafusion::common::SchemaError;
+use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
 
+use crate::carried::find;
+use crate::functions::types::type_name;
 use crate::plan::labels;
 use portico_core::error::{Error, Kind};
+use portico_core::near;
+
+/// Names in a hint at most.
+const MOST_NAMES: usize = 20;
 
 /// How the engine begins to say that it has no such function.
 const NO_FUNCTION: &str = "Invalid function '";
-
-/// A failure of ours, as the engine carries it.
-#[derive(Debug)]
-struct Carried(Error);
-
-impl fmt::Display for Carried {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)
-    }
-}
-
-impl std::error::Error for Carried {}
-
-/// `error` for the engine to carry.
-pub(crate) fn carried(error: Error) -> DataFusionError {
-    DataFusionError::External(Box::new(Carried(error)))
-}
 
 /// The failure of a source, with its connection's name.
 pub(crate) fn of_connection(name: &str, mut error: Error) -> Error {
@@ -46,8 +35,8 @@ pub(crate) fn is_memory_exhausted(error: &DataFusionError) -> bool {
 
 /// What a failure of the engine means for the caller.
 pub(crate) fn engine_error(error: DataFusionError) -> Error {
-    if let Some(carried) = find(&error) {
-        return carried.again();
+    if let Some(ours) = find(&error) {
+        return ours.again();
     }
     let rejected =
         |state: &str, message: String| Error::new(Kind::Rejected, labels::without_marks(&message)).sqlstate(state);
@@ -62,7 +51,7 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
         DataFusionError::IoError(cause) => of_folder(cause),
         DataFusionError::SQL(cause, _) => rejected("42601", cause.to_string()),
         DataFusionError::SchemaError(cause, _) => match &**cause {
-            SchemaError::FieldNotFound { .. } => rejected("42703", cause.to_string()),
+            SchemaError::FieldNotFound { field, valid_fields } => no_column(field, valid_fields),
             SchemaError::AmbiguousReference { .. } => rejected("42702", cause.to_string()),
             SchemaError::DuplicateQualifiedField { .. } | SchemaError::DuplicateUnqualifiedField { .. } => {
                 rejected("42701", cause.to_string())
@@ -76,7 +65,7 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
             ArrowError::ArithmeticOverflow(what) => rejected("22003", what.clone()),
             // Its words for a number that has no place in another type.
             ArrowError::CastError(what) if what.starts_with("Can't cast value") => rejected("22003", what.clone()),
-            ArrowError::CastError(what) | ArrowError::ParseError(what) => rejected("22P02", what.clone()),
+            ArrowError::CastError(what) | ArrowError::ParseError(what) => rejected("22P02", no_value(what)),
             ArrowError::ComputeError(what) | ArrowError::InvalidArgumentError(what) => rejected("22000", what.clone()),
             ArrowError::IoError(_, cause) => of_folder(cause),
             other => Error::internal(other),
@@ -86,11 +75,51 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
             rejected("42883", format!("function {name} is not there over several connections"))
                 .hint("call it on the table's own connection, or in a view there")
         }
+        DataFusionError::Plan(what) if let Some(message) = no_operator(what) => {
+            rejected("42883", message).hint("cast one of them")
+        }
         DataFusionError::Plan(what) | DataFusionError::Configuration(what) => rejected("42000", what.clone()),
         DataFusionError::Execution(what) => rejected("22000", what.clone()),
         DataFusionError::Diagnostic(..) | DataFusionError::Context(..) => rejected("42000", error.strip_backtrace()),
         other => Error::internal(other),
     }
+}
+
+fn no_column(column: &Column, there: &[Column]) -> Error {
+    let error =
+        Error::new(Kind::Rejected, labels::without_marks(&format!("column {} does not exist", column.flat_name())))
+            .sqlstate("42703");
+    let mut names: Vec<&str> = there.iter().map(|column| labels::shown(&column.name)).collect();
+    names.sort_unstable();
+    names.dedup();
+    let near = near::nearest(&column.name, names.iter().copied());
+    names.truncate(MOST_NAMES);
+    match near::did_you_mean(&near) {
+        Some(hint) => error.hint(hint),
+        None if names.is_empty() => error,
+        None => error.hint(format!("there are {}", names.join(", "))),
+    }
+}
+
+/// What it says of a text that is no value of a type, in PostgreSQL's words.
+fn no_value(what: &str) -> String {
+    let said = || {
+        let (text, type_) = what.strip_prefix("Cannot cast string '")?.rsplit_once("' to value of ")?;
+        let type_ = type_.strip_suffix(" type")?.parse().ok()?;
+        Some(format!("invalid input syntax for type {}: \"{text}\"", type_name(&type_)))
+    };
+    said().unwrap_or_else(|| what.to_owned())
+}
+
+/// What it says of an operator that is not there for two types, in PostgreSQL's words.
+fn no_operator(what: &str) -> Option<String> {
+    let expression = what.strip_prefix("Cannot coerce arithmetic expression ")?.split_once(" to valid types")?.0;
+    let mut words = expression.split(' ');
+    let (left, operator, right) = (words.next()?.parse().ok()?, words.next()?, words.next()?.parse().ok()?);
+    words
+        .next()
+        .is_none()
+        .then(|| format!("operator does not exist: {} {operator} {}", type_name(&left), type_name(&right)))
 }
 
 /// The engine reads and writes nothing but what does not fit into the memory.
@@ -106,21 +135,4 @@ fn of_folder(cause: &io::Error) -> Error {
         }
         _ => Error::internal(cause),
     }
-}
-
-/// The failure of ours that is somewhere within.
-fn find(error: &DataFusionError) -> Option<&Error> {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        if let Some(Carried(error)) = error.downcast_ref() {
-            return Some(error);
-        }
-        if let Some(DataFusionError::External(inner)) = error.downcast_ref()
-            && let Some(Carried(error)) = inner.downcast_ref()
-        {
-            return Some(error);
-        }
-        cause = error.source();
-    }
-    None
 }

@@ -30,7 +30,7 @@ async fn what_the_engine_answers_otherwise_is_refused() {
         (format!("SELECT -t.k AS id FROM {t} t, {one} o ORDER BY id + 0"), "ORDER BY an expression"),
         (format!("SELECT -2 ^ 2 FROM {t} t, {one} o"), "operators ^"),
         (format!("SELECT t.id FROM {t} t, {one} o WHERE t.id::text ~ '1'"), "regular expression"),
-        (format!("SELECT t.id FROM {t} t, {one} o WHERE (t.id, o.id) = (1, 1)"), "a row"),
+        (format!("SELECT t.id FROM {t} t, {one} o WHERE (t.id, o.id) < (1, 1)"), "a row"),
         (format!("SELECT t.d AT TIME ZONE 'UTC' FROM {t} t, {one} o"), "AT TIME ZONE"),
         (format!("SELECT t.id::double precision FROM {t} t UNION SELECT id FROM {one}"), "set operation"),
         (format!("SELECT id FROM {t} WHERE 7 NOT IN (SELECT k FROM {one})"), "a constant NOT IN"),
@@ -70,9 +70,39 @@ async fn what_was_answered_otherwise_is_answered_as_postgresql_does() {
             json!([[1], [3]]),
         ),
         ("SELECT id FROM shop.public.t WHERE NOT (k IN (SELECT k FROM crm.main.one))".to_owned(), json!([])),
+        (
+            format!("SELECT DISTINCT ON (t.k IS NULL) t.k IS NULL AS none, t.id FROM {apart} ORDER BY t.k IS NULL, t.id DESC"),
+            json!([[false, 3], [true, 2]]),
+        ),
+        (
+            format!("SELECT x.id FROM (SELECT DISTINCT ON (t.n > 2.7) t.id FROM {apart} ORDER BY t.n > 2.7, t.id) x ORDER BY 1"),
+            json!([[1], [2]]),
+        ),
+        (format!("SELECT t.id FROM {apart} ORDER BY t.id OFFSET 1 FETCH NEXT ROW ONLY"), json!([[2]])),
+        (format!("SELECT t.id FROM {apart} ORDER BY t.id FETCH FIRST 2 ROWS ONLY"), json!([[1], [2]])),
+        (
+            "SELECT t.id, EXISTS (SELECT FROM crm.main.one o WHERE o.id = t.id), NOT EXISTS (SELECT o.k FROM crm.main.one o \
+             WHERE o.id = t.id AND o.k > 0) FROM shop.public.t t ORDER BY t.id"
+                .to_owned(),
+            json!([[1, true, false], [2, true, true], [3, false, true]]),
+        ),
     ] {
         assert_eq!(app.rows(&query).await, expected, "{query}");
     }
     let (status, body) = app.query(json!({"query": format!("SELECT t.id FROM {both} WHERE t.l::int > 5")})).await;
     assert_eq!((status, &body["error"]["sqlState"]), (400, &json!("22003")), "{body}");
+    for (query, state, words, hint) in [
+        (format!("SELECT t.nn FROM {both}"), "42703", "column t.nn does not exist", "did you mean n?"),
+        (
+            format!("SELECT t.d::text + t.k FROM {both}"),
+            "42883",
+            "operator does not exist: text + integer",
+            "cast one of them",
+        ),
+    ] {
+        let (status, body) = app.query(json!({"query": query})).await;
+        let error = &body["error"];
+        let told = (&error["sqlState"], &error["message"], &error["hint"]);
+        assert_eq!((status, told), (400, (&json!(state), &json!(words), &json!(hint))), "{body}");
+    }
 }

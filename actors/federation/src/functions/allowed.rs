@@ -9,6 +9,7 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult};
 use datafusion::logical_expr::{AggregateUDF, Expr, ScalarUDF};
 
+use super::formatted;
 use super::numbers::{doubles, rounding};
 use super::parts;
 use super::types::{AS_DOUBLE, no_function};
@@ -81,7 +82,7 @@ const ALIASES: &[(&str, &str)] = &[("bool_and", "every"), ("var", "variance")];
 
 /// The names of all functions that are there, in order.
 pub fn functions() -> Vec<&'static str> {
-    let others = [doubles::names(), rounding::NAMES.to_vec()].concat();
+    let others = [doubles::names(), rounding::NAMES.to_vec(), vec![formatted::NAME]].concat();
     let mut names: Vec<&str> = SCALAR.iter().chain(AGGREGATE).copied().chain(others).collect();
     names.sort_unstable();
     names.dedup();
@@ -103,6 +104,7 @@ pub(crate) fn keep(builder: &mut SessionStateBuilder) {
     scalar.extend(others.into_iter().filter(|function| SCALAR.contains(&function.name())));
     scalar.extend(doubles.into_iter().map(doubles::checked));
     scalar.extend(rounding::functions());
+    scalar.push(formatted::to_char());
     let aggregates = builder.aggregate_functions().get_or_insert_default();
     aggregates.retain(|function| AGGREGATE.contains(&function.name()));
     for function in aggregates {

@@ -17,7 +17,7 @@ use datafusion::logical_expr::{
 };
 
 use super::types::{TypeCategory, no_cast, type_name};
-use crate::failure::carried;
+use crate::carried::carried;
 use crate::values;
 use portico_core::error::{Error, Kind};
 use portico_core::reply::Cell;

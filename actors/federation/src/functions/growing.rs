@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
-use crate::failure::carried;
+use crate::carried::carried;
 use portico_core::error::{Error, Kind};
 
 /// Octets of the texts that one call makes of the rows that it is given at once.

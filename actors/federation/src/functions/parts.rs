@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
 };
 
 use super::numbers::DIGITS;
-use crate::failure::carried;
+use crate::carried::carried;
 use portico_core::error::{Error, Kind};
 
 /// The function behind `EXTRACT`.

@@ -7,7 +7,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, Operator, cast as to_type};
 
 use super::numbers::checked;
 use super::types::{TypeCategory, type_name};
-use crate::failure::carried;
+use crate::carried::carried;
 use portico_core::error::{Error, Kind};
 
 /// A sum or difference with a date or a time in it, as PostgreSQL has it: a date and days are a date, two dates are a

@@ -3,7 +3,7 @@
 use arrow_schema::DataType as ArrowType;
 use datafusion::common::DataFusionError;
 
-use crate::failure::carried;
+use crate::carried::carried;
 use portico_core::error::{Error, Kind};
 
 /// Types between which the same casts are there.

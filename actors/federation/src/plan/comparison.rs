@@ -9,7 +9,7 @@ use datafusion::logical_expr::expr::{AggregateFunction, Sort, WindowFunction};
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, lit};
 use uuid::Uuid;
 
-use crate::failure::carried;
+use crate::carried::carried;
 use crate::functions::numbers::is_exact;
 use portico_core::error::{Error, Kind};
 use portico_core::reply::{Column, DataType, TextType};

@@ -3,6 +3,7 @@
 pub(crate) mod bounds;
 mod chain;
 pub(crate) mod comparison;
+mod distinct_on;
 pub(crate) mod exact;
 pub(crate) mod explained;
 pub(crate) mod labels;
@@ -13,4 +14,5 @@ pub(crate) mod parse;
 pub(crate) mod planning;
 mod refused;
 pub(crate) mod sources;
+mod spelling;
 pub(crate) mod unique;

@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::ast::{self, VisitMut};
 
 use super::labels;
 use super::refused;
+use super::spelling;
 use crate::dialect::Bounded;
 use crate::failure::engine_error;
 use portico_core::error::{Error, Result};
@@ -63,9 +64,11 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
         parsed => (parsed, None),
     };
     if let Parsed::Statement(inner) = &mut parsed {
+        spelling::value_by_value(inner);
         refused::check(inner)?;
         let _ = inner.visit(&mut Wildcards);
         labels::name(inner);
+        spelling::translate(inner)?;
         leave_out_collations(inner)?;
         cut_to_length(inner);
     }

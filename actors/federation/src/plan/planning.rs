@@ -17,6 +17,7 @@ use futures_util::StreamExt;
 use futures_util::future::{join, join_all};
 
 use super::bounds;
+use super::distinct_on;
 use super::exact;
 use super::labels;
 use super::order;
@@ -95,7 +96,7 @@ pub(crate) async fn plan(
         bounds::check_size(statement, tables.widest())?;
     }
     let plan = state.statement_to_plan(parsed).await.map_err(engine_error)?;
-    let plan = with_values(plan, values)?;
+    let plan = distinct_on::first_rows(with_values(plan, values)?).map_err(engine_error)?;
     admit(plan.schema().fields())?;
     // By one row more its reader sees that there are more.
     let most = statement.limits.rows.and_then(|rows| usize::try_from(rows.saturating_add(1)).ok());

@@ -25,8 +25,9 @@ use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 
 use super::fragment::{Bound, Fragment};
 use super::keys::{self, Keys};
+use crate::carried::carried;
 use crate::connections::Connections;
-use crate::failure::{carried, of_connection};
+use crate::failure::of_connection;
 use crate::push::Select;
 use crate::statement::Deadline;
 use portico_arrow::Values;

@@ -12,8 +12,9 @@ use datafusion::execution::{SessionState, SessionStateBuilder};
 use futures_util::future::try_join_all;
 
 use super::table::{self, Table, TableLocation};
+use crate::carried::carried;
 use crate::connections::Connections;
-use crate::failure::{carried, engine_error, of_connection};
+use crate::failure::{engine_error, of_connection};
 use crate::plan::origin::Origins;
 use crate::plan::parse;
 use crate::statement::Deadline;

@@ -15,7 +15,7 @@ use datafusion::logical_expr::{
 };
 
 use super::functions::{DIGITS, rounded};
-use crate::failure::carried;
+use crate::carried::carried;
 use crate::functions::types::no_function;
 use portico_core::error::Error;
 

@@ -1,0 +1,41 @@
+//! Failures of ours within the engine.
+
+use std::fmt;
+
+use datafusion::error::DataFusionError;
+
+use portico_core::error::Error;
+
+/// A failure of ours, as the engine carries it.
+#[derive(Debug)]
+struct Carried(Error);
+
+impl fmt::Display for Carried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for Carried {}
+
+/// `error` for the engine to carry.
+pub(crate) fn carried(error: Error) -> DataFusionError {
+    DataFusionError::External(Box::new(Carried(error)))
+}
+
+/// The failure of ours that is somewhere within.
+pub(crate) fn find(error: &DataFusionError) -> Option<&Error> {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(Carried(error)) = error.downcast_ref() {
+            return Some(error);
+        }
+        if let Some(DataFusionError::External(inner)) = error.downcast_ref()
+            && let Some(Carried(error)) = inner.downcast_ref()
+        {
+            return Some(error);
+        }
+        cause = error.source();
+    }
+    None
+}

@@ -1,0 +1,290 @@
+//! What PostgreSQL's syntax has and the engine's has not, where the engine has the same in other words.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, CastKind, DataType, DateTimeField, ExactNumberInfo, Expr, ExtractSyntax, Function, FunctionArg,
+    FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, LimitClause, Query, Select, SelectItem, SetExpr, Statement,
+    TypedString, Value, ValueWithSpan, VisitMut, VisitorMut,
+};
+use uuid::Uuid;
+
+use portico_core::error::{Error, Kind, Result};
+
+/// Says what is compared as rows, or with the elements of an array, value by value; and FETCH as LIMIT.
+pub(crate) fn value_by_value(statement: &mut Statement) {
+    let _ = statement.visit(&mut Rows);
+}
+
+/// Says the rest, once the columns have the names that PostgreSQL gives them by their spelling.
+///
+/// # Errors
+/// [`Kind::Rejected`] for a literal that is no value of its type.
+pub(crate) fn translate(statement: &mut Statement) -> Result<()> {
+    match statement.visit(&mut Words) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+struct Rows;
+
+impl VisitorMut for Rows {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let Some(fetch) = query.fetch.take_if(|fetch| !(fetch.with_ties || fetch.percent)) else {
+            return ControlFlow::Continue(());
+        };
+        let limit = Some(fetch.quantity.clone().unwrap_or_else(|| number("1")));
+        match &mut query.limit_clause {
+            None => query.limit_clause = Some(LimitClause::LimitOffset { limit, offset: None, limit_by: Vec::new() }),
+            Some(LimitClause::LimitOffset { limit: none @ None, .. }) => *none = limit,
+            // Both are one too many.
+            Some(_) => query.fetch = Some(fetch),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Some(said) = compared(expr).or_else(|| listed(expr)) {
+            *expr = said;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// A comparison of rows for equality.
+fn compared(expr: &Expr) -> Option<Expr> {
+    match expr {
+        Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => equal(left, right),
+        Expr::BinaryOp { left, op: BinaryOperator::NotEq, right } => equal(left, right).map(not),
+        Expr::InList { expr, list, negated } => {
+            let row = row(expr)?;
+            // Each value is said once for each row of the list.
+            let is_plain =
+                |value: &Expr| matches!(value, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_));
+            if list.len() > 1 && !row.iter().all(is_plain) {
+                return None;
+            }
+            let any = list.iter().map(|of| equal(expr, of)).collect::<Option<Vec<_>>>()?;
+            let any = any.into_iter().reduce(|one, other| binary(one, BinaryOperator::Or, other))?;
+            let any = Expr::Nested(Box::new(any));
+            Some(if *negated { not(any) } else { any })
+        }
+        _ => None,
+    }
+}
+
+/// Whether two rows of as many values are equal, if they are rows.
+fn equal(left: &Expr, right: &Expr) -> Option<Expr> {
+    let (left, right) = (row(left)?, row(right)?);
+    if left.len() != right.len() {
+        return None;
+    }
+    let pairs = left.iter().zip(right).map(|(left, right)| binary(left.clone(), BinaryOperator::Eq, right.clone()));
+    let all = pairs.reduce(|one, other| binary(one, BinaryOperator::And, other))?;
+    Some(Expr::Nested(Box::new(all)))
+}
+
+fn row(expr: &Expr) -> Option<&[Expr]> {
+    match expr {
+        Expr::Tuple(values) => Some(values),
+        Expr::Nested(inner) => row(inner),
+        _ => None,
+    }
+}
+
+/// `= ANY (ARRAY[…])` and `<> ALL (ARRAY[…])` as lists.
+fn listed(expr: &Expr) -> Option<Expr> {
+    let (left, right, negated) = match expr {
+        Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } => (left, right, false),
+        Expr::AllOp { left, compare_op: BinaryOperator::NotEq, right } => (left, right, true),
+        _ => return None,
+    };
+    let mut right = right.as_ref();
+    while let Expr::Nested(inner) = right {
+        right = inner;
+    }
+    let Expr::Array(array) = right else { return None };
+    let list = Some(array.elem.clone()).filter(|list| !list.is_empty())?;
+    Some(Expr::InList { expr: left.clone(), list, negated })
+}
+
+struct Words;
+
+impl VisitorMut for Words {
+    type Break = Error;
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        for item in &mut select.projection {
+            if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
+                let _ = expr.visit(&mut Existence { depth: 0 });
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        let said = match expr {
+            Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
+                escape(pattern, escape_char);
+                None
+            }
+            Expr::Function(call) => function(call),
+            Expr::Cast {
+                kind: CastKind::Cast | CastKind::DoubleColon, expr: inner, data_type: DataType::Uuid, ..
+            } => string(inner).map(uuid).transpose().map_or_else(ControlFlow::Break, ControlFlow::Continue)?,
+            Expr::TypedString(TypedString { data_type: DataType::Uuid, value, .. }) => {
+                string(&Expr::Value(value.clone()))
+                    .map(uuid)
+                    .transpose()
+                    .map_or_else(ControlFlow::Break, ControlFlow::Continue)?
+            }
+            _ => None,
+        };
+        if let Some(said) = said {
+            *expr = said;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The pattern with a backslash in the place of its own sign, as `do_like_escape` of PostgreSQL has it.
+fn escape(pattern: &mut Expr, sign: &mut Option<ValueWithSpan>) {
+    let Some(text) = string(pattern).map(str::to_owned) else { return };
+    let Some(Value::SingleQuotedString(by)) = sign.as_ref().map(|sign| &sign.value) else { return };
+    let mut signs = by.chars();
+    let (by, None) = (signs.next(), signs.next()) else { return };
+    let mut escaped = String::with_capacity(text.len());
+    let mut is_behind = false;
+    for c in text.chars() {
+        if Some(c) == by && !is_behind {
+            escaped.push('\\');
+            is_behind = true;
+            continue;
+        }
+        if c == '\\' && !is_behind {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+        is_behind = false;
+    }
+    *sign = None;
+    *pattern = text_of(escaped);
+}
+
+/// Calls that are operators or clauses to the engine.
+fn function(call: &Function) -> Option<Expr> {
+    let name = call.name.to_string().to_lowercase();
+    let is_plain = call.over.is_none() && call.filter.is_none() && call.within_group.is_empty();
+    let FunctionArguments::List(list) = &call.args else { return None };
+    let mut values = list.args.iter().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => Some(value.clone()),
+        _ => None,
+    });
+    let (Some(first), Some(second), None) = (values.next().flatten(), values.next().flatten(), values.next()) else {
+        return None;
+    };
+    match name.as_str() {
+        "mod" if is_plain => {
+            let nested = |value| Expr::Nested(Box::new(value));
+            Some(nested(binary(nested(first), BinaryOperator::Modulo, nested(second))))
+        }
+        "date_part" if is_plain => {
+            let field = DateTimeField::Custom(Ident::new(string(&first)?.to_lowercase()));
+            let part = Expr::Extract { field, syntax: ExtractSyntax::From, expr: Box::new(second) };
+            let data_type = DataType::Double(ExactNumberInfo::None);
+            Some(Expr::Cast { kind: CastKind::Cast, expr: Box::new(part), data_type, array: false, format: None })
+        }
+        _ => None,
+    }
+}
+
+/// A UUID of a source comes as its canonical text.
+fn uuid(text: &str) -> Result<Expr> {
+    let read = Uuid::try_parse(text.trim()).map_err(|_| {
+        Error::new(Kind::Rejected, format!("invalid input syntax for type uuid: \"{text}\"")).sqlstate("22P02")
+    })?;
+    Ok(text_of(read.hyphenated().to_string()))
+}
+
+/// Says EXISTS where a value stands as a count of rows: the engine knows it in conditions alone.
+struct Existence {
+    depth: usize,
+}
+
+impl VisitorMut for Existence {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Exists { subquery, negated } = expr
+            && self.depth == 0
+            && let Some(counted) = counted(subquery)
+        {
+            let op = if *negated { BinaryOperator::Eq } else { BinaryOperator::Gt };
+            *expr = Expr::Nested(Box::new(binary(Expr::Subquery(Box::new(counted)), op, number("0"))));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// How many rows a query has, which does nothing but select them.
+fn counted(query: &Query) -> Option<Query> {
+    let SetExpr::Select(select) = query.body.as_ref() else { return None };
+    let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty());
+    if is_grouped || select.having.is_some() || query.with.is_some() || query.limit_clause.is_some() {
+        return None;
+    }
+    let count = Function {
+        name: vec![Ident::new("count")].into(),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(datafusion::sql::sqlparser::ast::FunctionArgumentList {
+            duplicate_treatment: None,
+            args: vec![FunctionArg::Unnamed(FunctionArgExpr::Wildcard)],
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    };
+    let projection = vec![SelectItem::UnnamedExpr(Expr::Function(count))];
+    let select = Select { projection, distinct: None, ..Select::clone(select) };
+    Some(Query { body: Box::new(SetExpr::Select(Box::new(select))), order_by: None, ..query.clone() })
+}
+
+fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
+}
+
+fn not(expr: Expr) -> Expr {
+    Expr::UnaryOp { op: datafusion::sql::sqlparser::ast::UnaryOperator::Not, expr: Box::new(expr) }
+}
+
+fn number(digits: &str) -> Expr {
+    Expr::Value(Value::Number(digits.to_owned(), false).into())
+}
+
+fn text_of(text: String) -> Expr {
+    Expr::Value(Value::SingleQuotedString(text).into())
+}
+
+/// The text of a literal.
+fn string(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) => Some(text),
+        _ => None,
+    }
+}
