@@ -15,6 +15,7 @@ use crate::postgres::catalog::metadata;
 use crate::postgres::connect::connector::Connector;
 use crate::postgres::execute::envelope::options::ExecOptions;
 use crate::postgres::execute::execution::{Execution, Values};
+use crate::postgres::execute::procedure::RoutineCall;
 use crate::postgres::execute::shared::{CallOptions, Shared};
 use crate::postgres::execute::{answer::rows, batch, procedure, script, statement};
 use crate::postgres::failure;
@@ -149,16 +150,17 @@ impl Shared {
 
     /// Calls a routine, and once more where it is no longer what it was when it was read.
     async fn call(&self, invocation: &Invocation, asked: CallOptions<'_>, context: CallContext) -> Result<Results> {
-        let execution = context.bound(self.invoke(invocation, asked.options, asked.by)).await??;
-        let (text, is_function) = (execution.text.clone(), execution.class == Class::Select);
-        match self.start(execution, asked, context.clone()).await {
+        let call = context.bound(self.invoke(invocation, asked.options, asked.by)).await??;
+        let (text, is_function) = (call.execution.text.clone(), call.execution.class == Class::Select);
+        match self.start(call.execution, asked, context.clone()).await {
             Err(error) if procedure::may_be_changed(&error) => {
                 // What failed of a function was undone; a procedure may have committed.
                 context.bound(self.cache.refresh()).await??;
-                match context.bound(self.invoke(invocation, asked.options, asked.by)).await?? {
-                    execution if is_function && execution.text != text => self.start(execution, asked, context).await,
-                    _ => Err(error),
+                let again = context.bound(self.invoke(invocation, asked.options, asked.by)).await??;
+                if is_function && again.execution.text != text {
+                    return self.start(again.execution, asked, context).await;
                 }
+                Err(again.told(error))
             }
             results => results,
         }
@@ -185,28 +187,17 @@ impl Shared {
         })
     }
 
-    /// The call of a routine; what is not known may have been made since we last asked.
-    async fn invoke(&self, invocation: &Invocation, options: ExecOptions, by: &Assumed) -> Result<Execution> {
+    /// The call of a routine, as its name means it now.
+    async fn invoke(&self, invocation: &Invocation, options: ExecOptions, by: &Assumed) -> Result<RoutineCall> {
         self.walls.admit_schema(invocation.default_schema.as_deref())?;
         let hides = self.walls.hides();
-        let execution = || match by {
-            None => procedure::execution(&self.cache.routines(), invocation, options, hides),
-            Some(identity) => {
-                procedure::execution(&self.cache.routines().seen_by(&identity.role), invocation, options, hides)
-            }
-        };
-        // Another session may have made what comes first on the path.
-        if let Some(passed) = procedure::passed_over(&self.cache.routines(), invocation)
-            && self.cache.has_routines(&passed).await?
-        {
+        if !self.cache.is_current(&procedure::lookup(&self.cache.routines(), invocation)).await? {
             self.cache.refresh().await?;
         }
-        match execution() {
-            Err(error) if !error.is_judged() => {
-                self.cache.refresh().await?;
-                execution()
-            }
-            execution => execution,
+        let known = self.cache.routines();
+        match by {
+            None => procedure::execution(&known, invocation, options, hides),
+            Some(identity) => procedure::execution(&known.seen_by(&identity.role), invocation, options, hides),
         }
     }
 }

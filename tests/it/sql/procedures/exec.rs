@@ -12,6 +12,8 @@ CREATE FUNCTION add(a int4, b int4 DEFAULT 2) RETURNS int4 LANGUAGE sql IMMUTABL
 CREATE FUNCTION add(a text, c text) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT a || c';
 CREATE FUNCTION pick(x int4) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT 'int' $$;
 CREATE FUNCTION pick(x text) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT 'text' $$;
+CREATE FUNCTION either(x date) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT 'date' $$;
+CREATE FUNCTION either(x uuid) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT 'uuid' $$;
 CREATE FUNCTION listing(n int4) RETURNS TABLE (id int4, price money) LANGUAGE sql STABLE
     AS 'SELECT g, g::numeric::money FROM generate_series(1, n) g';
 CREATE FUNCTION numbers(n int4) RETURNS SETOF int8 LANGUAGE sql STABLE AS 'SELECT generate_series(1::int8, n)';
@@ -128,7 +130,7 @@ async fn what_does_not_fit_is_told() {
     let (app, _admin) = on_postgres().await;
     for (procedure, parameters, words) in [
         ("add", json!({"z": 1}), "public.add(a integer, b integer = default); public.add(a text, c text)"),
-        ("pick", json!({"x": 1}), "more than one overload"),
+        ("either", json!({"x": "2026-01-01"}), "more than one overload"),
         ("listing", json!({}), "listing(n integer)"),
         ("listing", json!([1, 2]), "listing(n integer)"),
         ("add", json!({"a": [1], "b": 1}), "@a: int4 expects a whole number"),
@@ -137,6 +139,9 @@ async fn what_does_not_fit_is_told() {
         assert_eq!((status, &answer["error"]["code"]), (400, &json!(1000)), "{procedure}: {answer}");
         assert!(answer["error"]["message"].as_str().unwrap().contains(words), "{procedure}: {answer}");
     }
+    let date = json!({"procedure": "either", "parameters": {"@x": {"value": "2026-01-01", "dataType": 15}}});
+    let (status, document) = app.exec(date).await;
+    assert_eq!((status, sets(&document)), (200, vec![&json!([["date"]])]), "{document}");
     let (status, answer) = app.exec(json!({"procedure": "fails"})).await;
     assert_eq!((status, &answer["error"]["code"]), (400, &json!(1400)), "{answer}");
     assert_eq!(

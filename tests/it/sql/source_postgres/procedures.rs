@@ -14,6 +14,8 @@ CREATE FUNCTION add(a int4, b int4 DEFAULT 2) RETURNS int4 LANGUAGE sql IMMUTABL
 CREATE FUNCTION add(a text, c text) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT a || c';
 CREATE FUNCTION pick(x int4) RETURNS text LANGUAGE sql AS $$ SELECT 'int' $$;
 CREATE FUNCTION pick(x text) RETURNS text LANGUAGE sql AS $$ SELECT 'text' $$;
+CREATE FUNCTION either(x date) RETURNS text LANGUAGE sql AS $$ SELECT 'date' $$;
+CREATE FUNCTION either(x uuid) RETURNS text LANGUAGE sql AS $$ SELECT 'uuid' $$;
 CREATE FUNCTION listing(n int4) RETURNS TABLE (id int4, price money) LANGUAGE sql
     AS 'SELECT g, g::numeric::money FROM generate_series(1, n) g';
 CREATE FUNCTION total(VARIADIC n int4[]) RETURNS int8 LANGUAGE sql AS 'SELECT sum(u) FROM unnest(n) u';
@@ -67,14 +69,93 @@ async fn procedures_answer_with_one_row_and_may_commit() {
 }
 
 #[tokio::test]
+async fn the_server_chooses_among_overloads_as_for_literals() {
+    let (subject, admin) = subject(SETUP).await;
+    admin
+        .batch_execute(
+            "CREATE FUNCTION size(n numeric) RETURNS text LANGUAGE sql AS $$ SELECT 'numeric' $$;
+            CREATE FUNCTION size(n boolean) RETURNS text LANGUAGE sql AS $$ SELECT 'boolean' $$;
+            CREATE PROCEDURE told(x int, INOUT y text) LANGUAGE plpgsql AS $$ BEGIN y := 'int ' || x; END $$;
+            CREATE PROCEDURE told(x text, INOUT y text) LANGUAGE plpgsql AS $$ BEGIN y := 'text ' || x; END $$",
+        )
+        .await
+        .unwrap();
+    for (value, literal) in
+        [("1", "1"), ("2.5", "2.5"), ("9223372036854775808", "9223372036854775808"), ("true", "true")]
+    {
+        let called = subject.call("size", &[("n", value)], ReadOnly).await.unwrap();
+        let written: String = admin.query_one(&format!("SELECT size({literal})"), &[]).await.unwrap().get(0);
+        assert_eq!(called.rows, [[format!("\"{written}\"")]], "{value}");
+    }
+    for (value, expected) in [("1", "int 1"), ("\"1\"", "text 1")] {
+        let called = subject.call("told", &[("x", value), ("y", "null")], ReadOnly).await.unwrap();
+        assert_eq!(called.rows, [[format!("\"{expected}\"")]], "{value}");
+    }
+    let (integer, text) = (("x", "1"), ("x", "\"1\""));
+    assert_eq!(subject.call("pick", &[integer], ReadOnly).await.unwrap().rows, [["\"int\""]]);
+    assert_eq!(subject.call("pick", &[text], ReadOnly).await.unwrap().rows, [["\"text\""]]);
+    // An overload that came later is chosen at once, where it is the nearest one.
+    admin.batch_execute("CREATE FUNCTION size(n int) RETURNS text LANGUAGE sql AS $$ SELECT 'int' $$").await.unwrap();
+    assert_eq!(subject.call("size", &[("n", "1")], ReadOnly).await.unwrap().rows, [["\"int\""]]);
+    admin.batch_execute("DROP FUNCTION size(int), size(numeric)").await.unwrap();
+    admin
+        .batch_execute("CREATE FUNCTION size(n float8) RETURNS text LANGUAGE sql AS $$ SELECT 'float' $$")
+        .await
+        .unwrap();
+    assert_eq!(subject.call("size", &[("n", "1")], ReadOnly).await.unwrap().rows, [["\"float\""]]);
+}
+
+#[tokio::test]
+async fn types_decide_before_defaults_do_and_the_routine_speaks_for_itself() {
+    let (subject, admin) = subject(SETUP).await;
+    admin
+        .batch_execute(
+            "CREATE TABLE kept (a int);
+            CREATE FUNCTION o1(a int, b int DEFAULT 0) RETURNS text LANGUAGE sql AS $$ SELECT 'int' $$;
+            CREATE FUNCTION o1(a text) RETURNS text LANGUAGE sql AS $$ SELECT 'text' $$;
+            CREATE PROCEDURE calls(a int) LANGUAGE plpgsql
+                AS $$ BEGIN INSERT INTO kept VALUES (a); COMMIT; PERFORM nosuch(a); END $$;
+            CREATE PROCEDURE calls(a text) LANGUAGE plpgsql AS $$ BEGIN END $$;
+            CREATE FUNCTION listed(VARIADIC xs int[]) RETURNS text LANGUAGE sql AS $$ SELECT xs::text $$;
+            CREATE FUNCTION case_of(\"X\" int DEFAULT 5, OUT x int) LANGUAGE sql AS $$ SELECT \"X\" $$",
+        )
+        .await
+        .unwrap();
+    for (values, expected) in [
+        (&[("a", "1")][..], "\"int\""),
+        (&[("1", "1")], "\"int\""),
+        (&[("a", "\"x\"")], "\"text\""),
+        (&[("a", "1"), ("b", "2")], "\"int\""),
+    ] {
+        assert_eq!(subject.call("o1", values, ReadOnly).await.unwrap().rows, [[expected]], "{values:?}");
+    }
+    let error = subject.call("calls", &[("a", "1")], ReadWrite).await.unwrap_err();
+    assert!(error.message.contains("nosuch"), "{error:?}");
+    let kept: i64 = admin.query_one("SELECT count(*) FROM kept", &[]).await.unwrap().get(0);
+    assert_eq!(kept, 1, "it ran once");
+    for (values, expected) in [
+        (&[("1", "[1,2]")][..], "\"{1,2}\""),
+        (&[("xs", "[1,2]")], "\"{1,2}\""),
+        (&[("1", "null"), ("2", "5")], "\"{NULL,5}\""),
+        (&[("1", "null")], "\"{NULL}\""),
+        (&[("1", "1"), ("2", "2"), ("3", "null")], "\"{1,2,NULL}\""),
+        (&[("xs", "null")], "null"),
+    ] {
+        assert_eq!(subject.call("listed", values, ReadOnly).await.unwrap().rows, [[expected]], "{values:?}");
+    }
+    subject.call("listed", &[("1", "[1,2]"), ("2", "3")], ReadOnly).await.unwrap_err();
+    assert_eq!(subject.call("case_of", &[("X", "null")], ReadOnly).await.unwrap().rows, [["null"]]);
+}
+
+#[tokio::test]
 async fn what_does_not_fit_is_told_with_the_candidates() {
     let (subject, admin) = subject(SETUP).await;
     let wrong = subject.call("add", &[("z", "1")], ReadOnly).await.unwrap_err();
     assert_eq!(wrong.kind, Kind::Invalid);
     assert!(wrong.message.contains("public.add(a integer, b integer = default)"), "{}", wrong.message);
     assert!(wrong.message.contains("public.add(a text, c text)"), "{}", wrong.message);
-    let either = subject.call("pick", &[("x", "1")], ReadOnly).await.unwrap_err();
-    assert_eq!(either.kind, Kind::Invalid);
+    let either = subject.call("either", &[("x", "\"2026-01-01\"")], ReadOnly).await.unwrap_err();
+    assert_eq!((either.kind, either.get_hint()), (Kind::Invalid, Some("say with dataType which type is meant")));
     assert!(either.message.contains("more than one overload"), "{}", either.message);
     let text = subject.call_overload("pick", Some(&["text"]), &[("x", "\"1\"")], ReadOnly).await.unwrap();
     assert_eq!(text.rows, [["\"text\""]]);

@@ -52,6 +52,12 @@ const ON_POSTGRES: &[(&str, &str, &str)] = &[
     ("SELECT @x IS NULL", r#"{"x": null}"#, "true"),
     ("SELECT coalesce(@x, 5)", r#"{"x": null}"#, "5"),
     ("SELECT a + @n FROM (VALUES (1), (1)) AS v(a) GROUP BY a + @n", r#"{"n": 5}"#, "6"),
+    (
+        "SELECT DISTINCT name || @s, day FROM things WHERE day > @d AND day::timestamp > @d ORDER BY name || @s",
+        r#"{"s": "!", "d": "2026-02-01 10:00"}"#,
+        r#""two!","2026-02-28""#,
+    ),
+    ("SELECT (id = @a OR @a = 'all') FROM things WHERE id = 1", r#"{"a": "1"}"#, "true"),
     ("SELECT left(name, 1) || @s FROM things WHERE id = 1 GROUP BY left(name, 1) || @s", r#"{"s": "!"}"#, r#""o!""#),
     // A literal would be refused here, and what the source infers takes the value.
     ("SELECT id FROM things WHERE doc -> 't' @> @n", r#"{"n": 20}"#, "1"),
@@ -91,6 +97,73 @@ async fn a_parameter_means_what_a_literal_means() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Types, and values that are read by several of them in several ways.
+const TYPES: &[&str] = &[
+    "date",
+    "timestamp",
+    "timestamptz",
+    "real",
+    "double precision",
+    "numeric",
+    "integer",
+    "bigint",
+    "char(5)",
+    "text",
+    "name",
+    "boolean",
+    "uuid",
+    "json",
+    "jsonb",
+    "inet",
+    "interval",
+    "integer[]",
+];
+const VALUES: &[&str] = &[
+    "2024-01-02 10:00",
+    "0.1",
+    " 1",
+    "1.50",
+    "yes",
+    "x ",
+    "{6f0b1a528d0e4c579d1b6a7f3f0c2b11}",
+    "{\"b\": 1,  \"a\": 2}",
+    "10.0.0.1/32",
+    "{1, 2}",
+    "",
+];
+
+/// As one parameter for all of its places a value would have the type of the first, and be read by the others from that.
+#[actix_web::test]
+async fn each_place_of_a_value_has_a_type_of_its_own() {
+    let app = on_postgres().await;
+    let columns: Vec<String> = TYPES.iter().enumerate().map(|(at, type_)| format!("NULL::{type_} AS c{at}")).collect();
+    let columns = columns.join(", ");
+    let told = |answer: String| if answer.contains("\"error\"") { "an error".to_owned() } else { answer };
+    let mut differ = Vec::new();
+    for (first, one) in TYPES.iter().enumerate() {
+        for (second, other) in TYPES.iter().enumerate() {
+            for value in
+                VALUES.iter().enumerate().filter(|(at, _)| (at + first + second) % 3 == 0).map(|(_, value)| value)
+            {
+                let (literal, given) = (format!("'{value}'"), json!({"a": value}).to_string());
+                for query in [
+                    format!("SELECT $::{one}, $::{other}"),
+                    format!(
+                        "SELECT coalesce(c{first}, $)::text, coalesce(c{second}, $)::text FROM (SELECT {columns}) AS c"
+                    ),
+                ] {
+                    let written = told(answer(&app, &query.replace('$', &literal), "{}").await);
+                    let bound = told(answer(&app, &query.replace('$', "@a"), &given).await);
+                    if bound != written {
+                        differ.push(format!("{query} with {literal}\n  literal: {written}\n  bound:   {bound}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(differ.is_empty(), "{} differ:\n{}", differ.len(), differ.join("\n"));
 }
 
 #[actix_web::test]

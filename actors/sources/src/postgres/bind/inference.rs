@@ -55,12 +55,21 @@ pub(crate) async fn inferred(session: &Session, execution: &Execution, context: 
             }
         }
     }
-    // Nearly all statements need no more than their values' own types; casts say those of a routine's.
-    let type_: fn(&Argument) -> Type = if execution.means_literals() { own } else { |_| Type::UNKNOWN };
-    let first = arguments.iter().map(type_).collect();
-    let (inferred, types) = match attempts.attempt(None, first).await? {
+    let (inferred, types) = match Box::pin(attempts.apart()).await? {
         Some(found) => found,
-        None => Box::pin(attempts.others()).await?,
+        None => {
+            // Nearly all statements need no more than their values' own types; casts say those of a routine's.
+            let type_: fn(&Argument) -> Type = match execution.means_literals() {
+                true if execution.is_overloaded => named,
+                true => own,
+                false => |_| Type::UNKNOWN,
+            };
+            let first = arguments.iter().map(type_).collect();
+            match attempts.attempt(None, first).await? {
+                Some(found) => found,
+                None => Box::pin(attempts.others()).await?,
+            }
+        }
     };
     if attempts.tried.len() > 1 && execution.position.begins {
         session.parameter_types().keep(execution.exact(), types, inferred.apart.is_some());
@@ -80,13 +89,26 @@ struct Attempts<'a> {
     /// Whether there is something of an attempt to be taken back.
     behind: bool,
     tried: HashSet<(bool, Vec<u32>)>,
-    /// What the source said first, which is nearest to what the caller wrote.
-    refusal: Option<Error>,
+    /// What the source said that is nearest to what the caller wrote, and whether of places apart.
+    refusal: Option<(Error, bool)>,
 }
 
 type Found = (Inferred, Vec<Type>);
 
 impl Attempts<'_> {
+    /// The statement with a parameter for each place of a value, where the places have different types: as one parameter
+    /// all of them would have that of the first, without a word.
+    async fn apart(&mut self) -> Result<Option<Found>> {
+        let arguments = self.execution.arguments();
+        if !self.execution.means_literals() {
+            return Ok(None);
+        }
+        let Some(apart) = SplitParameters::of(&self.execution.text, arguments) else { return Ok(None) };
+        let types = apart.arguments(arguments).into_iter().map(own).collect();
+        let found = self.attempt(Some(&apart), types).await?;
+        Ok(found.filter(|(inferred, _)| apart.differ(inferred.statement.params())))
+    }
+
     async fn others(&mut self) -> Result<Found> {
         let arguments = self.execution.arguments();
         let each = |type_: fn(&Argument) -> Type| arguments.iter().map(type_).collect::<Vec<_>>();
@@ -118,24 +140,29 @@ impl Attempts<'_> {
         }
         // A string that no place gives a type is text. NULL is too where a name is one of a type and of
         // several functions: what is no literal is not taken for a cast.
-        let ambiguous = self.refusal.as_ref().is_some_and(|refusal| refusal.get_sqlstate() == Some("42725"));
+        let ambiguous = self.refusal.as_ref().is_some_and(|(refusal, _)| refusal.get_sqlstate() == Some("42725"));
         if let Some(found) = self.attempt(None, each(if ambiguous { at_last } else { text_at_last })).await? {
             return Ok(found);
         }
         Err(self.refused())
     }
 
-    /// What the source says of the values' own types is nearest to what the caller wrote; but that a type
-    /// was inferred twice is said of no literal.
+    /// What the source says of the statement as it stands, with the values' own types, is nearest to what the caller
+    /// wrote; but that a type was inferred twice is said of no literal.
     fn note(&mut self, error: &tokio_postgres::Error, apart: bool) {
-        let is_better = |refusal: &Error| apart && refusal.get_sqlstate() == Some("42P08");
+        const INFERRED_TWICE: &str = "42P08";
+        let is_better = |(refusal, of_apart): &(Error, bool)| {
+            let [before, now] = [refusal.get_sqlstate(), error.code().map(SqlState::code)];
+            (apart && before == Some(INFERRED_TWICE)) || (*of_apart && !apart && now != Some(INFERRED_TWICE))
+        };
         if self.refusal.as_ref().is_none_or(is_better) {
-            self.refusal = Some(self.execution.failure(error, if apart { APART } else { 0 }));
+            self.refusal = Some((self.execution.failure(error, if apart { APART } else { 0 }), apart));
         }
     }
 
     fn refused(&mut self) -> Error {
-        self.refusal.take().unwrap_or_else(|| Error::internal("a statement was neither prepared nor refused"))
+        let refusal = self.refusal.take().map(|(refusal, _)| refusal);
+        refusal.unwrap_or_else(|| Error::internal("a statement was neither prepared nor refused"))
     }
 
     /// Numbers and truth values with the types that the source infers for their places, where it infers
@@ -170,7 +197,8 @@ impl Attempts<'_> {
             self.note(&error, apart.is_some());
             let Some(code) = error.code() else { return Err(self.execution.failure(&error, 0)) };
             if !NEEDS_TYPES.contains(&code.code()) {
-                return if self.tried.len() == 1 { Err(self.refused()) } else { Ok(None) };
+                let is_first = apart.is_none() && self.tried.iter().filter(|(apart, _)| !apart).count() == 1;
+                return if is_first { Err(self.refused()) } else { Ok(None) };
             }
             let said = error.as_db_error().filter(|error| *error.code() == SqlState::INDETERMINATE_DATATYPE);
             let open = said.and_then(|error| failure::parameter(error.message()));

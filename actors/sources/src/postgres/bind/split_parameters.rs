@@ -26,4 +26,16 @@ impl SplitParameters {
     pub(crate) fn arguments<'a>(&self, arguments: &'a [Argument]) -> Vec<&'a Argument> {
         self.places.iter().filter_map(|place| arguments.get(*place)).collect()
     }
+
+    /// Whether one argument has places of different `types`, which are those of the parameters.
+    pub(crate) fn differ(&self, types: &[Type]) -> bool {
+        let mut seen: Vec<(usize, &Type)> = Vec::with_capacity(types.len());
+        self.places.iter().zip(types).any(|(place, type_)| match seen.iter().find(|(known, _)| known == place) {
+            Some((_, known)) => *known != type_,
+            None => {
+                seen.push((*place, type_));
+                false
+            }
+        })
+    }
 }

@@ -12,7 +12,7 @@ use tokio_postgres::types::{Oid, Type};
 
 use crate::postgres::bind::fingerprint::QueryFingerprint;
 use crate::postgres::catalog::relations::{self, Relations, TableLookup};
-use crate::postgres::catalog::routines::{self, KnownRoutines};
+use crate::postgres::catalog::routines::{self, KnownRoutines, RoutineLookup};
 use crate::postgres::decode::decoder::ColumnDecoder;
 use crate::postgres::recent::Recent;
 use crate::postgres::session::custom_types::CustomTypes;
@@ -32,9 +32,6 @@ const PING_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Statements of one connection whose tables are remembered at most.
 const MOST_STATEMENTS: usize = 4_096;
-
-const IDENTITY: &str = "SELECT pg_catalog.current_setting('server_version'), pg_catalog.current_schema()::text, \
-    pg_catalog.current_schemas(false)::text[]";
 
 const STUCK: &str = "SELECT COALESCE(state LIKE 'idle%' OR wait_event = 'ClientWrite', false) \
     FROM pg_catalog.pg_stat_activity WHERE pid = $1";
@@ -116,10 +113,10 @@ impl CatalogCache {
         self.routines.load_full()
     }
 
-    /// Whether one of `schemas` has routines of these `names` now.
-    pub(crate) async fn has_routines(&self, (schemas, names): &(Vec<String>, Vec<String>)) -> Result<bool> {
+    /// Whether a name means the routines that it meant when they were last read.
+    pub(crate) async fn is_current(&self, lookup: &RoutineLookup) -> Result<bool> {
         let client = self.housekeeping.client().await?;
-        routines::are_in(&client, schemas, names).await
+        lookup.is_current(&client, self.roles).await
     }
 
     /// Asks what is to be told of `tables`, which a statement holds.
@@ -172,13 +169,16 @@ impl CatalogCache {
     }
 
     async fn ask(&self, client: &Client) -> Result<Profile> {
-        let identity = timeout(SIGN_OF_LIFE, client.query_typed_one(IDENTITY, &[])).await;
+        let identity = format!(
+            "SELECT pg_catalog.current_setting('server_version'), pg_catalog.current_schema()::text, {}",
+            routines::PATH
+        );
+        let identity = timeout(SIGN_OF_LIFE, client.query_typed_one(&identity, &[])).await;
         let identity = identity
             .map_err(|_| failure::unavailable("the source gave no sign of life"))?
             .map_err(|error| failure::connecting(&error))?;
         let version: String = identity.try_get(0).map_err(Error::internal)?;
         let default_schema: Option<String> = identity.try_get(1).map_err(Error::internal)?;
-        let path: Vec<String> = identity.try_get(2).map_err(Error::internal)?;
         // Distributors append their own words to the version.
         let number = version.split_whitespace().next().unwrap_or_default();
         let digits = number.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(number.len());
@@ -187,6 +187,7 @@ impl CatalogCache {
         self.finite_intervals.store(before_17, Ordering::Relaxed);
 
         self.types.refresh(client).await?;
+        let path = identity.try_get(2).map_err(Error::internal)?;
         let routines = routines::read(client, self.roles).await?;
         let procedures = routines.iter().map(|routine| routine.procedure.clone()).collect();
         self.routines.store(Arc::new(KnownRoutines { routines, path }));

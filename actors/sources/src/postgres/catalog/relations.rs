@@ -20,11 +20,12 @@ use crate::{MOST_TABLES, Table};
 use portico_core::error::Result;
 
 /// What a foreign table says of NULL nobody enforces, also where it is a partition; a table that inherits may take NULL where its parent
-/// does not, and rows with the same key; and a constraint may have been added without a look at the rows that there are.
+/// does not, and rows with the same key; a constraint may have been added without a look at the rows that there are; and
+/// a rule may answer in the place of the table.
 const RELATIONS: &str = "\
 SELECT c.oid, n.nspname::text, c.relname::text, a.attnum, a.attname::text,
     a.attnotnull AND (c.relkind = 'p' OR c.relkind = 'r' AND NOT c.relhassubclass) AND NOT x.is_foreign
-        AND a.attnum <> ALL (x.unproven),
+        AND a.attnum <> ALL (x.unproven) AND NOT c.relhasrules,
     a.attnum = ANY (x.key) AND (c.relkind = 'p' OR NOT c.relhassubclass)
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace

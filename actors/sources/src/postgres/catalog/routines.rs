@@ -20,7 +20,11 @@ pub(crate) struct Routine {
     pub(crate) is_procedure: bool,
     /// The arguments that a call names, in order.
     pub(crate) slots: Vec<Slot>,
+    version: RoutineVersion,
 }
+
+/// A routine's number, and the transaction that wrote its row of the catalogue.
+type RoutineVersion = (Oid, i64);
 
 /// One argument of a call.
 #[derive(Clone, Debug)]
@@ -35,6 +39,9 @@ pub(crate) struct Slot {
     /// Whether a value of its type may name an object of the catalogue.
     pub(crate) names_objects: bool,
 }
+
+/// The schemas in which a name without one is looked for.
+pub(crate) const PATH: &str = "pg_catalog.current_schemas(false)::text[]";
 
 /// The routines, and the schemas in which an unqualified name is looked for.
 #[derive(Default)]
@@ -51,34 +58,74 @@ impl KnownRoutines {
     }
 }
 
-/// Reads all of them, ordered by schema and name; at most 2,000.
+/// Where a name is looked for, in all of its forms, and what it meant when the routines were read.
+pub(crate) struct RoutineLookup {
+    path: Vec<String>,
+    schemas: Vec<String>,
+    names: Vec<String>,
+    versions: Vec<RoutineVersion>,
+}
+
+impl RoutineLookup {
+    /// What is known of it.
+    pub(crate) fn new(known: &KnownRoutines, schemas: Vec<String>, names: Vec<String>) -> Self {
+        let is_meant = |procedure: &Procedure| schemas.contains(&procedure.schema) && names.contains(&procedure.name);
+        let meant = known.routines.iter().filter(|routine| is_meant(&routine.procedure));
+        let mut versions: Vec<_> = meant.map(|routine| routine.version).collect();
+        versions.sort_unstable();
+        Self { path: known.path.clone(), schemas, names, versions }
+    }
+
+    /// Whether it means the same now.
+    pub(crate) async fn is_current(&self, client: &Client, roles: Option<&str>) -> Result<bool> {
+        let question = format!(
+            "SELECT {PATH}, r.oid, r.version FROM (SELECT) AS one LEFT JOIN (SELECT p.oid, p.xmin::text::int8 AS version
+                {ROUTINES} WHERE n.nspname = ANY ($1) AND p.proname = ANY ($2) AND {}) AS r ON true ORDER BY 2",
+            callable(roles)
+        );
+        let asked = [(&self.schemas as _, Type::TEXT_ARRAY), (&self.names as _, Type::TEXT_ARRAY)];
+        let rows = ask(client, &question, &asked).await?;
+        let mut versions = Vec::new();
+        for row in &rows {
+            if get::<Vec<String>>(row, 0)? != self.path {
+                return Ok(false);
+            }
+            versions.extend(get::<Option<Oid>>(row, 1)?.zip(get(row, 2)?));
+        }
+        Ok(versions == self.versions)
+    }
+}
+
+/// Reads all of them, ordered by schema and name; at most 10,000.
 /// Where callers have `roles`, these are the routines that any of them may run.
 pub(crate) async fn read(client: &Client, roles: Option<&str>) -> Result<Vec<Routine>> {
     let naming = NAMING_TYPES.to_vec();
     let rows = ask(client, &statement(roles), &[(&naming, Type::OID_ARRAY)]).await?;
-    let mut routines = rows.iter().map(routine).collect::<Result<Vec<_>>>()?;
-    routines.retain(|routine| routine.procedure.roles.as_ref().is_none_or(|roles| !roles.is_empty()));
-    Ok(routines)
+    rows.iter().map(routine).collect()
 }
 
-/// Whether any of `schemas` has a routine of one of these names that a call may mean.
-pub(crate) async fn are_in(client: &Client, schemas: &[String], names: &[String]) -> Result<bool> {
-    let question = format!(
-        "SELECT EXISTS (SELECT FROM pg_catalog.pg_proc p
-            JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace JOIN pg_catalog.pg_type rt ON rt.oid = p.prorettype
-            WHERE n.nspname = ANY ($1) AND p.proname = ANY ($2) AND p.prokind IN ('f', 'p') AND {CALLABLE} AND {})",
-        may_execute("")
-    );
-    let rows = ask(client, &question, &[(&schemas, Type::TEXT_ARRAY), (&names, Type::TEXT_ARRAY)]).await?;
-    rows.first().map_or(Ok(false), |row| get(row, 0))
+/// Functions and procedures, with their schemas and the types of their results.
+const ROUTINES: &str = "FROM pg_catalog.pg_proc p
+JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+JOIN pg_catalog.pg_type rt ON rt.oid = p.prorettype";
+
+/// Which of them callers may run: of `roles` any, where they have some.
+fn callable(roles: Option<&str>) -> String {
+    let visible = match roles {
+        Some(roles) => format!("EXISTS (SELECT {roles} AND {})", may_execute("r.oid, ")),
+        None => may_execute(""),
+    };
+    format!(
+        "p.prokind IN ('f', 'p') AND {CALLABLE} AND {visible}
+    AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'"
+    )
 }
 
 fn statement(roles: Option<&str>) -> String {
-    let (visible, roles) = match roles {
-        Some(roles) => {
-            ("true".to_owned(), format!("ARRAY(SELECT r.rolname::text {roles} AND {})", may_execute("r.oid, ")))
-        }
-        None => (may_execute(""), "NULL::text[]".to_owned()),
+    let callable = callable(roles);
+    let roles = match roles {
+        Some(roles) => format!("ARRAY(SELECT r.rolname::text {roles} AND {})", may_execute("r.oid, ")),
+        None => "NULL::text[]".to_owned(),
     };
     let element = base_type("t");
     let result = base_type("rt");
@@ -90,10 +137,8 @@ SELECT n.nspname::text, p.proname::text, pg_catalog.obj_description(p.oid, 'pg_p
     COALESCE(a.names, '{{}}'), COALESCE(a.modes, '{{}}'), COALESCE(a.shown, '{{}}'),
     COALESCE(a.casts, '{{}}'), COALESCE(a.oids, '{{}}'),
     pg_catalog.format_type(p.prorettype, NULL), {result}, rt.typname = 'void', {roles},
-    COALESCE(a.naming, '{{}}')
-FROM pg_catalog.pg_proc p
-JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
-JOIN pg_catalog.pg_type rt ON rt.oid = p.prorettype
+    COALESCE(a.naming, '{{}}'), p.oid, p.xmin::text::int8
+{ROUTINES}
 CROSS JOIN LATERAL (
     SELECT array_agg(COALESCE(p.proargnames[u.i], '') ORDER BY u.i) AS names,
         array_agg(COALESCE(p.proargmodes[u.i]::text, 'i') ORDER BY u.i) AS modes,
@@ -106,10 +151,9 @@ CROSS JOIN LATERAL (
     JOIN pg_catalog.pg_type t ON t.oid = u.type
     JOIN pg_catalog.pg_namespace tn ON tn.oid = t.typnamespace
 ) a
-WHERE p.prokind IN ('f', 'p') AND {CALLABLE} AND {visible}
-    AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+WHERE {callable}
 ORDER BY n.nspname, p.proname, p.oid
-LIMIT 2000"
+LIMIT 10000"
     )
 }
 
@@ -169,5 +213,6 @@ fn routine(row: &Row) -> Result<Routine> {
         },
         is_procedure,
         slots,
+        version: (get(row, 16)?, get(row, 17)?),
     })
 }

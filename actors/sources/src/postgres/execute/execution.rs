@@ -46,6 +46,8 @@ pub(crate) struct Execution {
     pub(crate) position: TransactionPosition,
     /// Whether the values of type refcursor that it answers with are results of their own.
     pub(crate) opens_cursors: bool,
+    /// Whether it calls a routine among whose overloads the server chooses.
+    pub(crate) is_overloaded: bool,
     /// Who runs it, where callers have identities at the source.
     pub(crate) identity: Assumed,
     /// What has to be judged before it runs.
@@ -137,6 +139,7 @@ impl Execution {
             origin: None,
             position: TransactionPosition::ALONE,
             opens_cursors: false,
+            is_overloaded: false,
             identity: None,
             guarded: None,
             admission: ExecutionHints::default(),
@@ -180,9 +183,9 @@ impl Execution {
         }
     }
 
-    /// Whether a value means what the same literal would: in a caller's own statement.
+    /// Whether a value means what the same literal would: in a caller's own statement, and where it chooses the overload.
     pub(crate) fn means_literals(&self) -> bool {
-        self.origin.is_some()
+        self.origin.is_some() || self.is_overloaded
     }
 
     /// What is bound to the parameter of this number, from 1.

@@ -5,8 +5,7 @@ use std::fmt::Write;
 
 use serde_json::value::RawValue;
 
-use crate::postgres::catalog::routines::KnownRoutines;
-use crate::postgres::catalog::routines::{Routine, Slot};
+use crate::postgres::catalog::routines::{KnownRoutines, Routine, RoutineLookup, Slot};
 use crate::postgres::execute::envelope::options::{ExecOptions, TransactionPosition};
 use crate::postgres::execute::execution::{Execution, Values};
 use crate::postgres::quote::quoted;
@@ -20,18 +19,47 @@ use portico_sql::Class;
 /// Names in a message at most.
 const MOST_NAMES: usize = 10;
 
+const NAME_TYPES: &str = "say with dataType which type is meant";
+
+/// Who chooses the overload of a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ChosenBy {
+    /// The casts of its arguments say which it is.
+    Us,
+    /// Several differ in nothing but types: the values mean what literals would.
+    Server,
+}
+
+/// A call of a routine.
+pub(crate) struct RoutineCall {
+    pub(crate) execution: Execution,
+    /// Set where the server chooses among overloads: what is said where it cannot.
+    undecided: Option<Error>,
+}
+
+impl RoutineCall {
+    /// What is said of a call that failed with `error`.
+    pub(crate) fn told(self, error: Error) -> Error {
+        // The routine that was chosen may say the same of what it calls.
+        let is_within = error.get_site().is_some_and(|site| site.within || site.raised);
+        let cannot_choose = !is_within && matches!(error.get_sqlstate(), Some("42883" | "42725"));
+        self.undecided.filter(|_| cannot_choose).unwrap_or(error)
+    }
+}
+
 /// The statement for `invocation`. Where something is hidden, by `hides`, no argument may name what is.
 ///
 /// # Errors
 /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when nothing has that name,
-/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when no overload, or more than one, takes the arguments,
+/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when no overload takes the arguments, or several of different
+/// parameters,
 /// [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) when one of them may name what is hidden.
 pub(crate) fn execution(
     known: &KnownRoutines,
     invocation: &Invocation,
     options: ExecOptions,
     hides: bool,
-) -> Result<Execution> {
+) -> Result<RoutineCall> {
     let overloads = named(known, invocation);
     if overloads.is_empty() {
         return Err(not_found(known, invocation));
@@ -48,20 +76,25 @@ pub(crate) fn execution(
         .iter()
         .filter_map(|routine| fit(routine, &invocation.arguments).map(|places| (*routine, places)))
         .collect();
-    // Of several the one that leaves the fewest of its own parameters to their defaults.
-    let left_out = |places: &[Option<usize>]| places.iter().filter(|place| place.is_none()).count();
-    let least = fitting.iter().map(|(_, places)| left_out(places)).min();
-    let mut best = fitting.iter().filter(|(_, places)| Some(left_out(places)) == least);
-    match (best.next(), best.next()) {
-        (Some((routine, places)), None) => {
+    let undecided = || mismatch(&meant, "more than one overload takes these arguments").hint(NAME_TYPES);
+    let written =
+        |(routine, places): &(&Routine, Vec<Option<usize>>), by| call(routine, places, invocation, options, by);
+    let mut by_server = fitting.iter().map(|fitting| written(fitting, ChosenBy::Server));
+    let execution = match (fitting.as_slice(), by_server.next()) {
+        ([], _) | (_, None) => return Err(mismatch(&meant, "no overload takes these arguments")),
+        ([only @ (routine, places)], _) => {
             if hides {
                 hand_no_names(routine, places, &invocation.arguments)?;
             }
-            Ok(call(routine, places, invocation, options))
+            written(only, ChosenBy::Us)
         }
-        (None, _) => Err(mismatch(&meant, "no overload takes these arguments")),
-        (Some(_), Some(_)) => Err(mismatch(&meant, "more than one overload takes these arguments")),
-    }
+        // The server would choose among what is hidden too.
+        (_, Some(execution)) if !hides && by_server.all(|other| other.text == execution.text) => {
+            return Ok(RoutineCall { undecided: Some(undecided()), execution });
+        }
+        _ => return Err(undecided()),
+    };
+    Ok(RoutineCall { undecided: None, execution })
 }
 
 /// Whether a call may have failed because the routine is no longer what it was when it was read: there is
@@ -70,23 +103,25 @@ pub(crate) fn may_be_changed(error: &Error) -> bool {
     matches!(error.get_sqlstate(), Some("42883" | "42725" | "42809" | "42704" | "3F000")) || error.kind == Kind::Invalid
 }
 
-/// The schemas in which a name without one was looked for in vain before it was found, and the forms of the name: what
-/// somebody has made there since is what the call means.
-pub(crate) fn passed_over(known: &KnownRoutines, invocation: &Invocation) -> Option<(Vec<String>, Vec<String>)> {
-    let found = named(known, invocation);
-    let schema = &found.first().filter(|_| invocation.schema.is_none())?.procedure.schema;
-    let before = invocation.default_schema.iter().chain(&known.path).take_while(|passed| *passed != schema);
-    let before: Vec<String> = before.cloned().collect();
-    (!before.is_empty()).then(|| (before, vec![invocation.name.clone(), invocation.name.to_lowercase()]))
+/// Where the name is looked for, its forms, and which routines it had when they were read: all that decides what the
+/// call means.
+pub(crate) fn lookup(known: &KnownRoutines, invocation: &Invocation) -> RoutineLookup {
+    let schemas = schemas(known, invocation).into_iter().cloned().collect();
+    let names = vec![invocation.name.clone(), invocation.name.to_lowercase()];
+    RoutineLookup::new(known, schemas, names)
+}
+
+fn schemas<'a>(known: &'a KnownRoutines, invocation: &'a Invocation) -> Vec<&'a String> {
+    match &invocation.schema {
+        Some(schema) => vec![schema],
+        None => invocation.default_schema.iter().chain(&known.path).collect(),
+    }
 }
 
 /// The overloads that the name means: of the named schema, or else of the first schema on the
 /// path that has any.
 fn named<'a>(known: &'a KnownRoutines, invocation: &Invocation) -> Vec<&'a Routine> {
-    let schemas: Vec<&String> = match &invocation.schema {
-        Some(schema) => vec![schema],
-        None => invocation.default_schema.iter().chain(&known.path).collect(),
-    };
+    let schemas = schemas(known, invocation);
     // As the caller wrote it, or as the source folds names that are not quoted.
     for name in [invocation.name.clone(), invocation.name.to_lowercase()] {
         for schema in &schemas {
@@ -152,6 +187,9 @@ fn shown(slot: &Slot) -> &str {
 
 /// Clients may also list what comes out, without a value.
 fn names_output(routine: &Routine, name: &str) -> bool {
+    if routine.slots.iter().any(|slot| slot.direction != Direction::Out && slot.name == name) {
+        return false;
+    }
     let mut outputs = routine.procedure.parameters.iter().filter(|parameter| parameter.direction == Direction::Out);
     outputs.any(|output| output.name.eq_ignore_ascii_case(name))
 }
@@ -171,16 +209,19 @@ fn slot_of(slots: &[Slot], name: &str) -> Option<usize> {
         })
 }
 
-/// The value of a VARIADIC parameter: a JSON array as it is, else all values that belong to it.
+/// The value of a VARIADIC parameter: an array that stands alone, or NULL by the parameter's name, as it is; else a list
+/// of all values that belong to it.
 fn gathered(routine: &Routine, first: &Argument, invocation: &Invocation) -> Argument {
-    if first.value.get().starts_with('[') || first.value.get() == "null" {
-        return first.clone();
-    }
     let belongs = |argument: &&Argument| {
         let slot = slot_of(&routine.slots, argument.name.trim_start_matches('@'));
         slot.and_then(|slot| routine.slots.get(slot)).is_some_and(|slot| slot.variadic)
     };
     let mut elements: Vec<&Argument> = invocation.arguments.iter().filter(belongs).collect();
+    let is_numbered = first.name.trim_start_matches('@').parse::<usize>().is_ok();
+    let is_whole = first.value.get().starts_with('[') || (first.value.get() == "null" && !is_numbered);
+    if elements.len() == 1 && is_whole {
+        return first.clone();
+    }
     // By number, where they have one: an object's members come in any order.
     elements.sort_by_key(|element| element.name.trim_start_matches('@').parse::<usize>().unwrap_or(0));
     let elements: Vec<&str> = elements.iter().map(|element| element.value.get()).collect();
@@ -196,10 +237,17 @@ fn is_named(slot: &Slot, argument: &Argument) -> bool {
 
 /// What a caller names is written by name: the server itself finds its place. What was remembered of the
 /// signature may be out of date, and must then fail and not give another answer.
-fn call(routine: &Routine, places: &[Option<usize>], invocation: &Invocation, options: ExecOptions) -> Execution {
+fn call(
+    routine: &Routine,
+    places: &[Option<usize>],
+    invocation: &Invocation,
+    options: ExecOptions,
+    by: ChosenBy,
+) -> Execution {
     let mut values = Vec::new();
     let mut written = Vec::new();
     let cast = |value: &str, slot: &Slot| match slot.cast.as_str() {
+        _ if by == ChosenBy::Server => value.to_owned(),
         "" => value.to_owned(),
         type_ => format!("{value}::{type_}"),
     };
@@ -251,6 +299,7 @@ fn call(routine: &Routine, places: &[Option<usize>], invocation: &Invocation, op
             TransactionPosition::ALONE
         },
         opens_cursors,
+        is_overloaded: by == ChosenBy::Server,
         ..Execution::of_ours(text, class, options, Values::Inferred(values))
     }
 }

@@ -90,6 +90,7 @@ impl Shared {
             origin: Some(statement),
             position: TransactionPosition::ALONE,
             opens_cursors: false,
+            is_overloaded: false,
             identity: asked.by.clone(),
             guarded,
             admission,

@@ -17,7 +17,7 @@ use crate::postgres::decode::cells::{Raw, decode};
 use crate::postgres::decode::columns::ColumnDescription;
 use crate::postgres::decode::decoder::ColumnDecoder;
 use crate::postgres::decode::types;
-use crate::postgres::execute::execution::{Execution, Values};
+use crate::postgres::execute::execution::{Execution, FETCH_ALL, Values};
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
 use crate::{Access, catalog};
@@ -52,7 +52,8 @@ pub(crate) fn columns(
     connection: &str,
     relations: &Relations,
 ) -> Arc<[Column]> {
-    let may_be_outer = widens(text);
+    // A cursor's own query is not seen.
+    let may_be_outer = text.starts_with(FETCH_ALL) || widens(text);
     seen.iter().map(|seen| describe(seen, relations, connection, may_be_outer)).collect()
 }
 
