@@ -241,7 +241,7 @@ fn text_of(value: &RawValue, name: &str) -> Result<String> {
 const WRAPPER: [&str; 3] = ["dataType", "direction", "value"];
 
 /// The value inside a wrapper, where `members` are one; of one that only says which way a value
-/// goes it is NULL, that of an output.
+/// goes, by its number (JDBC), it is NULL, that of an output.
 ///
 /// # Errors
 /// What is a wrapper but for its value.
@@ -254,7 +254,7 @@ fn wrapped_value(members: &[(String, Box<RawValue>)]) -> Result<Option<&RawValue
     match (has("dataType"), has("direction"), has("value")) {
         (Some(_), _, Some(value)) => Ok(Some(value)),
         (None, _, Some(value)) if is_wrapper => Ok(Some(value)),
-        (_, Some(_), None) if is_wrapper => Ok(Some(RawValue::NULL)),
+        (_, Some(direction), None) if is_wrapper && direction.get().parse::<u8>().is_ok() => Ok(Some(RawValue::NULL)),
         (Some(_), _, None) if each(str::eq_ignore_ascii_case) => Err(()),
         // A JSON value of its own.
         _ => Ok(None),
@@ -357,7 +357,7 @@ mod tests {
         let read = |text: &str| Fields::parse(text, "the body").unwrap().arguments("p");
         let arguments = read(
             r#"{"p": {"a": {"dataType": 5, "value": {"x": 1}, "nullable": true}, "b": {"dataType": 5, "x": 1},
-                "c": {"Value": 1}, "d": {"dataType": 8, "direction": 2}}}"#,
+                "c": {"Value": 1}, "d": {"dataType": 8, "direction": 2}, "e": {"direction": 4}, "f": {"direction": "x"}}}"#,
         );
         let arguments = arguments.unwrap();
         let seen: Vec<_> = arguments.iter().map(|a| (a.value.get(), a.data_type)).collect();
@@ -368,6 +368,8 @@ mod tests {
                 (r#"{"dataType": 5, "x": 1}"#, None),
                 (r#"{"Value": 1}"#, None),
                 ("null", Some(8)),
+                ("null", None),
+                (r#"{"direction": "x"}"#, None),
             ]
         );
         for text in [r#"{"p": {"n": {"dataType": 8}}}"#, r#"{"p": {"n": {"dataType": 8, "Value": 1}}}"#] {

@@ -178,13 +178,13 @@ fn read(section: &Section<'_>, directory: &Path, defaults: Defaults) -> Option<C
         let message = format!("{} keeps no statements to look at", driver.product);
         section.problem("trace_comments", message, "remove this key; the log has the trace's id");
     }
-    let procedures: Arc<[Declared]> = statement::procedures(section).into();
+    let dialect = driver.map_or(Dialect::POSTGRESQL, |driver| driver.dialect);
+    let naming = Naming { connection: &settings.name, others: &[] };
+    let procedures: Arc<[Declared]> = statement::procedures(section, dialect, naming).into();
     if let Some(driver) = driver.filter(|driver| !procedures.is_empty() && driver.capabilities.procedures) {
         let message = format!("{} has procedures of its own", driver.product);
         section.problem("procedures", message, "create a function there instead, and remove this table");
     }
-    let dialect = driver.map_or(Dialect::POSTGRESQL, |driver| driver.dialect);
-    let naming = Naming { connection: &settings.name, others: &[] };
     let tools = statement::tools(section, dialect, naming, &procedures);
     // A source with procedures of its own has tools that are not known here.
     let known = driver.filter(|driver| !driver.capabilities.procedures).map(|_| procedures.as_ref());

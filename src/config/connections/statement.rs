@@ -4,7 +4,7 @@
 use portico_actors::near;
 use portico_actors::reply::DataType;
 use portico_actors::source::{Declared, Direction, Parameter, Procedure};
-use portico_actors::sql::{self, Class, Dialect, Naming};
+use portico_actors::sql::{self, Class, Dialect, Naming, Statement};
 use serde_json::Value;
 
 use crate::config::declared::section::Section;
@@ -98,19 +98,21 @@ fn is_tool_name(text: &str) -> bool {
 }
 
 /// Reads `[[connections.procedures]]`.
-pub(in crate::config) fn procedures(connection: &Section<'_>) -> Vec<Declared> {
+pub(in crate::config) fn procedures(connection: &Section<'_>, dialect: Dialect, naming: Naming<'_>) -> Vec<Declared> {
     let mut declared: Vec<Declared> = Vec::new();
     for section in connection.tables("procedures") {
         let ProcedureSettings { name, description, sql, read_only } = ProcedureSettings::read(&section);
         if declared.iter().any(|other| other.procedure.name.eq_ignore_ascii_case(&name)) {
             section.taken("procedure", &name);
         }
+        let parameters = parameters(&section);
+        understood(&section, "procedure", &sql, dialect, naming, &parameters);
         let procedure = Procedure {
             schema: "main".to_owned(),
             name,
             remarks: description,
             reads_only: read_only,
-            parameters: parameters(&section),
+            parameters,
             roles: None,
         };
         declared.push(Declared { procedure, sql });
@@ -143,7 +145,12 @@ pub(in crate::config) fn tools(
 fn tool(section: &Section<'_>, dialect: Dialect, naming: Naming<'_>) -> Option<OwnTool> {
     let ToolSettings { name, title, description, sql, read_only } = ToolSettings::read(section);
     let parameters = parameters(section);
-    let mut class = understood(section, &sql, dialect, naming, &parameters)?;
+    let statement = understood(section, "tool", &sql, dialect, naming, &parameters)?;
+    for parameter in parameters.iter().filter(|parameter| !statement.placeholders.contains(&parameter.name)) {
+        let message = format!("the statement does not use @{}", parameter.name);
+        section.problem("sql", message, "use it, or remove the parameter");
+    }
+    let mut class = statement.class;
     match (read_only, class.reads_only()) {
         (Some(true), false) => section.problem(
             "read_only",
@@ -158,14 +165,15 @@ fn tool(section: &Section<'_>, dialect: Dialect, naming: Naming<'_>) -> Option<O
     Some(OwnTool { name, title, description, sql, parameters, class })
 }
 
-/// The class of a statement that may be a tool.
+/// A statement that may be a tool or a procedure, which `kind` says.
 fn understood(
     section: &Section<'_>,
+    kind: &str,
     text: &str,
     dialect: Dialect,
     naming: Naming<'_>,
     parameters: &[Parameter],
-) -> Option<Class> {
+) -> Option<Statement> {
     let declared = parameters.iter().map(|parameter| parameter.name.clone()).collect();
     let mut statements = match sql::statements_with(text, dialect, naming, &declared) {
         Ok(statements) => statements,
@@ -177,12 +185,12 @@ fn understood(
     let statement = statements.pop()?;
     if !statements.is_empty() {
         let message = format!("this text holds {} statements", statements.len() + 1);
-        section.problem("sql", message, "write one statement; each tool runs one");
+        section.problem("sql", message, &format!("write one statement; each {kind} runs one"));
     }
     if matches!(statement.class, Class::Transaction | Class::Session) {
         section.problem(
             "sql",
-            format!("a statement of class {} cannot be a tool", statement.class.as_str()),
+            format!("a statement of class {} cannot be a {kind}", statement.class.as_str()),
             "write a statement that reads or changes data; each call is a transaction of its own",
         );
     }
@@ -190,15 +198,11 @@ fn understood(
         if !parameters.iter().any(|parameter| parameter.name == *placeholder) {
             let offered = near::nearest(placeholder, parameters.iter().map(|parameter| parameter.name.as_str()));
             let remedy = near::did_you_mean(&offered)
-                .unwrap_or_else(|| format!("add a [[connections.tools.parameters]] table named {placeholder:?}"));
-            section.problem("sql", format!("@{placeholder} is no parameter of this tool"), &remedy);
+                .unwrap_or_else(|| format!("add a [[connections.{kind}s.parameters]] table named {placeholder:?}"));
+            section.problem("sql", format!("@{placeholder} is no parameter of this {kind}"), &remedy);
         }
     }
-    for parameter in parameters.iter().filter(|parameter| !statement.placeholders.contains(&parameter.name)) {
-        let message = format!("the statement does not use @{}", parameter.name);
-        section.problem("sql", message, "use it, or remove the parameter");
-    }
-    Some(statement.class)
+    Some(statement)
 }
 
 /// `orders_by_day` for people: `Orders by day`.

@@ -78,6 +78,7 @@ async fn what_was_answered_otherwise_is_answered_as_postgresql_does() {
             format!("SELECT x.id FROM (SELECT DISTINCT ON (t.n > 2.7) t.id FROM {apart} ORDER BY t.n > 2.7, t.id) x ORDER BY 1"),
             json!([[1], [2]]),
         ),
+        (format!("SELECT count(*) FROM (SELECT DISTINCT ON (t.k IS NULL) t.id FROM {apart}) x"), json!([[2]])),
         (format!("SELECT t.id FROM {apart} ORDER BY t.id OFFSET 1 FETCH NEXT ROW ONLY"), json!([[2]])),
         (format!("SELECT t.id FROM {apart} ORDER BY t.id FETCH FIRST 2 ROWS ONLY"), json!([[1], [2]])),
         (

@@ -82,9 +82,12 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
             Ok(Transformed::yes(Expr::Between(Between { expr, negated, low, high })))
         }
         Expr::InList(InList { expr, list, negated }) => {
+            // Several constants are an array to PostgreSQL, whose elements are of one type with the value.
+            let is_array = list.len() > 1 && list.iter().all(is_constant);
             let mut all = vec![*expr];
             all.extend(list);
-            let mut all = same(all, schema, false)?.into_iter();
+            let use_ = if is_array { Use::Answered } else { Use::Compared };
+            let mut all = same(all, schema, false, use_)?.into_iter();
             let Some(expr) = all.next() else { return not_impl_err!("IN of nothing") };
             let list: Vec<Expr> = all.collect();
             if list.iter().all(is_constant) {
@@ -301,7 +304,7 @@ fn branches(Case { expr, when_then_expr, else_expr }: Case, schema: &DFSchema) -
     let mut subject = None;
     if let Some(expr) = expr {
         whens.insert(0, *expr);
-        whens = same(whens, schema, false)?;
+        whens = same(whens, schema, false, Use::Compared)?;
         subject = Some(Box::new(whens.remove(0)));
     }
     let has_else = else_expr.is_some();
@@ -313,7 +316,7 @@ fn branches(Case { expr, when_then_expr, else_expr }: Case, schema: &DFSchema) -
 }
 
 /// The values that are compared with each other, of types that compare as PostgreSQL's do.
-fn same(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool) -> EngineResult<Vec<Expr>> {
+fn same(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool, use_: Use) -> EngineResult<Vec<Expr>> {
     for expr in &exprs {
         if let Ok(of @ (ArrowType::Interval(_) | ArrowType::Duration(_))) = expr.get_type(schema) {
             let name = super::types::type_name(&of);
@@ -321,11 +324,11 @@ fn same(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool) -> EngineResult<Vec
         }
     }
     let exprs = casts::literals_beside(exprs, schema)?;
-    comparison::compared(of_one_type(exprs, schema, Use::Compared), schema, by_order)
+    comparison::compared(of_one_type(exprs, schema, use_), schema, by_order)
 }
 
 fn alike<const N: usize>(exprs: [Expr; N], schema: &DFSchema, by_order: bool) -> EngineResult<[Expr; N]> {
-    let same = same(exprs.into(), schema, by_order)?;
+    let same = same(exprs.into(), schema, by_order, Use::Compared)?;
     same.try_into().or_else(|_| not_impl_err!("a comparison of another number of values"))
 }
 

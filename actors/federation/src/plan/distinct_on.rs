@@ -24,7 +24,10 @@ pub(crate) fn first_rows(plan: LogicalPlan) -> EngineResult<LogicalPlan> {
 
 fn first(DistinctOn { on_expr, select_expr, sort_expr, input, .. }: DistinctOn) -> EngineResult<LogicalPlan> {
     let order = sort_expr.unwrap_or_default();
-    let place = row_number().partition_by(on_expr).order_by(order.clone()).build()?.alias(PLACE);
+    let place = row_number().partition_by(on_expr);
+    // An order of nothing is none to the engine.
+    let place = if order.is_empty() { place } else { place.order_by(order.clone()) };
+    let place = place.build()?.alias(PLACE);
     let rows =
         LogicalPlanBuilder::from(Arc::unwrap_or_clone(input)).window([place])?.filter(col(PLACE).eq(lit(1_u64)))?;
     let ordered = if order.is_empty() { rows } else { rows.sort(order)? };

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, DateTimeField, ExactNumberInfo, Expr, ExtractSyntax, Function, FunctionArg,
-    FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, LimitClause, Query, Select, SelectItem, SetExpr, Statement,
-    TypedString, Value, ValueWithSpan, VisitMut, VisitorMut,
+    FunctionArgExpr, FunctionArgumentList, FunctionArguments, GroupByExpr, Ident, LimitClause, Query, Select,
+    SelectItem, SetExpr, Statement, TypedString, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
 use uuid::Uuid;
 
@@ -250,7 +250,7 @@ fn counted(query: &Query) -> Option<Query> {
         name: vec![Ident::new("count")].into(),
         uses_odbc_syntax: false,
         parameters: FunctionArguments::None,
-        args: FunctionArguments::List(datafusion::sql::sqlparser::ast::FunctionArgumentList {
+        args: FunctionArguments::List(FunctionArgumentList {
             duplicate_treatment: None,
             args: vec![FunctionArg::Unnamed(FunctionArgExpr::Wildcard)],
             clauses: Vec::new(),
@@ -270,7 +270,7 @@ fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
 }
 
 fn not(expr: Expr) -> Expr {
-    Expr::UnaryOp { op: datafusion::sql::sqlparser::ast::UnaryOperator::Not, expr: Box::new(expr) }
+    Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(expr) }
 }
 
 fn number(digits: &str) -> Expr {

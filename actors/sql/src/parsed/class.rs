@@ -77,7 +77,7 @@ pub(crate) fn classify(text: &str, words: &[Token], effects: Effects, dialect: D
         }
         () if dialect.replaces && is("REPLACE") => return (Class::Insert, effects.rows),
         () if dialect.pragmas && is("PRAGMA") => return (pragma(text, words), true),
-        () if dialect.pragmas && is("EXPLAIN") => return (Class::Select, true),
+        () if dialect.pragmas && is("EXPLAIN") => return (compiled(text, words, effects, dialect), true),
         () if dialect.pragmas && first.is_any(text, &["ATTACH", "DETACH"]) => Class::Session,
         () if is("EXPLAIN") => return (explain(text, words, effects, dialect), true),
         () if is("SHOW") => return (Class::Select, true),
@@ -172,6 +172,16 @@ const fn of(effects: Effects) -> Class {
 fn skip_parentheses(words: &[Token]) -> &[Token] {
     let start = words.iter().position(|token| token.kind != Kind::Open).unwrap_or(words.len());
     words.get(start..).unwrap_or_default()
+}
+
+/// SQLite's EXPLAIN runs nothing, but compiles what it explains: only who may write may compile what writes.
+fn compiled(text: &str, words: &[Token], effects: Effects, dialect: Dialect) -> Class {
+    let is_plan = words.get(1).is_some_and(|word| word.is_word(text, "QUERY"));
+    let explained = words.get(if is_plan { 3 } else { 1 }..).unwrap_or_default();
+    match classify(text, explained, effects, dialect).0 {
+        class @ (Class::Insert | Class::Update | Class::Ddl) => class,
+        _ => Class::Select,
+    }
 }
 
 /// EXPLAIN only plans, unless ANALYZE makes it run the statement.

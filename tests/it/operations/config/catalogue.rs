@@ -18,6 +18,10 @@ fn tool(members: &str) -> String {
     format!("[[connections.tools]]\nname = \"t\"\ndescription = \"d\"\n{members}\n")
 }
 
+fn procedure(members: &str) -> String {
+    tool(members).replace("connections.tools", "connections.procedures")
+}
+
 #[test]
 fn each_problem_of_a_tool_names_its_key_and_remedy() {
     for (text, key, words) in [
@@ -26,6 +30,9 @@ fn each_problem_of_a_tool_names_its_key_and_remedy() {
         (tool("sql = \"SELECT 1; SELECT 2\""), "tools[0].sql", "holds 2 statements"),
         (tool("sql = \"COMMIT\""), "tools[0].sql", "class transaction cannot be a tool"),
         (tool("sql = \"\""), "tools[0].sql", "holds no statement"),
+        (procedure("sql = \"DELETE FROM a; DELETE FROM b\""), "procedures[0].sql", "each procedure runs one"),
+        (procedure("sql = \"PRAGMA user_version = 3\""), "procedures[0].sql", "class session cannot be a procedure"),
+        (procedure("sql = \"SELECT @b\""), "procedures[0].sql", "add a [[connections.procedures.parameters]]"),
         (tool("sql = \"SELECT * FROM other.main.t\""), "tools[0].sql", "other is no connection of yours"),
         (tool("sql = \"DELETE FROM t\"\nread_only = true"), "tools[0].read_only", "of class update"),
         (tool("sql = \"SELECT 1\"").replace("\"t\"", "\"a b\""), "tools[0].name", "is no tool's name"),

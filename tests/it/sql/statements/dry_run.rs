@@ -157,3 +157,17 @@ async fn declared_procedures_are_undone() {
     assert_eq!((status, &document["results"][0]["affectedRows"]), (200, &json!(3)), "{document}");
     nothing_changed(&app).await;
 }
+
+#[actix_web::test]
+async fn sqlite_tells_the_plan_of_what_writes_to_who_may_write() {
+    let app = fixture::with_sqlite("access = \"read-write\"").await;
+    for text in ["EXPLAIN QUERY PLAN DELETE FROM orders", "explain insert into orders select * from orders"] {
+        let rows = app.rows(text).await;
+        assert!(!rows.as_array().unwrap().is_empty(), "{text}: {rows}");
+        let request = app.http.post(format!("{}/api/query", app.url));
+        let request = request.basic_auth(&app.reader.name, Some(&app.reader.secret)).json(&json!({"query": text}));
+        let (status, answer) = read(request.send().await.unwrap()).await;
+        assert_eq!((status, &answer["error"]["code"]), (403, &json!(1200)), "{text}: {answer}");
+    }
+    nothing_changed(&app).await;
+}

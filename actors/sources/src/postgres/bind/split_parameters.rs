@@ -18,6 +18,10 @@ impl SplitParameters {
     /// Of `text`, a statement of these arguments or a part of it; `None` where nothing stands twice.
     pub(crate) fn of(text: &str, arguments: &[Argument]) -> Option<Self> {
         let is_open = |index: usize| arguments.get(index).is_some_and(|argument| own(argument) == Type::UNKNOWN);
+        // Most statements name each value once: they are not read for that.
+        if memchr::memchr_iter(b'$', text.as_bytes()).count() <= arguments.len() {
+            return None;
+        }
         let (text, places) = portico_sql::parameters_apart(text, arguments.len(), is_open)?;
         Some(Self { text, places })
     }
