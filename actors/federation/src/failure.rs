@@ -38,8 +38,6 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
     if let Some(ours) = find(&error) {
         return ours.again();
     }
-    let rejected =
-        |state: &str, message: String| Error::new(Kind::Rejected, labels::without_marks(&message)).sqlstate(state);
     match error.find_root() {
         DataFusionError::ResourcesExhausted(cause) => {
             let message = "the statement needs more memory than it may have";
@@ -85,10 +83,12 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
     }
 }
 
+fn rejected(state: &str, message: String) -> Error {
+    Error::new(Kind::Rejected, labels::without_marks(&message)).sqlstate(state)
+}
+
 fn no_column(column: &Column, there: &[Column]) -> Error {
-    let error =
-        Error::new(Kind::Rejected, labels::without_marks(&format!("column {} does not exist", column.flat_name())))
-            .sqlstate("42703");
+    let error = rejected("42703", format!("column {} does not exist", column.flat_name()));
     let mut names: Vec<&str> = there.iter().map(|column| labels::shown(&column.name)).collect();
     names.sort_unstable();
     names.dedup();

@@ -118,8 +118,7 @@ fn membership_of(query: &Query) -> Checked {
         return refuse("EXISTS or IN with a query that has OFFSET", "put the query into WITH or FROM");
     }
     let SetExpr::Select(select) = query.body.as_ref() else { return ControlFlow::Continue(()) };
-    let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty());
-    if is_grouped {
+    if is_grouped(select) {
         return ControlFlow::Continue(());
     }
     let aggregates = select.projection.iter().any(|item| {
@@ -240,7 +239,13 @@ fn is_looked_up(value: &Expr) -> Checked {
     refuse("a constant NOT IN a query", "write NOT EXISTS")
 }
 
-fn unnested(mut expr: &Expr) -> &Expr {
+/// Whether it has a GROUP BY.
+pub(super) fn is_grouped(select: &Select) -> bool {
+    !matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty())
+}
+
+/// What stands in the parentheses.
+pub(super) fn unnested(mut expr: &Expr) -> &Expr {
     while let Expr::Nested(inner) = expr {
         expr = inner;
     }

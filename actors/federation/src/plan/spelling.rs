@@ -4,11 +4,12 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, DateTimeField, ExactNumberInfo, Expr, ExtractSyntax, Function, FunctionArg,
-    FunctionArgExpr, FunctionArgumentList, FunctionArguments, GroupByExpr, Ident, LimitClause, Query, Select,
-    SelectItem, SetExpr, Statement, TypedString, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut,
+    FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, LimitClause, Query, Select, SelectItem, SetExpr,
+    Statement, TypedString, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
 use uuid::Uuid;
 
+use super::refused::{is_grouped, unnested};
 use portico_core::error::{Error, Kind, Result};
 
 /// Says what is compared as rows, or with the elements of an array, value by value; and FETCH as LIMIT.
@@ -88,9 +89,8 @@ fn equal(left: &Expr, right: &Expr) -> Option<Expr> {
 }
 
 fn row(expr: &Expr) -> Option<&[Expr]> {
-    match expr {
+    match unnested(expr) {
         Expr::Tuple(values) => Some(values),
-        Expr::Nested(inner) => row(inner),
         _ => None,
     }
 }
@@ -102,11 +102,7 @@ fn listed(expr: &Expr) -> Option<Expr> {
         Expr::AllOp { left, compare_op: BinaryOperator::NotEq, right } => (left, right, true),
         _ => return None,
     };
-    let mut right = right.as_ref();
-    while let Expr::Nested(inner) = right {
-        right = inner;
-    }
-    let Expr::Array(array) = right else { return None };
+    let Expr::Array(array) = unnested(right) else { return None };
     let list = Some(array.elem.clone()).filter(|list| !list.is_empty())?;
     Some(Expr::InList { expr: left.clone(), list, negated })
 }
@@ -131,20 +127,17 @@ impl VisitorMut for Words {
                 escape(pattern, escape_char);
                 None
             }
-            Expr::Function(call) => function(call),
+            Expr::Function(call) => function(call).map(Ok),
             Expr::Cast {
                 kind: CastKind::Cast | CastKind::DoubleColon, expr: inner, data_type: DataType::Uuid, ..
-            } => string(inner).map(uuid).transpose().map_or_else(ControlFlow::Break, ControlFlow::Continue)?,
-            Expr::TypedString(TypedString { data_type: DataType::Uuid, value, .. }) => {
-                string(&Expr::Value(value.clone()))
-                    .map(uuid)
-                    .transpose()
-                    .map_or_else(ControlFlow::Break, ControlFlow::Continue)?
-            }
+            } => string(inner).map(uuid),
+            Expr::TypedString(TypedString { data_type: DataType::Uuid, value, .. }) => value_text(value).map(uuid),
             _ => None,
         };
-        if let Some(said) = said {
-            *expr = said;
+        match said {
+            Some(Ok(said)) => *expr = said,
+            Some(Err(error)) => return ControlFlow::Break(error),
+            None => {}
         }
         ControlFlow::Continue(())
     }
@@ -153,7 +146,7 @@ impl VisitorMut for Words {
 /// The pattern with a backslash in the place of its own sign, as `do_like_escape` of PostgreSQL has it.
 fn escape(pattern: &mut Expr, sign: &mut Option<ValueWithSpan>) {
     let Some(text) = string(pattern).map(str::to_owned) else { return };
-    let Some(Value::SingleQuotedString(by)) = sign.as_ref().map(|sign| &sign.value) else { return };
+    let Some(by) = sign.as_ref().and_then(value_text) else { return };
     let mut signs = by.chars();
     let (by, None) = (signs.next(), signs.next()) else { return };
     let mut escaped = String::with_capacity(text.len());
@@ -242,8 +235,7 @@ impl VisitorMut for Existence {
 /// How many rows a query has, which does nothing but select them.
 fn counted(query: &Query) -> Option<Query> {
     let SetExpr::Select(select) = query.body.as_ref() else { return None };
-    let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty());
-    if is_grouped || select.having.is_some() || query.with.is_some() || query.limit_clause.is_some() {
+    if is_grouped(select) || select.having.is_some() || query.with.is_some() || query.limit_clause.is_some() {
         return None;
     }
     let count = Function {
@@ -284,7 +276,14 @@ fn text_of(text: String) -> Expr {
 /// The text of a literal.
 fn string(expr: &Expr) -> Option<&str> {
     match expr {
-        Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) => Some(text),
+        Expr::Value(value) => value_text(value),
+        _ => None,
+    }
+}
+
+fn value_text(value: &ValueWithSpan) -> Option<&str> {
+    match &value.value {
+        Value::SingleQuotedString(text) => Some(text),
         _ => None,
     }
 }

@@ -79,22 +79,24 @@ pub(crate) fn execution(
     let undecided = || mismatch(&meant, "more than one overload takes these arguments").hint(NAME_TYPES);
     let written =
         |(routine, places): &(&Routine, Vec<Option<usize>>), by| call(routine, places, invocation, options, by);
-    let mut by_server = fitting.iter().map(|fitting| written(fitting, ChosenBy::Server));
-    let execution = match (fitting.as_slice(), by_server.next()) {
-        ([], _) | (_, None) => return Err(mismatch(&meant, "no overload takes these arguments")),
-        ([only @ (routine, places)], _) => {
+    match fitting.as_slice() {
+        [] => Err(mismatch(&meant, "no overload takes these arguments")),
+        [only @ (routine, places)] => {
             if hides {
                 hand_no_names(routine, places, &invocation.arguments)?;
             }
-            written(only, ChosenBy::Us)
+            Ok(RoutineCall { execution: written(only, ChosenBy::Us), undecided: None })
         }
         // The server would choose among what is hidden too.
-        (_, Some(execution)) if !hides && by_server.all(|other| other.text == execution.text) => {
-            return Ok(RoutineCall { undecided: Some(undecided()), execution });
+        _ if hides => Err(undecided()),
+        [first, others @ ..] => {
+            let execution = written(first, ChosenBy::Server);
+            if others.iter().any(|other| written(other, ChosenBy::Server).text != execution.text) {
+                return Err(undecided());
+            }
+            Ok(RoutineCall { execution, undecided: Some(undecided()) })
         }
-        _ => return Err(undecided()),
-    };
-    Ok(RoutineCall { undecided: None, execution })
+    }
 }
 
 /// Whether a call may have failed because the routine is no longer what it was when it was read: there is
@@ -247,9 +249,8 @@ fn call(
     let mut values = Vec::new();
     let mut written = Vec::new();
     let cast = |value: &str, slot: &Slot| match slot.cast.as_str() {
-        _ if by == ChosenBy::Server => value.to_owned(),
-        "" => value.to_owned(),
-        type_ => format!("{value}::{type_}"),
+        type_ if by == ChosenBy::Us && !type_.is_empty() => format!("{value}::{type_}"),
+        _ => value.to_owned(),
     };
     let given: Vec<(&Slot, Option<&Argument>)> = (routine.slots.iter().zip(places))
         .map(|(slot, place)| (slot, place.and_then(|index| invocation.arguments.get(index))))
