@@ -96,8 +96,6 @@ static SOFT: LazyLock<Words> = LazyLock::new(|| {
          VIEW",
     )
 });
-/// Of these, those that are keywords also where an expression is due.
-const ALWAYS: &[&str] = &["BY", "DELETE", "EXISTS", "MERGE", "UPDATE"];
 /// Words that take no subscript but may take a label.
 static CONSTANTS: LazyLock<Words> = LazyLock::new(|| {
     Words::new(
@@ -245,14 +243,14 @@ impl Context {
             return Previous::Type;
         }
         let is = |other: &str| word.eq_ignore_ascii_case(other);
+        let begins = (is("BY") && self.last_is(0, text, &["GROUP", "ORDER", "PARTITION"]))
+            || (is("SET") && ((self.updates && self.in_relations()) || self.last_is(0, text, &["UPDATE"])));
         // Where an expression is due, what could be a column is one.
         let due = self.previous == Previous::Start && matches!(self.here.clause, Clause::Targets | Clause::Expression);
-        if due && SOFT.has(word) && !among(ALWAYS, word) {
+        if due && !begins && SOFT.has(word) {
             return Previous::Name;
         }
         self.turn(word, text);
-        let begins = (is("BY") && self.last_is(0, text, &["GROUP", "ORDER", "PARTITION"]))
-            || (is("SET") && (self.updates || self.last_is(0, text, &["UPDATE"])));
         if begins {
             Previous::Start
         } else if is("ARRAY") {
@@ -337,6 +335,10 @@ impl Context {
         };
         let clause = match (kind, self.here.clause) {
             (Opened::Parenthesis, _) if self.last_is(0, text, &["USING"]) => Clause::Expression,
+            // ALTER TABLE … GENERATED ALWAYS AS (…)
+            (Opened::Parenthesis, Clause::Relations) if !self.here.lists && self.last_is(0, text, &["AS"]) => {
+                Clause::Expression
+            }
             (Opened::Parenthesis, Clause::Relations) => Clause::Relations,
             // WITH … AS (…)
             (Opened::Parenthesis, Clause::Command) if self.here.kind != Opened::Call => {

@@ -39,6 +39,19 @@ fn names_in_brackets_get_the_quotes_of_the_standard() {
         ("select [a]\"b\" from t", "select \"a\" \"b\" from t"),
         ("select [a][1]", "select \"a\"[1]"),
         ("select [it's] from t", "select \"it's\" from t"),
+        (
+            "select 1 from t group by [a] order by [b] for update of [t]",
+            "select 1 from t group by \"a\" order by \"b\" for update of \"t\"",
+        ),
+        ("drop table if exists [t], [u]", "drop table if exists \"t\", \"u\""),
+        (
+            "merge into [t] using [u] on t.a = [u].[b] when matched then update set [a] = 1",
+            "merge into \"t\" using \"u\" on t.a = \"u\".\"b\" when matched then update set \"a\" = 1",
+        ),
+        (
+            "insert into [t] values (1) on conflict ([a]) do update set [b] = 1",
+            "insert into \"t\" values (1) on conflict (\"a\") do update set \"b\" = 1",
+        ),
         ("alter table [t] set schema [s]", "alter table \"t\" set schema \"s\""),
         ("select a from t order by [a b], [c]", "select a from t order by \"a b\", \"c\""),
     ] {
@@ -74,6 +87,10 @@ fn subscripts_arrays_and_operators_are_left_alone() {
         "with u as (update t as x set index[i] = 3 returning 1) select * from u",
         "insert into t (a) values (1) on conflict (a) do update set index[i] = 3",
         "create table t (a int[], i int, b int generated always as (a[i]) stored)",
+        "alter table t add column b int generated always as (a[i]) stored, add c int",
+        "select update[i], delete[i], by[i], exists[i], merge[i] from t where update[i] = 1 or by[i] > exists[i]",
+        "select case when a then update[i] else delete[i] end from t group by by[i] order by by[i], merge[i]",
+        "select * from t where not exists (select by[i] from u) for update of t",
     ] {
         assert_eq!(one(text).text, text);
     }

@@ -62,6 +62,11 @@ const OPERANDS: &[&str] = &[
     "index",
     "view",
     "set",
+    "update",
+    "delete",
+    "by",
+    "exists",
+    "merge",
 ];
 
 #[tokio::test]
