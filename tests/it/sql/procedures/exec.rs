@@ -16,6 +16,8 @@ CREATE FUNCTION either(x date) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT 
 CREATE FUNCTION either(x uuid) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT 'uuid' $$;
 CREATE FUNCTION listing(n int4) RETURNS TABLE (id int4, price money) LANGUAGE sql STABLE
     AS 'SELECT g, g::numeric::money FROM generate_series(1, n) g';
+CREATE FUNCTION any_row(a int4) RETURNS record LANGUAGE sql IMMUTABLE AS $$ SELECT a, 'x, y' $$;
+CREATE FUNCTION any_rows() RETURNS SETOF record LANGUAGE sql IMMUTABLE AS $$ SELECT g, g * 2 FROM generate_series(1, 2) g $$;
 CREATE FUNCTION numbers(n int4) RETURNS SETOF int8 LANGUAGE sql STABLE AS 'SELECT generate_series(1::int8, n)';
 CREATE FUNCTION pair(a int4, INOUT b numeric, OUT c date) LANGUAGE sql STABLE AS $$ SELECT b + a, date '2026-01-02' $$;
 CREATE FUNCTION total(label text, VARIADIC n numeric[]) RETURNS text LANGUAGE sql IMMUTABLE
@@ -67,6 +69,8 @@ async fn routines_are_called_in_every_way() {
         ("add", json!({"a": "x'", "c": "y"}), json!([["x'y"]])),
         ("listing", json!({"n": 2}), json!([[1, "$1.00"], [2, "$2.00"]])),
         ("numbers", json!([3]), json!([[1], [2], [3]])),
+        ("any_row", json!({"a": 7}), json!([["(7,\"x, y\")"]])),
+        ("any_rows", json!([]), json!([["(1,2)"], ["(2,4)"]])),
         ("pair", json!({"a": 1, "b": 1.50}), json!([[2.50, "2026-01-02"]])),
         ("total", json!({"label": "all", "n": [1, 2.5]}), json!([["all 3.5"]])),
         ("total", json!(["all", 1, 2, 3]), json!([["all 6"]])),

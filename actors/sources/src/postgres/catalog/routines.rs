@@ -40,6 +40,9 @@ pub(crate) struct Slot {
     pub(crate) names_objects: bool,
 }
 
+/// What the result of a function is called that has no columns by name.
+pub(crate) const RETURN_VALUE: &str = "returnValue";
+
 /// The schemas in which a name without one is looked for.
 pub(crate) const PATH: &str = "pg_catalog.current_schemas(false)::text[]";
 
@@ -199,7 +202,7 @@ fn routine(row: &Row) -> Result<Routine> {
     let returns_nothing: bool = get(row, 13)?;
     let has_results = parameters.iter().any(|parameter| parameter.direction != Direction::In);
     if !is_procedure && !returns_nothing && !has_results {
-        let name = "returnValue".to_owned();
+        let name = RETURN_VALUE.to_owned();
         parameters.push(parameter(name, Direction::Return, get(row, 12)?, get(row, 11)?, false));
     }
     Ok(Routine {

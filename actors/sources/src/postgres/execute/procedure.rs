@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::value::RawValue;
 
-use crate::postgres::catalog::routines::{KnownRoutines, Routine, RoutineLookup, Slot};
+use crate::postgres::catalog::routines::{KnownRoutines, RETURN_VALUE, Routine, RoutineLookup, Slot};
 use crate::postgres::execute::envelope::options::{ExecOptions, TransactionPosition};
 use crate::postgres::execute::execution::{Execution, Values};
 use crate::postgres::quote::quoted;
@@ -286,8 +286,13 @@ fn call(
     let is_cursor = |p: &Parameter| p.direction != Direction::In && p.type_name == "refcursor";
     let opens_cursors = procedure.parameters.iter().any(is_cursor);
     let target = format!("{}.{}({})", quoted(&procedure.schema), quoted(&procedure.name), written.join(", "));
+    // Only whoever writes the FROM could say which columns it has.
+    let is_of_any_columns =
+        |p: &Parameter| p.direction == Direction::Return && p.name == RETURN_VALUE && p.type_name == "record";
     let (text, class) = if routine.is_procedure {
         (format!("CALL {target}"), Class::Call)
+    } else if procedure.parameters.iter().any(is_of_any_columns) {
+        (format!("SELECT {target}"), Class::Select)
     } else {
         (format!("SELECT * FROM {target}"), Class::Select)
     };
