@@ -19,6 +19,8 @@ pub enum Outline {
         query: Range<usize>,
         /// Whether it runs.
         runs: bool,
+        /// Of a query that is to fill a table: what names the table, in front of the query or in it.
+        target: Option<Range<usize>>,
     },
     /// CREATE TABLE, VIEW or MATERIALIZED VIEW … AS a query.
     CreateAs {
@@ -180,6 +182,9 @@ impl Reader<'_> {
 
     /// A query with INTO in front of a table to make.
     fn select_into(&self) -> Option<Outline> {
+        if !self.begins_query(0) {
+            return None;
+        }
         let into = self.outside(0, "INTO")?;
         let before = into.checked_sub(1)?;
         if self.is(before, &["INSERT", "MERGE"]) || self.sign(before) == "." || self.is(before, &["AS"]) {
@@ -235,11 +240,21 @@ impl Reader<'_> {
                 at += 1;
             }
         }
+        let explained = Reader { text: self.text, words: self.words.get(at..)? };
         let query = self.range(at, self.words.len())?;
-        self.begins_query(at).then_some(Outline::Explain { query, runs })
+        match explained.create_as().or_else(|| explained.select_into()) {
+            // What it makes would have to be judged too.
+            Some(_) if runs => None,
+            Some(Outline::CreateAs { head, query }) => Some(Outline::Explain { query, runs, target: Some(head) }),
+            Some(Outline::SelectInto { into }) => Some(Outline::Explain { query, runs, target: Some(into) }),
+            _ => explained.begins_query(0).then_some(Outline::Explain { query, runs, target: None }),
+        }
     }
 
     fn create_as(&self) -> Option<Outline> {
+        if !self.is(0, &["CREATE"]) {
+            return None;
+        }
         let kind = (1..self.words.len()).find(|at| !self.is(*at, ADJECTIVES))?;
         let made =
             self.is(kind, &["TABLE", "VIEW"]) || (self.is(kind, &["MATERIALIZED"]) && self.is(kind + 1, &["VIEW"]));
@@ -326,6 +341,13 @@ mod tests {
             ("EXPLAIN (SELECT 1)", Some("(SELECT 1)")),
             ("EXPLAIN (ANALYZE, x) SELECT 1", None),
             ("EXPLAIN EXECUTE p", None),
+            ("EXPLAIN CREATE TABLE t AS SELECT 1 WITH NO DATA", Some("SELECT 1")),
+            ("EXPLAIN (COSTS off) CREATE MATERIALIZED VIEW t AS (SELECT 1)", Some("(SELECT 1)")),
+            ("EXPLAIN SELECT 1 INTO t", Some("SELECT 1 INTO t")),
+            ("EXPLAIN ANALYZE CREATE TABLE t AS SELECT 1", None),
+            ("EXPLAIN ANALYZE SELECT 1 INTO t", None),
+            ("EXPLAIN CREATE TABLE t AS EXECUTE p", None),
+            ("EXPLAIN CREATE VIEW t AS SELECT 1", Some("SELECT 1")),
             ("EXPLAIN (COSTS 'off') SELECT 1", None),
             ("CREATE TABLE t AS SELECT 1 WITH NO DATA", Some("SELECT 1")),
             ("CREATE OR REPLACE VIEW v (a) AS (SELECT 1) WITH CHECK OPTION", Some("(SELECT 1)")),
@@ -334,7 +356,7 @@ mod tests {
             assert_eq!(query(text).as_deref(), expected, "{text}");
         }
         let (found, plain) = outline("/* é /* b */ */ explain analyze delete from t -- x");
-        assert_eq!(found, Outline::Explain { query: 32..45, runs: true });
+        assert_eq!(found, Outline::Explain { query: 32..45, runs: true, target: None });
         assert_eq!(plain.as_deref(), Some("                explain analyze delete from t     "));
     }
 

@@ -239,7 +239,7 @@ impl Walls {
         let whole = 0..guarded.text.len();
         let (rest, query) = match &guarded.outline {
             Outline::Query | Outline::Other(_) => (None, Some(whole)),
-            Outline::Explain { query, .. } => (None, Some(query.clone())),
+            Outline::Explain { query, target, .. } => (target.clone(), Some(query.clone())),
             Outline::CreateAs { head, query } => (Some(head.clone()), Some(query.clone())),
             Outline::SelectInto { into } => (Some(into.clone()), Some(whole)),
             Outline::Definition | Outline::Call => (Some(whole), None),
@@ -257,7 +257,9 @@ impl Walls {
         match &guarded.outline {
             Outline::Query => self.memory.keep(fingerprint, generation, admission),
             // What an option means can stand in a literal, and what is told of a plan depends on what is hidden.
-            Outline::Explain { query, .. } if !guarded.guard.hides && has_words_alone(guarded.part(0..query.start)) => {
+            Outline::Explain { query, target: None, .. }
+                if !guarded.guard.hides && has_words_alone(guarded.part(0..query.start)) =>
+            {
                 self.memory.keep(fingerprint, generation, ExecutionHints::default());
             }
             _ => {}
@@ -364,9 +366,15 @@ impl Walls {
 /// The query of a statement as the server is asked about it: with blanks in the place of an INTO.
 fn query_text<'g>(guarded: &'g PendingCheck, query: &Range<usize>) -> Cow<'g, str> {
     let mut text = Cow::Borrowed(guarded.part(query.clone()));
-    if let Outline::SelectInto { into } = &guarded.outline {
+    let into = match &guarded.outline {
+        Outline::SelectInto { into } => Some(into),
+        Outline::Explain { target, .. } => target.as_ref().filter(|target| query.contains(&target.start)),
+        _ => None,
+    };
+    if let Some(into) = into {
+        let into = into.start - query.start..into.end - query.start;
         let blank: String = text.get(into.clone()).unwrap_or_default().chars().map(|_| ' ').collect();
-        text.to_mut().replace_range(into.clone(), &blank);
+        text.to_mut().replace_range(into, &blank);
     }
     text
 }
