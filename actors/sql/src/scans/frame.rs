@@ -30,6 +30,17 @@ pub fn parameters_apart(text: &str, count: usize, is_open: impl Fn(usize) -> boo
     differ.then(|| (rewrite::apply(text, 0..text.len(), 0, &edits).0, places))
 }
 
+/// The statement `text` with what `written` gives for each parameter, by its place from 0, in its stead.
+pub fn parameters_written(text: &str, written: impl Fn(usize) -> Option<String>) -> String {
+    let edit = |token: Token| {
+        let index = token.text(text).get(1..)?.parse::<usize>().ok()?.checked_sub(1)?;
+        Some(Edit { range: token.range(), replacement: written(index)? })
+    };
+    let tokens = tokens_at_source(text, Dialect::POSTGRESQL).into_iter();
+    let edits: Vec<Edit> = tokens.filter(|token| token.kind == Kind::Parameter).filter_map(edit).collect();
+    rewrite::apply(text, 0..text.len(), 0, &edits).0
+}
+
 /// Where the query begins behind the list of its WITH; `None` where the statement has none in front.
 pub fn query_behind_with(text: &str) -> Option<usize> {
     let tokens = tokens_at_source(text, Dialect::POSTGRESQL);
@@ -85,6 +96,13 @@ mod tests {
         let (text, places) = apart("SELECT $2 + $1, $2, $1", 2).unwrap();
         assert_eq!((text.as_str(), places), ("SELECT $1 + $2, $1, $3", vec![1, 0, 0]));
         assert_eq!(apart("SELECT $1, $2, $2", 2), None);
+    }
+
+    #[test]
+    fn each_parameter_is_written_otherwise() {
+        let written =
+            parameters_written("SELECT '$1', $1 + $22 -- $1\n, $3", |index| (index != 2).then(|| format!("<{index}>")));
+        assert_eq!(written, "SELECT '$1', <0> + <21> -- $1\n, $3");
     }
 
     #[test]

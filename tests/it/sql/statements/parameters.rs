@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::app::{TestApp, read};
+use crate::support::dice::{Random, cases};
 use crate::support::fixture;
 use crate::support::postgres::connect;
 
@@ -65,6 +66,31 @@ const ON_POSTGRES: &[(&str, &str, &str)] = &[
     ("SELECT @n::jsonb", r#"{"n": true}"#, r#""true""#),
     ("SELECT id FROM things WHERE yes = @n", r#"{"n": 0}"#, "2"),
     ("SELECT repeat('a', @n)", r#"{"n": 3.0}"#, r#""aaa""#),
+    ("SELECT id FROM things WHERE (@s IS NULL OR name = @s) AND day >= @d", r#"{"s": "one", "d": "2026-01-31"}"#, "1"),
+    ("SELECT count(*) FROM things WHERE (@s IS NULL OR name = @s)", r#"{"s": null}"#, "3"),
+    (
+        "SELECT id FROM things WHERE (@s IS NULL OR name = @s) AND day >= @d",
+        r#"{"s": {"dataType": 5, "value": "one"}, "d": {"dataType": 5, "value": "2026-01-31"}}"#,
+        "1",
+    ),
+    ("SELECT round(@x) FROM things WHERE (@s IS NULL OR name = @s)", r#"{"x": 2.5, "s": "one"}"#, "3"),
+    ("SELECT round(@x) FROM things WHERE yes = @n", r#"{"x": 2.5, "n": 1}"#, "3"),
+    (
+        "SELECT round(@x), doc || @n FROM things WHERE id = 2",
+        r#"{"x": 2.5, "n": 5}"#,
+        r#"3,"[{\"t\": {\"1\": \"key\"}}, 5]""#,
+    ),
+    (
+        "SELECT day + @d, doc || @n FROM things WHERE id = 2",
+        r#"{"d": 1, "n": 5}"#,
+        r#""2026-03-01","[{\"t\": {\"1\": \"key\"}}, 5]""#,
+    ),
+    ("SELECT 5 / @a, @b::jsonb", r#"{"a": 2.5, "b": 5}"#, r#"2.0000000000000000,"5""#),
+    ("SELECT 5 / @a, @b::jsonb", r#"{"a": 2.0, "b": 5}"#, r#"2.5000000000000000,"5""#),
+    ("SELECT count(*) FROM things WHERE (@ids IS NULL OR id = ANY(@ids))", r#"{"ids": [1, 2]}"#, "2"),
+    ("SELECT json_array_length(@l), @l IS NULL", r#"{"l": [1]}"#, "1,false"),
+    ("SELECT @l IS NULL", r#"{"l": null}"#, "true"),
+    ("SELECT @l IS NULL", r#"{"l": [1]}"#, "false"),
     ("SELECT jsonb_typeof(@n::jsonb), @x is null or 1 = @x", r#"{"n": 5, "x": null}"#, r#""number",true"#),
 ];
 
@@ -166,6 +192,70 @@ async fn each_place_of_a_value_has_a_type_of_its_own() {
     assert!(differ.is_empty(), "{} differ:\n{}", differ.len(), differ.join("\n"));
 }
 
+/// Expressions over one row of `things`, each with a value.
+const ALONE: &[(&str, &str)] = &[
+    ("round($)", "2.5"),
+    ("round($)", "2"),
+    ("5 / $", "2.0"),
+    ("weight = $", "0.1"),
+    ("id <> $", "3000000000"),
+    ("left('abcdef', $)", "2.0"),
+    ("left('abcdef', $)", "2"),
+    ("'1'::money / $", "3"),
+    ("day + $", "1"),
+    ("doc || $", "5"),
+    ("doc || $", "true"),
+    ("yes = $", "1"),
+    ("yes = $", "true"),
+    ("$::jsonb", "2.50"),
+    ("small + $", "70000"),
+    ("pg_typeof($)::text", "1e0"),
+    ("($ IS NULL OR name = $)", "\"one\""),
+    ("($ IS NULL OR name = $)", "null"),
+    ("($ IS NULL OR day = $)", "\"2026-01-31\""),
+    ("($ IS NULL OR id = ANY ($))", "[1, 2]"),
+    ("($ IS NULL OR id = $)", "null"),
+    ("name || $", "\"!\""),
+    ("upper($)", "\"a\""),
+    ("day >= $", "\"2026-01-01\""),
+    ("span @> $", "3"),
+    ("doc -> 't' -> $", "1"),
+    ("coalesce($, 5)", "null"),
+    ("greatest($, 3)", "2.5"),
+];
+
+/// What one value needs is no concern of the others: each means what it means where it stands alone.
+#[actix_web::test]
+async fn values_of_one_statement_do_not_concern_each_other() {
+    let app = on_postgres().await;
+    let ask = async |expressions: &[&(&str, &str)]| {
+        let list: Vec<String> =
+            expressions.iter().enumerate().map(|(at, (text, _))| text.replace('$', &format!("@p{at}"))).collect();
+        let values: Vec<String> =
+            expressions.iter().enumerate().map(|(at, (_, value))| format!("\"p{at}\": {value}")).collect();
+        let query = format!("SELECT {} FROM things WHERE id = 1", list.join(", "));
+        answer(&app, &query, &format!("{{{}}}", values.join(", "))).await
+    };
+    let mut alone = Vec::new();
+    for expression in ALONE {
+        let told = ask(&[expression]).await;
+        assert!(!told.contains("\"error\""), "{expression:?}: {told}");
+        alone.push(told);
+    }
+    let mut random = Random::seeded("values of one statement");
+    let mut wrong = Vec::new();
+    for _ in 0..cases(250) {
+        let chosen: Vec<usize> = (0..2 + random.below(4)).map(|_| random.below(ALONE.len())).collect();
+        let told = ask(&chosen.iter().map(|at| &ALONE[*at]).collect::<Vec<_>>()).await;
+        let expected = chosen.iter().map(|at| alone[*at].as_str()).collect::<Vec<_>>().join(",");
+        if told != expected {
+            let chosen: Vec<_> = chosen.iter().map(|at| ALONE[*at]).collect();
+            wrong.push(format!("{chosen:?}: {told}, alone: {expected}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
 #[actix_web::test]
 async fn a_parameter_is_refused_as_a_literal_is() {
     let app = on_postgres().await;
@@ -230,7 +320,51 @@ async fn a_number_is_one_on_sqlite_too() {
         ("SELECT typeof(@x)", r#"{"x": "7"}"#, r#""text""#),
         ("SELECT count(*) FROM orders WHERE total + 0 >= @x", r#"{"x": {"dataType": 8, "value": "10.5"}}"#, "2"),
         ("SELECT typeof(@x)", r#"{"x": null}"#, r#""null""#),
+        ("SELECT sqrt(@x), pow(@x, 2), ceil(@x + 0.5), mod(@x, 3)", r#"{"x": 4}"#, "2.0,16.0,5.0,1.0"),
     ] {
         assert_eq!(answer(&app, query, parameters).await, expected, "{query} with {parameters}");
+    }
+}
+
+/// What is asked of the server before such a statement has more values than a function there takes.
+#[actix_web::test]
+async fn a_statement_that_is_checked_takes_any_number_of_values() {
+    let url = fixture::postgres().await;
+    let admin = connect(&url).await;
+    admin.batch_execute(SETUP).await.unwrap();
+    admin.batch_execute("CREATE TABLE canary (id int, word text)").await.unwrap();
+    let hidden = "access = \"read-write\"\n[connections.hidden]\ntables = [\"canary\"]\n";
+    let app = fixture::with_postgres(&url, hidden).await;
+    let names: Vec<String> = (0..300).map(|at| format!("@p{at}")).collect();
+    let values: serde_json::Map<String, Value> = (0..300).map(|at| (format!("p{at}"), json!(at))).collect();
+    let list = names.join(", ");
+    let with = |more: &Value| {
+        let mut values = values.clone();
+        values.extend(more.as_object().unwrap().clone());
+        json!(values)
+    };
+    let (l, d, w) = (json!([1, 3]), json!("2026-02-28"), json!("canary"));
+    for (query, more, expected) in [
+        (format!("SELECT count(*) FROM things WHERE id IN ({list}) AND id = ANY (@l)"), json!({"l": l}), json!([[2]])),
+        (
+            format!("SELECT (@l::int[])[1], id FROM things WHERE id IN ({list}) AND day = @d"),
+            json!({"l": l, "d": d}),
+            json!([[1, 2]]),
+        ),
+        (
+            format!("UPDATE things SET weight = @p7 WHERE id IN ({list}) AND day = @d RETURNING weight"),
+            json!({"d": d}),
+            json!([[7]]),
+        ),
+    ] {
+        let (status, answer) = app.query(json!({"query": query, "parameters": with(&more)})).await;
+        assert_eq!((status, &answer["results"][0]["rows"]), (200, &expected), "{query}: {answer}");
+    }
+    for (query, more) in [
+        (format!("SELECT word FROM canary WHERE id IN ({list})"), json!({})),
+        (format!("SELECT @w::regclass::text FROM things WHERE id IN ({list})"), json!({"w": w})),
+    ] {
+        let (status, answer) = app.query(json!({"query": query, "parameters": with(&more)})).await;
+        assert!([403, 404].contains(&status) && answer["results"].is_null(), "{query}: {status} {answer}");
     }
 }

@@ -58,6 +58,7 @@ pub(crate) fn named(argument: &Argument) -> Type {
 /// The type of a value that nothing else gives one.
 pub(crate) fn at_last(argument: &Argument) -> Type {
     match named(argument) {
+        Type::UNKNOWN if argument.value.get().trim().starts_with('[') => Type::JSONB,
         Type::UNKNOWN => Type::TEXT,
         named => named,
     }
@@ -68,9 +69,15 @@ pub(crate) fn text_at_last(argument: &Argument) -> Type {
     if argument.value.get().trim().starts_with('"') { at_last(argument) } else { named(argument) }
 }
 
-/// By what statements with such values are told apart.
-pub(crate) fn kind(argument: &Argument) -> [u32; 2] {
-    [own(argument).oid(), text_at_last(argument).oid()]
+/// By what statements with such values are told apart: all that the way to prepare them depends on.
+pub(crate) fn kind(argument: &Argument) -> [u32; 3] {
+    let json = argument.value.get().trim();
+    let form = match json.as_bytes().first() {
+        // Which types take it.
+        Some(b'-' | b'0'..=b'9') => u32::from(is_whole(json)) + u32::from(matches!(json, "0" | "1")),
+        other => other.copied().map_or(0, u32::from),
+    };
+    [own(argument).oid(), text_at_last(argument).oid(), form]
 }
 
 /// Whether a value of a type of its own goes where a statement was prepared for `type_`.

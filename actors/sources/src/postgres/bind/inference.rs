@@ -2,10 +2,10 @@
 //! a truth value has a type of its own, a string or NULL that of the place where it stands. Only where
 //! the source refuses that, other ways are tried, and the one that was found is remembered.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use tokio_postgres::Statement;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{ErrorPosition, SqlState};
 use tokio_postgres::types::Type;
 
 use crate::postgres::bind::argument_types::{at_last, fits, named, own, takes, text_at_last};
@@ -24,6 +24,8 @@ use portico_core::error::{Error, Result};
 const NEEDS_TYPES: [&str; 6] = ["42P18", "42P08", "42725", "42883", "42804", "42846"];
 /// Parameters that are given a type one by one; the rest of them at once.
 const ONE_BY_ONE: usize = 8;
+/// Ways that are looked for which numbers the source takes by the type of their place.
+const MOST_SEARCHED: usize = 64;
 
 /// A statement that is prepared.
 pub(crate) struct Inferred {
@@ -38,7 +40,8 @@ pub(crate) struct Inferred {
 /// What the source says of the statement as it says it where literals stand for the values.
 pub(crate) async fn inferred(session: &Session, execution: &Execution, context: &CallContext) -> Result<Inferred> {
     let arguments = execution.arguments();
-    let mut attempts = Attempts { session, execution, context, behind: false, tried: HashSet::new(), refusal: None };
+    let mut attempts =
+        Attempts { session, execution, context, behind: false, tried: HashMap::new(), refusal: None, alike: None };
     if arguments.is_empty() {
         let ready = attempts.prepare(None, &[]).await.map_err(|error| execution.failure(&error, 0))?;
         return Ok(Inferred { statement: ready, apart: None });
@@ -81,6 +84,11 @@ fn given<'a>(apart: Option<&SplitParameters>, arguments: &'a [Argument]) -> Vec<
     apart.map_or_else(|| arguments.iter().collect(), |apart| apart.arguments(arguments))
 }
 
+/// By what ways are told apart.
+fn key(apart: Option<&SplitParameters>, types: &[Type]) -> (bool, Vec<u32>) {
+    (apart.is_some(), types.iter().map(Type::oid).collect())
+}
+
 /// The ways to prepare one statement that were tried.
 struct Attempts<'a> {
     session: &'a Session,
@@ -88,12 +96,19 @@ struct Attempts<'a> {
     context: &'a CallContext,
     /// Whether there is something of an attempt to be taken back.
     behind: bool,
-    tried: HashSet<(bool, Vec<u32>)>,
+    /// With what the source refused each, behind what was tried from there on.
+    tried: HashMap<(bool, Vec<u32>), Option<Refused>>,
     /// What the source said that is nearest to what the caller wrote, and whether of places apart.
     refusal: Option<(Error, bool)>,
+    /// The types with which the source takes the statement with places apart, where all places of each value had the
+    /// same one.
+    alike: Option<Vec<Type>>,
 }
 
 type Found = (Inferred, Vec<Type>);
+
+/// A refusal's SQLSTATE, and the place in the text that it tells.
+type Refused = (String, Option<u32>);
 
 impl Attempts<'_> {
     /// The statement with a parameter for each place of a value, where the places have different types: as one parameter
@@ -105,8 +120,12 @@ impl Attempts<'_> {
         }
         let Some(apart) = SplitParameters::of(&self.execution.text, arguments) else { return Ok(None) };
         let types = apart.arguments(arguments).into_iter().map(own).collect();
-        let found = self.attempt(Some(&apart), types).await?;
-        Ok(found.filter(|(inferred, _)| apart.differ(inferred.statement.params())))
+        let Some((inferred, types)) = self.attempt(Some(&apart), types).await? else { return Ok(None) };
+        if apart.differ(inferred.statement.params()) {
+            return Ok(Some((inferred, types)));
+        }
+        self.alike = Some(types);
+        Ok(None)
     }
 
     async fn others(&mut self) -> Result<Found> {
@@ -121,21 +140,30 @@ impl Attempts<'_> {
             return Err(self.refused());
         }
         let apart = SplitParameters::of(&self.execution.text, arguments);
-        let texts: Vec<Option<&SplitParameters>> = std::iter::once(None).chain(apart.as_ref().map(Some)).collect();
         let by: [fn(&Argument) -> Type; 2] = [own, named];
-        for apart in texts.iter().copied() {
+        for type_ in by {
+            if let Some(found) = self.attempt(None, each(type_)).await? {
+                return Ok(found);
+            }
+        }
+        if let Some(types) = self.alike.take() {
+            let statement = self.prepare(apart.as_ref(), &types).await;
+            let statement = statement.map_err(|error| self.execution.failure(&error, APART))?;
+            return Ok((Inferred { statement, apart }, types));
+        }
+        if apart.is_some() {
             for type_ in by {
-                let types = given(apart, arguments).into_iter().map(type_).collect();
-                if let Some(found) = self.attempt(apart, types).await? {
+                let types = given(apart.as_ref(), arguments).into_iter().map(type_).collect();
+                if let Some(found) = self.attempt(apart.as_ref(), types).await? {
                     return Ok(found);
                 }
             }
         }
-        for apart in texts {
-            if let Some(types) = self.taken(apart).await?
-                && let Some(found) = self.attempt(apart, types).await?
-            {
-                return Ok(found);
+        for apart in std::iter::once(None).chain(apart.as_ref().map(Some)) {
+            for type_ in by {
+                if let Some(found) = self.taken(apart, type_).await? {
+                    return Ok(found);
+                }
             }
         }
         // A string that no place gives a type is text. NULL is too where a name is one of a type and of
@@ -165,39 +193,126 @@ impl Attempts<'_> {
         refusal.unwrap_or_else(|| Error::internal("a statement was neither prepared nor refused"))
     }
 
-    /// Numbers and truth values with the types that the source infers for their places, where it infers
-    /// one that is no text and takes the value.
-    async fn taken(&mut self, apart: Option<&SplitParameters>) -> Result<Option<Vec<Type>>> {
+    /// The statement with numbers and truth values of the types that the source infers for their places, where it takes
+    /// them no other way: as few as will do, for the others mean what literals would.
+    async fn taken(&mut self, apart: Option<&SplitParameters>, type_: fn(&Argument) -> Type) -> Result<Option<Found>> {
         let given = given(apart, self.execution.arguments());
-        if given.iter().all(|argument| own(argument) == Type::UNKNOWN) {
+        let literal: Vec<Type> = given.iter().map(|argument| type_(argument)).collect();
+        let numbers: Vec<usize> = (0..given.len()).filter(|at| own(given[*at]) != Type::UNKNOWN).collect();
+        if numbers.is_empty() {
             return Ok(None);
         }
-        let Some((open, _)) = self.attempt(apart, vec![Type::UNKNOWN; given.len()]).await? else { return Ok(None) };
-        let types = given.iter().zip(open.statement.params()).map(|(argument, type_)| match own(argument) {
-            own if own != Type::UNKNOWN && takes(argument, type_) => type_.clone(),
-            own => own,
-        });
-        Ok(Some(types.collect()))
+        let Some(open) = self.opened(apart, &literal, numbers).await? else { return Ok(None) };
+        let (open, (inferred, mut types)) = open;
+        for at in &open {
+            let inferred = &inferred.statement.params()[*at];
+            types[*at] = if takes(given[*at], inferred) { inferred.clone() } else { literal[*at].clone() };
+        }
+        let Some((mut inferred, mut types)) = self.attempt(apart, types).await? else { return Ok(None) };
+        let mut is_last = true;
+        // Halves of those that are open, and halves of these.
+        let middle = open.len() / 2;
+        let mut parts = if open.len() > 1 { vec![&open[middle..], &open[..middle]] } else { Vec::new() };
+        while let Some(part) = parts.pop() {
+            let mut closed = types.clone();
+            for at in part {
+                closed[*at] = literal[*at].clone();
+            }
+            if closed == types {
+                continue;
+            }
+            let found = self.attempt(apart, closed).await?;
+            is_last = found.is_some();
+            match found {
+                Some(found) => (inferred, types) = found,
+                None if part.len() > 1 => {
+                    let (one, other) = part.split_at(part.len() / 2);
+                    parts.extend([other, one]);
+                }
+                None => {}
+            }
+        }
+        if !is_last {
+            // What was tried since then took it back.
+            let statement = self.prepare(apart, &types).await;
+            inferred.statement = statement.map_err(|error| self.execution.failure(&error, 0))?;
+        }
+        Ok(Some((inferred, types)))
+    }
+
+    /// Which of these `numbers` the source is to infer the types of, and the statement so: all of them, or where it finds
+    /// too many meanings then, one after the other, as long as each changes what it refuses.
+    async fn opened(
+        &mut self,
+        apart: Option<&SplitParameters>,
+        literal: &[Type],
+        numbers: Vec<usize>,
+    ) -> Result<Option<(Vec<usize>, Found)>> {
+        let open = |open: &[usize]| {
+            let mut types = literal.to_vec();
+            for at in open {
+                types[*at] = Type::UNKNOWN;
+            }
+            types
+        };
+        if let Some(found) = self.attempt(apart, open(&numbers)).await? {
+            return Ok(Some((numbers, found)));
+        }
+        let (mut sets, mut searched) = (vec![Vec::new()], 0);
+        while let Some(set) = sets.pop() {
+            let before = self.tried.get(&key(apart, &open(&set))).cloned();
+            let mut further = Vec::new();
+            for at in numbers.iter().filter(|at| !set.contains(*at)) {
+                let wider = [set.as_slice(), &[*at]].concat();
+                let types = open(&wider);
+                let key = key(apart, &types);
+                if self.tried.contains_key(&key) {
+                    continue;
+                }
+                searched += 1;
+                if searched > MOST_SEARCHED {
+                    return Ok(None);
+                }
+                if let Some(found) = self.attempt(apart, types).await? {
+                    return Ok(Some((wider, found)));
+                }
+                if self.tried.get(&key) != before.as_ref() {
+                    further.push(wider);
+                }
+            }
+            sets.extend(further.into_iter().rev());
+        }
+        Ok(None)
     }
 
     /// The statement, if the source takes it with these types and what it needs beyond them; `None` where
     /// others may help.
     async fn attempt(&mut self, apart: Option<&SplitParameters>, types: Vec<Type>) -> Result<Option<Found>> {
         let given = given(apart, self.execution.arguments());
+        let first = key(apart, &types);
         let mut types = types;
         let mut given_one = 0;
         loop {
-            if !self.tried.insert((apart.is_some(), types.iter().map(Type::oid).collect())) {
+            let key = key(apart, &types);
+            if self.tried.contains_key(&key) {
                 return Ok(None);
             }
+            self.tried.insert(key.clone(), None);
             let error = match self.prepare(apart, &types).await {
                 Ok(statement) => return Ok(Some((Inferred { statement, apart: apart.cloned() }, types))),
                 Err(error) => error,
             };
+            let place = error.as_db_error().and_then(|error| match error.position() {
+                Some(ErrorPosition::Original(place)) => Some(*place),
+                _ => None,
+            });
+            let refused = error.code().map(|code| (code.code().to_owned(), place));
+            self.tried.insert(key, refused.clone());
+            self.tried.insert(first.clone(), refused);
             self.note(&error, apart.is_some());
             let Some(code) = error.code() else { return Err(self.execution.failure(&error, 0)) };
             if !NEEDS_TYPES.contains(&code.code()) {
-                let is_first = apart.is_none() && self.tried.iter().filter(|(apart, _)| !apart).count() == 1;
+                let is_first = apart.is_none() && self.tried.keys().filter(|(apart, _)| !apart).count() == 1;
                 return if is_first { Err(self.refused()) } else { Ok(None) };
             }
             let said = error.as_db_error().filter(|error| *error.code() == SqlState::INDETERMINATE_DATATYPE);

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use futures_util::future::{join, join4};
 use tokio_postgres::error::{ErrorPosition, SqlState};
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{Kind as TypeKind, Type};
 
 use crate::postgres::bind::inference::inferred;
 use crate::postgres::bind::split_parameters::SplitParameters;
@@ -123,14 +123,38 @@ async fn read(session: &Session) -> Result<tokio_postgres::Row, tokio_postgres::
 /// What stands behind the statement's own text.
 const END: &str = "\n; END";
 
-/// The text in front of the statement's own, for parameters of these types.
+/// Arguments of a function at most (`FUNC_MAX_ARGS`).
+const MOST_ARGUMENTS: usize = 100;
+
+/// The question for `text`, with parameters of these types.
 fn question(text: &str, types: &[Type]) -> String {
-    format!("{}{text}{END}", opening(types))
+    let names: Vec<String> =
+        types.iter().map(|type_| format!("{}.{}", quoted(type_.schema()), quoted(type_.name()))).collect();
+    if types.len() <= MOST_ARGUMENTS {
+        return format!("{}{text}{END}", opening(&names));
+    }
+    // Those of one type are the elements of one argument.
+    let (mut arguments, mut written) = (Vec::<String>::new(), Vec::with_capacity(types.len()));
+    let mut lists: Vec<(&String, usize, usize)> = Vec::new();
+    for (type_, name) in types.iter().zip(&names) {
+        if let Some((_, argument, elements)) = lists.iter_mut().find(|(known, ..)| *known == name) {
+            *elements += 1;
+            written.push(format!("((${argument})[{elements}])"));
+        } else if matches!(type_.kind(), TypeKind::Array(_)) {
+            arguments.push(name.clone());
+            written.push(format!("${}", arguments.len()));
+        } else {
+            arguments.push(format!("{name}[]"));
+            lists.push((name, arguments.len(), 1));
+            written.push(format!("((${})[1])", arguments.len()));
+        }
+    }
+    let text = portico_sql::parameters_written(text, |index| written.get(index).cloned());
+    format!("{}{text}{END}", opening(&arguments))
 }
 
-fn opening(types: &[Type]) -> String {
-    let types: Vec<String> =
-        types.iter().map(|type_| format!("{}.{}", quoted(type_.schema()), quoted(type_.name()))).collect();
+/// The text in front of the statement's own.
+fn opening(types: &[String]) -> String {
     let types = types.join(", ");
     format!("CREATE FUNCTION pg_temp.portico_check({types}) RETURNS pg_catalog.void LANGUAGE sql BEGIN ATOMIC ")
 }
