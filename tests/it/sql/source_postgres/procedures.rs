@@ -144,6 +144,33 @@ async fn types_decide_before_defaults_do_and_the_routine_speaks_for_itself() {
         assert_eq!(subject.call("listed", values, ReadOnly).await.unwrap().rows, [[expected]], "{values:?}");
     }
     subject.call("listed", &[("1", "[1,2]"), ("2", "3")], ReadOnly).await.unwrap_err();
+    admin
+        .batch_execute(
+            "CREATE FUNCTION counted(VARIADIC \"any\") RETURNS int LANGUAGE internal AS 'pg_num_nulls';
+            CREATE FUNCTION rv(a int) RETURNS text LANGUAGE sql AS $$ SELECT 'one' $$;
+            CREATE FUNCTION rv(a int, b int) RETURNS text LANGUAGE sql AS $$ SELECT 'two' $$;
+            CREATE FUNCTION rv(a int, VARIADIC b int[]) RETURNS text LANGUAGE sql AS $$ SELECT 'list' $$;
+            CREATE FUNCTION rd(a numeric, b jsonb) RETURNS text LANGUAGE sql AS $$ SELECT 'numeric' $$;
+            CREATE FUNCTION rd(a float8, b jsonb) RETURNS text LANGUAGE sql AS $$ SELECT 'float' $$;
+            CREATE FUNCTION ri(a int, b jsonb) RETURNS text LANGUAGE sql AS $$ SELECT 'int' $$;
+            CREATE FUNCTION ri(a bigint, b jsonb) RETURNS text LANGUAGE sql AS $$ SELECT 'bigint' $$",
+        )
+        .await
+        .unwrap();
+    for (routine, values, expected) in [
+        ("counted", &[("1", "1"), ("2", "null"), ("3", "\"x\"")][..], "1"),
+        ("counted", &[("1", "1")], "0"),
+        ("rv", &[("1", "1")], "\"one\""),
+        ("rv", &[("1", "1"), ("2", "2")], "\"two\""),
+        ("rv", &[("a", "1"), ("b", "2")], "\"two\""),
+        ("rv", &[("1", "1"), ("2", "2"), ("3", "3")], "\"list\""),
+        ("rd", &[("a", "2.5"), ("b", "5")], "\"numeric\""),
+        ("rd", &[("a", "2.5"), ("b", "{}")], "\"numeric\""),
+        ("ri", &[("a", "3"), ("b", "5")], "\"int\""),
+        ("ri", &[("a", "3000000000"), ("b", "5")], "\"bigint\""),
+    ] {
+        assert_eq!(subject.call(routine, values, ReadOnly).await.unwrap().rows, [[expected]], "{routine} {values:?}");
+    }
     assert_eq!(subject.call("case_of", &[("X", "null")], ReadOnly).await.unwrap().rows, [["null"]]);
 }
 

@@ -72,10 +72,13 @@ pub(crate) fn execution(
     if meant.is_empty() {
         return Err(mismatch(&overloads, "the overload that was meant is no longer there"));
     }
-    let fitting: Vec<(&Routine, Vec<Option<usize>>)> = meant
+    let mut fitting: Vec<(&Routine, Vec<Option<usize>>)> = meant
         .iter()
         .filter_map(|routine| fit(routine, &invocation.arguments).map(|places| (*routine, places)))
         .collect();
+    if fitting.iter().any(|(routine, _)| !is_forced(routine, invocation)) {
+        fitting.retain(|(routine, _)| !is_forced(routine, invocation));
+    }
     let undecided = || mismatch(&meant, "more than one overload takes these arguments").hint(NAME_TYPES);
     let written =
         |(routine, places): &(&Routine, Vec<Option<usize>>), by| call(routine, places, invocation, options, by);
@@ -211,25 +214,46 @@ fn slot_of(slots: &[Slot], name: &str) -> Option<usize> {
         })
 }
 
-/// The value of a VARIADIC parameter: an array that stands alone, or NULL by the parameter's name, as it is; else a list
-/// of all values that belong to it.
-fn gathered(routine: &Routine, first: &Argument, invocation: &Invocation) -> Argument {
+/// The values of a VARIADIC parameter, in the order of their numbers, where they have one: an object's members come in any
+/// order.
+fn elements<'a>(routine: &Routine, invocation: &'a Invocation) -> Vec<&'a Argument> {
     let belongs = |argument: &&Argument| {
         let slot = slot_of(&routine.slots, argument.name.trim_start_matches('@'));
         slot.and_then(|slot| routine.slots.get(slot)).is_some_and(|slot| slot.variadic)
     };
     let mut elements: Vec<&Argument> = invocation.arguments.iter().filter(belongs).collect();
-    let is_numbered = first.name.trim_start_matches('@').parse::<usize>().is_ok();
-    let is_whole = first.value.get().starts_with('[') || (first.value.get() == "null" && !is_numbered);
-    if elements.len() == 1 && is_whole {
-        return first.clone();
+    elements.sort_by_key(|element| number(element).unwrap_or(0));
+    elements
+}
+
+fn number(argument: &Argument) -> Option<usize> {
+    argument.name.trim_start_matches('@').parse().ok()
+}
+
+/// Whether a VARIADIC parameter is given its array: one that stands alone, or NULL by the parameter's name.
+fn is_whole(elements: &[&Argument]) -> bool {
+    let [only] = elements else { return false };
+    only.value.get().starts_with('[') || (only.value.get() == "null" && number(only).is_none())
+}
+
+/// The array of a VARIADIC parameter.
+fn gathered(elements: &[&Argument]) -> Option<Argument> {
+    let first = *elements.first()?;
+    if is_whole(elements) {
+        return Some(first.clone());
     }
-    // By number, where they have one: an object's members come in any order.
-    elements.sort_by_key(|element| element.name.trim_start_matches('@').parse::<usize>().unwrap_or(0));
-    let elements: Vec<&str> = elements.iter().map(|element| element.value.get()).collect();
-    let list = RawValue::from_string(format!("[{}]", elements.join(",")));
+    let values: Vec<&str> = elements.iter().map(|element| element.value.get()).collect();
     // A list of JSON values is JSON.
-    list.map_or_else(|_| first.clone(), |value| Argument { value, ..first.clone() })
+    let list = RawValue::from_string(format!("[{}]", values.join(",")));
+    Some(list.map_or_else(|_| first.clone(), |value| Argument { value, ..first.clone() }))
+}
+
+/// Whether a call of it as the server reads one leaves its VARIADIC parameter without a value, or gives it one by name that
+/// is no array: another overload is meant then, where there is one.
+fn is_forced(routine: &Routine, invocation: &Invocation) -> bool {
+    let elements = elements(routine, invocation);
+    let is_variadic = routine.slots.iter().any(|slot| slot.variadic);
+    is_variadic && !is_whole(&elements) && elements.iter().all(|element| number(element).is_none())
 }
 
 /// Whether the caller gave the value of a slot by its name, not by its place.
@@ -261,9 +285,19 @@ fn call(
     for (index, (slot, argument)) in given.into_iter().enumerate() {
         let may_be_named = nameless.is_none_or(|nameless| index > nameless);
         by_name |= may_be_named && argument.is_some_and(|argument| is_named(slot, argument));
+        let list = if slot.variadic { elements(routine, invocation) } else { Vec::new() };
+        // Of a list of any types there is no array. Behind a name there are no places.
+        let is_list = slot.cast.is_empty() || (by == ChosenBy::Server && !is_whole(&list));
+        if slot.variadic && is_list && !by_name {
+            for element in list {
+                values.push(element.clone());
+                written.push(format!("${}", values.len()));
+            }
+            continue;
+        }
         let value = match (argument, slot.direction) {
             (Some(argument), _) => {
-                values.push(if slot.variadic { gathered(routine, argument, invocation) } else { argument.clone() });
+                values.push(gathered(&list).unwrap_or_else(|| argument.clone()));
                 cast(&format!("${}", values.len()), slot)
             }
             (None, Direction::Out) => cast("NULL", slot),
