@@ -25,6 +25,7 @@ use crate::failure::{engine_error, is_memory_exhausted};
 use crate::functions::postgresql::AsPostgresql;
 use crate::functions::type_names::TypeNames;
 use crate::functions::{allowed, growing};
+use crate::plan::crossed;
 use crate::plan::explained;
 use crate::plan::origin::Origins;
 use crate::plan::parse::Explain;
@@ -264,6 +265,7 @@ fn base() -> EngineResult<SessionState> {
         .with_type_planner(Arc::new(TypeNames))
         .with_config(config)
         .with_analyzer_rules(analyzer)
+        .with_optimizer_rules(crossed::rules())
         .with_physical_optimizer_rule(Arc::new(BindKeys))
         .with_physical_optimizer_rule(Arc::new(YieldInJoins))
         .with_physical_optimizer_rule(Arc::new(BeginWhenRead))

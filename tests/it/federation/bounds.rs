@@ -75,7 +75,7 @@ async fn told(app: &TestApp, what: &str, query: &str) -> (u16, Value) {
 async fn no_statement_is_too_deep_for_the_process() {
     let app = two_sources("", "").await;
     for (what, statement) in DEEP {
-        for n in [1, 4, 12, 40, 110, 480, 990, 5_000, 60_000] {
+        for n in [1, 4, 12, 40, 110, 190, 480, 990, 5_000, 60_000] {
             let text = statement(n);
             if text.len() < 1 << 20 {
                 let (status, answer) = told(&app, &format!("{what} {n} times"), &text).await;

@@ -7,25 +7,45 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, JoinType, NullEquality, Result};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
 use datafusion::logical_expr::{Expr, Join, JoinConstraint, LogicalPlan, Projection};
+use fixedbitset::FixedBitSet;
 
 /// Inner joins one above the other, taken apart.
 pub(super) struct Chain {
     /// What is joined: tables, or any other relations.
     pub(super) items: Vec<LogicalPlan>,
-    pub(super) pairs: Vec<Pair>,
-    conditions: Vec<(Expr, BTreeSet<usize>)>,
+    pub(super) pairs: Vec<[Side; 2]>,
+    conditions: Vec<(Expr, Items)>,
     /// What the columns are in the end.
     columns: Vec<Column>,
 }
 
-/// Two values that are equal, and the items that each is of.
-pub(super) struct Pair {
-    pub(super) values: [Expr; 2],
-    of: [BTreeSet<usize>; 2],
+/// Some of the items, by their places.
+pub(super) type Items = FixedBitSet;
+
+/// One of two values that are equal.
+pub(super) struct Side {
+    value: Expr,
+    of: Items,
+    /// The item and the place there of a value that is a column of one.
+    pub(super) column: Option<(usize, usize)>,
+}
+
+impl Side {
+    /// Whether it is a value of these items.
+    pub(super) fn is_of(&self, items: &Items) -> bool {
+        !self.of.is_clear() && self.of.is_subset(items)
+    }
 }
 
 /// Some of the items, joined.
-pub(super) type Joined = (LogicalPlan, BTreeSet<usize>);
+pub(super) type Joined = (LogicalPlan, Items);
+
+/// One item alone.
+pub(super) fn only(item: usize) -> Items {
+    let mut items = Items::with_capacity(item + 1);
+    items.insert(item);
+    items
+}
 
 impl Chain {
     /// The chain that ends in `plan`, where that is a join.
@@ -35,14 +55,18 @@ impl Chain {
         if plans.len() < 2 {
             return None;
         }
-        let of = |expr: &Expr| -> Option<BTreeSet<usize>> {
-            let place = |column: &&Column| plans.iter().position(|plan| plan.schema().has_column(column));
-            expr.column_refs().iter().map(place).collect()
+        let place = |column: &Column| {
+            let places = plans.iter().map(|plan| plan.schema().maybe_index_of_column(column));
+            places.enumerate().find_map(|(item, place)| Some((item, place?)))
         };
-        let pairs = pairs.into_iter().map(|(left, right)| {
-            let of = [of(&left)?, of(&right)?];
-            Some(Pair { values: [left, right], of })
-        });
+        let of = |expr: &Expr| -> Option<Items> {
+            expr.column_refs().into_iter().map(|column| Some(place(column)?.0)).collect()
+        };
+        let side = |value: Expr| {
+            let column = if let Expr::Column(column) = &value { place(column) } else { None };
+            Some(Side { of: of(&value)?, column, value })
+        };
+        let pairs = pairs.into_iter().map(|(left, right)| Some([side(left)?, side(right)?]));
         let pairs = pairs.collect::<Option<Vec<_>>>()?;
         let conditions = conditions.into_iter().map(|condition| {
             let of = of(&condition)?;
@@ -53,34 +77,26 @@ impl Chain {
         Some(Self { items, pairs, conditions, columns: plan.schema().columns() })
     }
 
-    /// The item and the place there of a value that is a column of one.
-    pub(super) fn column(&self, expr: &Expr) -> Option<(usize, usize)> {
-        let Expr::Column(column) = expr else { return None };
-        let item = self.items.iter().position(|item| item.schema().has_column(column))?;
-        Some((item, self.items[item].schema().maybe_index_of_column(column)?))
-    }
-
     /// The pairs with one value in each of two sets, turned so that the first value is of `one`.
     pub(super) fn between<'a>(
         &'a self,
-        one: &'a BTreeSet<usize>,
-        other: &'a BTreeSet<usize>,
-    ) -> impl Iterator<Item = (&'a Expr, &'a Expr)> {
-        self.pairs.iter().filter_map(move |Pair { values: [left, right], of: [of_left, of_right] }| {
-            let is_of = |inner: &BTreeSet<usize>, outer: &BTreeSet<usize>| !inner.is_empty() && inner.is_subset(outer);
-            if is_of(of_left, one) && is_of(of_right, other) {
+        one: &'a Items,
+        other: &'a Items,
+    ) -> impl Iterator<Item = (&'a Side, &'a Side)> {
+        self.pairs.iter().filter_map(move |[left, right]| {
+            if left.is_of(one) && right.is_of(other) {
                 Some((left, right))
             } else {
-                (is_of(of_right, one) && is_of(of_left, other)).then_some((right, left))
+                (right.is_of(one) && left.is_of(other)).then_some((right, left))
             }
         })
     }
 
     /// Both joined by what they have in common, with the columns that are still needed.
     pub(super) fn join(&mut self, (left, of_left): Joined, (right, of_right): Joined) -> Result<Joined> {
-        let of_both: BTreeSet<usize> = of_left.union(&of_right).copied().collect();
-        let on: Vec<(Expr, Expr)> =
-            self.between(&of_left, &of_right).map(|(left, right)| (left.clone(), right.clone())).collect();
+        let of_both = &of_left | &of_right;
+        let on = self.between(&of_left, &of_right).map(|(left, right)| (left.value.clone(), right.value.clone()));
+        let on: Vec<(Expr, Expr)> = on.collect();
         // What is looked at here is not looked at again.
         let (mut here, mut later) = (Vec::new(), Vec::new());
         for (condition, of) in std::mem::take(&mut self.conditions) {
@@ -89,15 +105,15 @@ impl Chain {
         self.conditions = later;
         let mut later = Vec::new();
         for pair in std::mem::take(&mut self.pairs) {
-            let is_whole = pair.of.iter().all(|of| of.is_subset(&of_both));
+            let is_whole = pair.iter().all(|side| side.of.is_subset(&of_both));
             let is_key = on.iter().any(|(left, right)| {
-                let [one, other] = &pair.values;
+                let [one, other] = pair.each_ref().map(|side| &side.value);
                 (one == left && other == right) || (one == right && other == left)
             });
             match (is_whole, is_key) {
                 (true, true) => {}
                 (true, false) => {
-                    let [one, other] = pair.values;
+                    let [one, other] = pair.map(|side| side.value);
                     here.push(one.eq(other));
                 }
                 (false, _) => later.push(pair),
@@ -121,7 +137,7 @@ impl Chain {
     fn narrowed(&self, join: LogicalPlan) -> Result<LogicalPlan> {
         let mut needed: BTreeSet<&Column> = self.columns.iter().collect();
         needed.extend(self.conditions.iter().flat_map(|(condition, _)| condition.column_refs()));
-        needed.extend(self.pairs.iter().flat_map(|pair| pair.values.iter().flat_map(Expr::column_refs)));
+        needed.extend(self.pairs.iter().flatten().flat_map(|side| side.value.column_refs()));
         let all = join.schema().columns();
         let kept: Vec<Expr> = all.iter().filter(|column| needed.contains(column)).cloned().map(Expr::Column).collect();
         if kept.len() == all.len() {
@@ -143,11 +159,28 @@ impl Chain {
 /// # Errors
 /// What the engine says of a plan that it made itself.
 pub(super) fn each(plan: LogicalPlan, reordered: fn(Chain) -> Result<Option<LogicalPlan>>) -> Result<LogicalPlan> {
-    // The names of a chain are those of its tables: some have one twice where columns in between are left out.
-    if let Some(Ok(Some(plan))) = Chain::of(&plan).map(reordered) {
-        return Ok(plan);
+    match Chain::of(&plan).map(reordered) {
+        Some(Ok(Some(plan))) => Ok(plan),
+        Some(Ok(None)) => looked_through(plan, true, reordered),
+        // The names of a chain are those of its tables: some have one twice where columns in between are left out.
+        Some(Err(_)) | None => looked_through(plan, false, reordered),
     }
-    let plan = plan.map_children(|child| each(child, reordered).map(Transformed::yes)).data()?;
+}
+
+/// The plan with what it is made of reordered; the parts of an `ordered` chain are not looked at as chains again.
+fn looked_through(
+    plan: LogicalPlan,
+    ordered: bool,
+    reordered: fn(Chain) -> Result<Option<LogicalPlan>>,
+) -> Result<LogicalPlan> {
+    let inner = |child: LogicalPlan| {
+        if ordered && (is_link(&child) || narrowing(&child).is_some()) {
+            looked_through(child, true, reordered)
+        } else {
+            each(child, reordered)
+        }
+    };
+    let plan = plan.map_children(|child| inner(child).map(Transformed::yes)).data()?;
     plan.map_subqueries(|subquery| each(subquery, reordered).map(Transformed::yes)).data()
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod bounds;
 mod chain;
 pub(crate) mod comparison;
+pub(crate) mod crossed;
 mod distinct_on;
 pub(crate) mod exact;
 pub(crate) mod explained;

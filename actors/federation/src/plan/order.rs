@@ -4,14 +4,12 @@
 //! Estimates come from the sources. Which side of one join is read first is the engine's to say; it says so by the same
 //! estimates, and by how many different values a key has, which the chain tells the leaves.
 
-use std::collections::BTreeSet;
-
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{JoinType, Result};
 use datafusion::datasource::source_as_provider;
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::LogicalPlan;
 
-use super::chain::{self, Chain, Pair, is_link};
+use super::chain::{self, Chain, Items, Side, is_link, only};
 use crate::run::leaf::LeafTable;
 
 /// Rows of a table that is read before a larger neighbour, to narrow that one by its keys too.
@@ -75,19 +73,18 @@ impl Estimated {
         for item in &mut self.chain.items {
             *item = by_estimates(item.clone())?;
         }
-        let mut left: BTreeSet<usize> = (0..self.expected.len()).filter(|at| *at != first).collect();
-        let (mut joined, mut share) = (BTreeSet::from([first]), self.expected[first].share);
+        let mut left: Items = (0..self.expected.len()).filter(|at| *at != first).collect();
+        let (mut joined, mut share) = (only(first), self.expected[first].share);
         let mut plan = self.chain.items[first].clone();
-        while !left.is_empty() {
+        while !left.is_clear() {
             let Some(next) = self.next(&joined, &left) else { return Ok(None) };
             let before = self.read_before(next, share, &joined, &left);
-            let (mut probe, mut of_probe) = (self.chain.items[next].clone(), BTreeSet::from([next]));
+            let (mut probe, mut of_probe) = (self.chain.items[next].clone(), only(next));
             for at in before {
-                let small = (self.chain.items[at].clone(), BTreeSet::from([at]));
-                (probe, of_probe) = self.chain.join(small, (probe, of_probe))?;
+                (probe, of_probe) = self.chain.join((self.chain.items[at].clone(), only(at)), (probe, of_probe))?;
             }
-            share *= of_probe.iter().map(|at| self.expected[*at].share).product::<f64>();
-            left.retain(|at| !of_probe.contains(at));
+            share *= of_probe.ones().map(|at| self.expected[at].share).product::<f64>();
+            left.difference_with(&of_probe);
             (plan, joined) = self.chain.join((plan, joined), (probe, of_probe))?;
         }
         self.chain.finish(plan).map(Some)
@@ -103,33 +100,32 @@ impl Estimated {
     }
 
     /// What is joined next: first what does not multiply rows, and of that the smallest.
-    fn next(&self, joined: &BTreeSet<usize>, left: &BTreeSet<usize>) -> Option<usize> {
-        let connected =
-            || left.iter().copied().filter(|at| self.chain.between(joined, &BTreeSet::from([*at])).next().is_some());
-        let safe = self.smallest(connected().filter(|at| self.is_safe(joined, &BTreeSet::from([*at]))));
+    fn next(&self, joined: &Items, left: &Items) -> Option<usize> {
+        let connected = || left.ones().filter(|at| self.chain.between(joined, &only(*at)).next().is_some());
+        let safe = self.smallest(connected().filter(|at| self.is_safe(joined, &only(*at))));
         safe.or_else(|| self.smallest(connected()))
     }
 
     /// Small neighbours of `next`, which are read before it.
-    fn read_before(&self, next: usize, share: f64, joined: &BTreeSet<usize>, left: &BTreeSet<usize>) -> Vec<usize> {
-        let only = BTreeSet::from([next]);
+    fn read_before(&self, next: usize, share: f64, joined: &Items, left: &Items) -> Vec<usize> {
+        let of_next = only(next);
         let most = MOST_READ_BEFORE.min(self.expected(next) * share);
         let narrows = |at: &usize| {
-            let alone = BTreeSet::from([*at]);
+            let alone = only(*at);
             *at != next
                 && self.expected(*at) < most
                 && self.expected[*at].share < MOST_SHARE
                 && self.chain.between(joined, &alone).next().is_none()
-                && self.chain.between(&alone, &only).next().is_some()
-                && self.is_safe(&alone, &only)
+                && self.chain.between(&alone, &of_next).next().is_some()
+                && self.is_safe(&alone, &of_next)
         };
-        left.iter().copied().filter(narrows).collect()
+        left.ones().filter(narrows).collect()
     }
 
     /// Whether a join of both has about as many rows as one of them: a key is unique, or there are several.
-    fn is_safe(&self, one: &BTreeSet<usize>, other: &BTreeSet<usize>) -> bool {
+    fn is_safe(&self, one: &Items, other: &Items) -> bool {
         let mut pairs = self.chain.between(one, other).peekable();
-        let is_unique = |expr: &Expr| self.key_of(expr).is_some_and(|(leaf, place)| leaf.is_unique(place));
+        let is_unique = |side: &Side| self.key_of(side).is_some_and(|(leaf, place)| leaf.is_unique(place));
         let mut count = 0;
         pairs.any(|(left, right)| {
             count += 1;
@@ -138,14 +134,14 @@ impl Estimated {
     }
 
     /// The leaf and the place there of a value that is a column of one.
-    fn key_of(&self, expr: &Expr) -> Option<(&LeafTable, usize)> {
-        let (item, place) = self.chain.column(expr)?;
+    fn key_of(&self, side: &Side) -> Option<(&LeafTable, usize)> {
+        let (item, place) = side.column?;
         Some((leaf(&self.chain.items[item])?, place))
     }
 
     /// Where one side of an equality has each value once, the other one has no other values.
     fn tell_distinct_values(&self) {
-        for Pair { values: [left, right], .. } in &self.chain.pairs {
+        for [left, right] in &self.chain.pairs {
             let (Some(left), Some(right)) = (self.key_of(left), self.key_of(right)) else { continue };
             for ((one, place), (other, at)) in [(left, right), (right, left)] {
                 if let (true, Some(whole)) = (one.is_unique(place), one.whole()) {

@@ -2,13 +2,11 @@
 //! source does itself only what stands together: `customer JOIN orders JOIN lineitem` has two tables of one source that
 //! are no neighbours.
 
-use std::collections::BTreeSet;
-
 use datafusion::common::Result;
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
 
-use super::chain::{self, Chain};
+use super::chain::{self, Chain, Items, Side, only};
 use crate::tables::table::Table;
 
 /// The same plan with what one source can join put together.
@@ -22,7 +20,7 @@ pub(crate) fn together(plan: LogicalPlan) -> Result<LogicalPlan> {
 /// Some items of a chain, all of one source where that is known.
 struct Group {
     plan: LogicalPlan,
-    of: BTreeSet<usize>,
+    of: Items,
     source: Option<usize>,
     /// The item each of whose rows the group has once at most.
     root: usize,
@@ -31,7 +29,7 @@ struct Group {
 /// The chain with its groups joined first, and these in the order in which they are written.
 fn joined(mut chain: Chain) -> Result<Option<LogicalPlan>> {
     let group = |(root, plan): (usize, &LogicalPlan)| {
-        let (plan, of, source) = (plan.clone(), BTreeSet::from([root]), source(plan));
+        let (plan, of, source) = (plan.clone(), only(root), source(plan));
         Group { plan, of, source, root }
     };
     let mut groups: Vec<Group> = chain.items.iter().enumerate().map(group).collect();
@@ -62,22 +60,20 @@ fn joined(mut chain: Chain) -> Result<Option<LogicalPlan>> {
 
 /// Two groups of one source, the first one first, that have no more rows together than one of them: that one's root.
 fn mergeable(chain: &Chain, groups: &[Group]) -> Option<(usize, usize, usize)> {
-    let is_key = |expr: &Expr, group: &Group| {
-        let column = chain.column(expr).filter(|(item, _)| *item == group.root);
+    let is_key = |side: &Side, group: &Group| {
+        let column = side.column.filter(|(item, _)| *item == group.root);
         column.is_some_and(|(item, place)| is_unique(&chain.items[item], place))
     };
-    let places = (0..groups.len()).flat_map(|one| (one + 1..groups.len()).map(move |other| (one, other)));
-    let mut found = places.filter_map(|(one, other)| {
+    chain.pairs.iter().find_map(|pair| {
+        let [one, other] = pair.each_ref().map(|side| groups.iter().position(|group| side.is_of(&group.of)));
+        let (one, other) = (one?, other?);
         let (left, right) = (&groups[one], &groups[other]);
-        (left.source.is_some() && left.source == right.source).then_some(())?;
-        let mut pairs = chain.between(&left.of, &right.of);
-        let root = pairs.find_map(|(of_left, of_right)| {
-            let by_right = is_key(of_right, right).then_some(left.root);
-            by_right.or_else(|| is_key(of_left, left).then_some(right.root))
-        });
-        Some((one, other, root?))
-    });
-    found.next()
+        (one != other && left.source.is_some() && left.source == right.source).then_some(())?;
+        let [of_left, of_right] = pair;
+        let by_right = is_key(of_right, right).then_some(left.root);
+        let root = by_right.or_else(|| is_key(of_left, left).then_some(right.root))?;
+        Some((one.min(other), one.max(other), root))
+    })
 }
 
 /// The connection of a table, with conditions or without.

@@ -47,6 +47,9 @@ struct Known {
     most: Option<ScalarValue>,
 }
 
+/// Lists of keys that one statement is sent at most: sources have bounds of their own.
+const MOST_LISTS: usize = 64;
+
 /// The statement as far as its rows may find a partner, and the values of its parameters.
 pub(crate) fn narrowed(select: Select, keys: &[Keys]) -> Result<(Select, Vec<Argument>)> {
     let (mut select, mut arguments) = (select, Vec::new());
@@ -56,7 +59,7 @@ pub(crate) fn narrowed(select: Select, keys: &[Keys]) -> Result<(Select, Vec<Arg
         read(&current, &each.key, &mut known);
         let Some(type_) = select.type_at(each.place) else { continue };
         if let Some(values) = known.among {
-            let Some(list) = list(&values, type_) else { continue };
+            let Some(list) = list(&values, type_).filter(|_| arguments.len() < MOST_LISTS) else { continue };
             let name = format!("keys{}", arguments.len());
             if let Some(narrower) = select.clone().among(each.place, &format!("@{name}"), type_of_keys(&values, type_))
             {

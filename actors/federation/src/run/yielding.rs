@@ -10,18 +10,19 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
 
-/// Wraps each join so that it yields.
+/// Joins inside each other that yield, at most: each takes its part of what tokio lets a task do at a time (128), and with
+/// nothing left for the innermost one the task would never go on.
+const MOST_NESTED: usize = 64;
+
+/// Wraps each join so that it yields; of joins in deeper chains some.
 #[derive(Debug)]
 pub(crate) struct YieldInJoins;
 
 impl PhysicalOptimizerRule for YieldInJoins {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        let every = nested(&plan) / MOST_NESTED + 1;
         plan.transform_up(|node| {
-            let joins = node.downcast_ref::<HashJoinExec>().is_some()
-                || node.downcast_ref::<NestedLoopJoinExec>().is_some()
-                || node.downcast_ref::<CrossJoinExec>().is_some()
-                || node.downcast_ref::<SortMergeJoinExec>().is_some();
-            if !joins {
+            if !is_join(&node) || !nested(&node).is_multiple_of(every) {
                 return Ok(Transformed::no(node));
             }
             Ok(Transformed::yes(Arc::new(CooperativeExec::new(node)) as Arc<dyn ExecutionPlan>))
@@ -36,4 +37,16 @@ impl PhysicalOptimizerRule for YieldInJoins {
     fn schema_check(&self) -> bool {
         true
     }
+}
+
+/// Joins inside each other, at most.
+fn nested(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    usize::from(is_join(plan)) + plan.children().into_iter().map(nested).max().unwrap_or(0)
+}
+
+fn is_join(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.downcast_ref::<HashJoinExec>().is_some()
+        || plan.downcast_ref::<NestedLoopJoinExec>().is_some()
+        || plan.downcast_ref::<CrossJoinExec>().is_some()
+        || plan.downcast_ref::<SortMergeJoinExec>().is_some()
 }
