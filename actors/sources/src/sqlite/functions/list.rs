@@ -6,24 +6,27 @@
 /// on nothing else. Sorted.
 #[rustfmt::skip]
 const ADMITTED: &[&str] = &[
-    "->", "->>", "abs", "avg", "bm25", "changes", "char", "coalesce", "concat", "concat_ws", "count", "cume_dist",
-    "current_date", "current_time", "current_timestamp", "date", "datetime", "dense_rank", "first_value", "format",
-    "fts5_get_locale", "fts5_insttoken", "fts5_locale", "fts5_source_id", "glob", "group_concat", "hex", "highlight",
-    "if", "ifnull", "iif", "instr", "json", "json_array", "json_array_insert", "json_array_length",
-    "json_error_position", "json_extract", "json_group_array", "json_group_object", "json_insert", "json_object",
-    "json_patch", "json_pretty", "json_quote", "json_remove", "json_replace", "json_set", "json_type", "json_valid",
-    "jsonb", "jsonb_array", "jsonb_array_insert", "jsonb_extract", "jsonb_group_array", "jsonb_group_object",
-    "jsonb_insert", "jsonb_object", "jsonb_patch", "jsonb_remove", "jsonb_replace", "jsonb_set", "julianday", "lag",
-    "last_insert_rowid", "last_value", "lead", "length", "like", "likelihood", "likely", "lower", "ltrim", "match",
-    "matchinfo", "max", "min", "nth_value", "ntile", "nullif", "octet_length", "offsets", "percent_rank", "printf",
-    "quote", "random", "randomblob", "rank", "replace", "round", "row_number", "rtreedepth", "rtreenode", "rtrim",
-    "sign", "snippet", "soundex",
+    "->", "->>", "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg", "bm25", "ceil",
+    "ceiling", "changes", "char", "coalesce", "concat", "concat_ws", "cos", "cosh", "count", "cume_dist",
+    "current_date", "current_time", "current_timestamp", "date", "datetime", "degrees", "dense_rank", "exp",
+    "first_value", "floor", "format", "fts5_get_locale", "fts5_insttoken", "fts5_locale", "fts5_source_id", "glob",
+    "group_concat", "hex", "highlight", "if", "ifnull", "iif", "instr", "json", "json_array", "json_array_insert",
+    "json_array_length", "json_error_position", "json_extract", "json_group_array", "json_group_object",
+    "json_insert", "json_object", "json_patch", "json_pretty", "json_quote", "json_remove", "json_replace",
+    "json_set", "json_type", "json_valid", "jsonb", "jsonb_array", "jsonb_array_insert", "jsonb_extract",
+    "jsonb_group_array", "jsonb_group_object", "jsonb_insert", "jsonb_object", "jsonb_patch", "jsonb_remove",
+    "jsonb_replace", "jsonb_set", "julianday", "lag", "last_insert_rowid", "last_value", "lead", "length", "like",
+    "likelihood", "likely", "ln", "log", "log10", "log2", "lower", "ltrim", "match", "matchinfo", "max", "min",
+    "mod", "nth_value", "ntile", "nullif", "octet_length", "offsets", "percent_rank", "pi", "pow", "power",
+    "printf", "quote", "radians", "random", "randomblob", "rank", "replace", "round", "row_number", "rtreedepth",
+    "rtreenode", "rtrim", "sign", "sin", "sinh", "snippet", "soundex",
     // Those of ALTER TABLE are the engine's own parts, which it lets nobody else call.
     "sqlite_add_constraint", "sqlite_compileoption_get", "sqlite_compileoption_used", "sqlite_drop_column",
     "sqlite_drop_constraint", "sqlite_fail", "sqlite_find_constraint", "sqlite_rename_column",
     "sqlite_rename_quotefix", "sqlite_rename_table", "sqlite_rename_test", "sqlite_source_id", "sqlite_version",
-    "strftime", "string_agg", "substr", "substring", "subtype", "sum", "time", "timediff", "total", "total_changes",
-    "trim", "typeof", "unhex", "unicode", "unistr", "unistr_quote", "unixepoch", "unlikely", "upper", "zeroblob",
+    "sqrt", "strftime", "string_agg", "substr", "substring", "subtype", "sum", "tan", "tanh", "time", "timediff",
+    "total", "total_changes", "trim", "trunc", "typeof", "unhex", "unicode", "unistr", "unistr_quote", "unixepoch",
+    "unlikely", "upper", "zeroblob",
 ];
 
 /// Functions that reach outside of the database or read what their arguments name, each with what
