@@ -258,9 +258,14 @@ impl Attempts<'_> {
         if let Some(found) = self.attempt(apart, open(&numbers)).await? {
             return Ok(Some((numbers, found)));
         }
+        let refused = |tried: &HashMap<_, Option<Refused>>, set: &[usize]| tried.get(&key(apart, &open(set))).cloned();
+        // What is refused all the same is not refused for the type of a number.
+        if refused(&self.tried, &numbers) == refused(&self.tried, &[]) {
+            return Ok(None);
+        }
         let (mut sets, mut searched) = (vec![Vec::new()], 0);
         while let Some(set) = sets.pop() {
-            let before = self.tried.get(&key(apart, &open(&set))).cloned();
+            let before = refused(&self.tried, &set);
             let mut further = Vec::new();
             for at in numbers.iter().filter(|at| !set.contains(*at)) {
                 let wider = [set.as_slice(), &[*at]].concat();
