@@ -70,8 +70,8 @@ pub mod sql {
     //! What a SQL statement says, by its text.
 
     pub use portico_sql::{
-        Class, Dialect, Naming, Redact, Statement, catalogs, is_plain_name, procedure_name, redacted, statements,
-        statements_with, written,
+        Class, Dialect, Naming, Redact, Statement, addressed, catalogs, is_plain_name, procedure_name, redacted,
+        statements, statements_with, written,
     };
 }
 

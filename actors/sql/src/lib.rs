@@ -32,6 +32,8 @@ pub use self::scans::outline::{Outline, outline};
 pub use self::scans::plain::is_plain_name;
 pub use self::scans::procedure::procedure_name;
 pub use self::scans::redact::{Redact, redacted};
-pub use self::statement::{Statement, catalogs, statements, statements_over_connections, statements_with};
+pub use self::statement::{
+    Addressed, Statement, addressed, catalogs, statements, statements_over_connections, statements_with,
+};
 pub use self::statement::{is_open, with_values};
 pub use self::within::{InWorkspace, Renamed, statements_within, written};

@@ -268,8 +268,25 @@ pub(super) fn facts(
 /// # Errors
 /// As [`statements`], for what holds in every dialect.
 pub fn catalogs(text: &str) -> Result<Vec<String>> {
+    addressed(text).map(|addressed| addressed.catalogs)
+}
+
+/// What the names in a text say of whom it addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Addressed {
+    /// As [`catalogs`] tells them.
+    pub catalogs: Vec<String>,
+    /// Whether a relation beside these is named by its schema alone.
+    pub by_schema: bool,
+}
+
+/// What the names in `text` say of whom it addresses.
+///
+/// # Errors
+/// As [`catalogs`].
+pub fn addressed(text: &str) -> Result<Addressed> {
     guard::check_text(text)?;
-    let mut found = Vec::new();
+    let mut found = Addressed::default();
     let mut seen = HashSet::new();
     if text.bytes().filter(|byte| *byte == b'.').nth(1).is_none() {
         return Ok(found);
@@ -285,11 +302,11 @@ pub fn catalogs(text: &str) -> Result<Vec<String>> {
                 && other.kind == Kind::Dot)
         });
         if chained {
-            let mentions = match facts(text, tokens, &words, Dialect::POSTGRESQL)? {
-                Some(facts) => facts.mentions.clone(),
-                None => names::scan(text, &words),
-            };
-            found.extend(names::catalogs(text, &words, &mentions, &mut seen));
+            let facts = facts(text, tokens, &words, Dialect::POSTGRESQL)?;
+            // What the scan takes for a relation may be a column.
+            found.by_schema |= facts.as_ref().is_some_and(|facts| names::are_by_schema(&words, &facts.mentions));
+            let mentions = facts.map_or_else(|| names::scan(text, &words), |facts| facts.mentions.clone());
+            found.catalogs.extend(names::catalogs(text, &words, &mentions, &mut seen));
         }
     }
     Ok(found)

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{another_postgres, answer, sent, two_sources};
+use super::{another_postgres, answer, recorded, sent, two_sources};
 use crate::support::configuration::Configuration;
 use crate::support::fixture;
 use crate::support::postgres::connect;
@@ -17,6 +17,32 @@ async fn a_statement_joins_tables_of_two_connections() {
     let document: Value = serde_json::from_str(&text).unwrap();
     insta::assert_json_snapshot!(document);
     assert_eq!(answer(&app, "SELECT count(*) FROM shop.public.orders, crm.main.orders o").await["rows"], json!([[9]]));
+}
+
+/// Names of two parts are schema and table of `defaultCatalog`, also where the statement names another connection.
+#[actix_web::test]
+async fn the_default_connection_completes_names() {
+    let app = two_sources("", "").await;
+    let ask = async |query: &str, default: &str| {
+        app.query(json!({"query": query, "defaultCatalog": default, "defaultSchema": "main"})).await
+    };
+    let query =
+        "SELECT c.name FROM shop.public.orders o JOIN main.customers c ON c.id = o.customer_id ORDER BY o.id LIMIT 1";
+    let (status, document) = ask(query, "crm").await;
+    assert_eq!((status, &document["results"][0]["rows"]), (200, &json!([["Łukasz"]])), "{document}");
+    assert_eq!(sent(&app).into_iter().map(|(name, _)| name).collect::<std::collections::BTreeSet<_>>().len(), 2);
+    // Nothing of the default one is named: it is no part of it.
+    for query in [
+        "SELECT count(*) FROM shop.public.orders o WHERE o.id > 0",
+        "WITH c AS (SELECT 1 AS id) SELECT count(*) FROM shop.public.orders o JOIN c ON c.id > 0",
+        "SELECT count(*) FROM shop.public.orders o WHERE o.id IN (SELECT order_id FROM shop.public.lines)",
+    ] {
+        let (_, document) = ask(query, "crm").await;
+        assert!(recorded(&app)["sent"].is_null(), "one connection: {document}");
+    }
+    let (status, document) =
+        ask("UPDATE shop.public.orders SET total = 1 WHERE id IN (SELECT id FROM main.orders)", "crm").await;
+    assert_eq!((status, &document["error"]["code"]), (400, &json!(1000)), "{document}");
 }
 
 #[actix_web::test]

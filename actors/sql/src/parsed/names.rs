@@ -184,6 +184,15 @@ pub(crate) fn catalogs(text: &str, words: &[Token], mentions: &[Mention], seen: 
     found
 }
 
+/// Whether a relation is named by its schema and its own name.
+pub(crate) fn are_by_schema(words: &[Token], mentions: &[Mention]) -> bool {
+    let is_by_schema = |mention: &Mention| {
+        let parts = parts(mention, words);
+        mention.role == NameKind::Object && parts.names.len() == 2 && !parts.star
+    };
+    mentions.iter().any(is_by_schema)
+}
+
 /// Counts characters up to places that mostly come in order.
 struct Positions<'a> {
     text: &'a str,
