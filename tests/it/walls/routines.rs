@@ -13,6 +13,8 @@ CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (1);
 CREATE DOMAIN relation AS regclass; CREATE DOMAIN relations AS relation[];
 CREATE TYPE pair AS (word text, which regclass); CREATE TYPE deep AS (all_of pair[]);
 CREATE TYPE span AS RANGE (SUBTYPE = oid);
+CREATE FUNCTION sizes(VARIADIC t regclass[]) RETURNS text LANGUAGE sql AS $$
+    SELECT string_agg(query_to_xml('SELECT * FROM ' || r, true, true, '')::text, '') FROM unnest(t) r $$;
 CREATE FUNCTION size_of(t regclass) RETURNS text LANGUAGE sql AS $$ SELECT 'CANARY ' || t::text $$;
 CREATE FUNCTION size_of_all(t regclass[]) RETURNS text LANGUAGE sql AS $$ SELECT 'CANARY ' || t[1]::text $$;
 CREATE FUNCTION size_of_domain(t relation) RETURNS text LANGUAGE sql AS $$ SELECT 'CANARY ' || t::text $$;
@@ -99,6 +101,29 @@ async fn a_routine_is_handed_no_name_of_what_is_hidden() {
     }
     // A literal is looked at.
     let (status, answer) = app.query(json!({"query": "SELECT size_of('orders')"})).await;
+    assert_eq!((status, answer.get("error")), (200, None), "{answer}");
+}
+
+/// Whatever stands beside it, in each place of a list.
+#[actix_web::test]
+async fn a_list_hands_over_no_name_of_what_is_hidden() {
+    let (app, _admin) = service("listed", HIDDEN).await;
+    for nothing in [json!(null), json!({"value": null}), json!("orders")] {
+        for (first, second) in [("1", "2"), ("2", "1"), ("@1", "@2"), ("t", "1"), ("1", "t")] {
+            for name in ["secret", "absent"] {
+                let parameters = json!({first: nothing, second: name});
+                let (status, answer) = app.exec(json!({"procedure": "sizes", "parameters": parameters})).await;
+                assert!([400, 403].contains(&status), "{parameters}: {answer}");
+                assert!(
+                    !answer.to_string().contains("CANARY") && answer["results"].is_null(),
+                    "{parameters}: {answer}"
+                );
+                let told = answer.to_string();
+                assert!(!told.contains("does not exist") && !told.contains("there is no"), "{parameters}: {told}");
+            }
+        }
+    }
+    let (status, answer) = app.exec(json!({"procedure": "sizes", "parameters": {"1": null, "2": null}})).await;
     assert_eq!((status, answer.get("error")), (200, None), "{answer}");
 }
 

@@ -150,6 +150,10 @@ async fn types_decide_before_defaults_do_and_the_routine_speaks_for_itself() {
             CREATE FUNCTION rv(a int) RETURNS text LANGUAGE sql AS $$ SELECT 'one' $$;
             CREATE FUNCTION rv(a int, b int) RETURNS text LANGUAGE sql AS $$ SELECT 'two' $$;
             CREATE FUNCTION rv(a int, VARIADIC b int[]) RETURNS text LANGUAGE sql AS $$ SELECT 'list' $$;
+            CREATE FUNCTION mx(VARIADIC anycompatiblearray) RETURNS text LANGUAGE sql
+                AS $$ SELECT max(u) || pg_typeof($1)::text FROM unnest($1) u $$;
+            CREATE FUNCTION kept_default(a int DEFAULT 1, VARIADIC b int[] DEFAULT '{5,6}') RETURNS text LANGUAGE sql
+                AS $$ SELECT a || b::text $$;
             CREATE FUNCTION rd(a numeric, b jsonb) RETURNS text LANGUAGE sql AS $$ SELECT 'numeric' $$;
             CREATE FUNCTION rd(a float8, b jsonb) RETURNS text LANGUAGE sql AS $$ SELECT 'float' $$;
             CREATE FUNCTION ri(a int, b jsonb) RETURNS text LANGUAGE sql AS $$ SELECT 'int' $$;
@@ -160,6 +164,10 @@ async fn types_decide_before_defaults_do_and_the_routine_speaks_for_itself() {
     for (routine, values, expected) in [
         ("counted", &[("1", "1"), ("2", "null"), ("3", "\"x\"")][..], "1"),
         ("counted", &[("1", "1")], "0"),
+        ("mx", &[("1", "9"), ("2", "10")], "\"10integer[]\""),
+        ("kept_default", &[("1", "3")], "\"3{5,6}\""),
+        ("kept_default", &[], "\"1{5,6}\""),
+        ("kept_default", &[("1", "3"), ("2", "4")], "\"3{4}\""),
         ("rv", &[("1", "1")], "\"one\""),
         ("rv", &[("1", "1"), ("2", "2")], "\"two\""),
         ("rv", &[("a", "1"), ("b", "2")], "\"two\""),

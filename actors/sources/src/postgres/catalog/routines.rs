@@ -34,6 +34,7 @@ pub(crate) struct Slot {
     /// The type's full name, safe to stand in a statement; empty for a pseudo-type, to which nothing
     /// can be cast.
     pub(crate) cast: String,
+    /// Whether it has a default.
     pub(crate) optional: bool,
     pub(crate) variadic: bool,
     /// Whether a value of its type may name an object of the catalogue.
@@ -190,14 +191,14 @@ fn routine(row: &Row) -> Result<Routine> {
         if matches!(direction, Direction::In | Direction::InOut) {
             inputs_seen += 1;
             // Defaults belong to the last of the inputs.
-            optional = inputs_seen + defaults > inputs || mode == "v";
+            optional = inputs_seen + defaults > inputs;
         }
         // A function's OUT parameters are its result; a procedure's stand in its CALL.
         if matches!(direction, Direction::In | Direction::InOut) || (is_procedure && direction == Direction::Out) {
             let variadic = mode == "v";
             slots.push(Slot { name: name.clone(), direction, cast, optional, variadic, names_objects });
         }
-        parameters.push(parameter(name, direction, oid, shown, optional));
+        parameters.push(parameter(name, direction, oid, shown, optional || mode == "v"));
     }
     let returns_nothing: bool = get(row, 13)?;
     let has_results = parameters.iter().any(|parameter| parameter.direction != Direction::In);

@@ -4,7 +4,9 @@
 use std::fmt::Write;
 
 use serde_json::value::RawValue;
+use tokio_postgres::types::Type;
 
+use crate::postgres::bind::argument_types::own;
 use crate::postgres::catalog::routines::{KnownRoutines, RETURN_VALUE, Routine, RoutineLookup, Slot};
 use crate::postgres::execute::envelope::options::{ExecOptions, TransactionPosition};
 use crate::postgres::execute::execution::{Execution, Values};
@@ -86,7 +88,7 @@ pub(crate) fn execution(
         [] => Err(mismatch(&meant, "no overload takes these arguments")),
         [only @ (routine, places)] => {
             if hides {
-                hand_no_names(routine, places, &invocation.arguments)?;
+                hand_no_names(routine, places, invocation)?;
             }
             Ok(RoutineCall { execution: written(only, ChosenBy::Us), undecided: None })
         }
@@ -162,16 +164,20 @@ fn fit(routine: &Routine, arguments: &[Argument]) -> Option<Vec<Option<usize>>> 
         .slots
         .iter()
         .zip(&places)
-        .all(|(slot, place)| place.is_some() || slot.optional || slot.direction == Direction::Out);
+        .all(|(slot, place)| place.is_some() || slot.optional || slot.variadic || slot.direction == Direction::Out);
     complete.then_some(places)
 }
 
 /// Refuses values that the source would take for the names of objects: the routine is the owner's, and what it is
 /// handed is the caller's. Nothing is said of the value, so that what is hidden and what is not there are told alike.
-fn hand_no_names(routine: &Routine, places: &[Option<usize>], arguments: &[Argument]) -> Result<()> {
+fn hand_no_names(routine: &Routine, places: &[Option<usize>], invocation: &Invocation) -> Result<()> {
     for (slot, place) in routine.slots.iter().zip(places) {
-        let argument = place.and_then(|index| arguments.get(index));
-        if slot.names_objects && argument.is_some_and(|argument| argument.value.get() != "null") {
+        let mut handed = match place.and_then(|index| invocation.arguments.get(index)) {
+            _ if slot.variadic => elements(routine, invocation),
+            argument => argument.into_iter().collect(),
+        };
+        handed.retain(|argument| argument.value.get().trim() != "null");
+        if slot.names_objects && !handed.is_empty() {
             let name = routine.procedure.name.as_str();
             let error =
                 refused(&format!("an argument of {name} that names an object of the database, {},", shown(slot)));
@@ -276,6 +282,13 @@ fn call(
         type_ if by == ChosenBy::Us && !type_.is_empty() => format!("{value}::{type_}"),
         _ => value.to_owned(),
     };
+    // What a number is where any type is taken.
+    let number = |value: String, slot: &Slot, argument: &Argument| match own(argument) {
+        type_ if by == ChosenBy::Us && slot.cast.is_empty() && type_ != Type::UNKNOWN => {
+            format!("{value}::pg_catalog.{}", type_.name())
+        }
+        _ => value,
+    };
     let given: Vec<(&Slot, Option<&Argument>)> = (routine.slots.iter().zip(places))
         .map(|(slot, place)| (slot, place.and_then(|index| invocation.arguments.get(index))))
         .collect();
@@ -288,21 +301,21 @@ fn call(
         let list = if slot.variadic { elements(routine, invocation) } else { Vec::new() };
         // Of a list of any types there is no array. Behind a name there are no places.
         let is_list = slot.cast.is_empty() || (by == ChosenBy::Server && !is_whole(&list));
-        if slot.variadic && is_list && !by_name {
+        if slot.variadic && is_list && !by_name && !list.is_empty() {
             for element in list {
                 values.push(element.clone());
-                written.push(format!("${}", values.len()));
+                written.push(number(format!("${}", values.len()), slot, element));
             }
             continue;
         }
         let value = match (argument, slot.direction) {
             (Some(argument), _) => {
                 values.push(gathered(&list).unwrap_or_else(|| argument.clone()));
-                cast(&format!("${}", values.len()), slot)
+                number(cast(&format!("${}", values.len()), slot), slot, argument)
             }
             (None, Direction::Out) => cast("NULL", slot),
             // No arguments at all are an empty list of them.
-            (None, _) if slot.variadic => cast("'{}'", slot),
+            (None, _) if slot.variadic && !slot.optional => cast("'{}'", slot),
             // Left to its default; what follows can only be told by name.
             (None, _) => {
                 by_name = true;
