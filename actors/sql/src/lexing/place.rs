@@ -82,10 +82,10 @@ pub(crate) enum Previous {
 /// Reserved words after which a name or an expression begins.
 static BEFORE_NAME: LazyLock<Words> = LazyLock::new(|| {
     Words::new(
-        "ALL AND ANY AS ASC CASE CAST CHECK COLUMN CONSTRAINT CROSS DEFAULT DESC DISTINCT DO ELSE EXCEPT \
-         FETCH FOR FOREIGN FROM FULL GRANT GROUP HAVING ILIKE IN INNER INTERSECT INTO IS JOIN LATERAL LEFT \
+        "ALL AND ANY AS ASC BOTH CASE CAST CHECK COLUMN CONSTRAINT CROSS DEFAULT DESC DISTINCT DO ELSE EXCEPT \
+         FETCH FOR FOREIGN FROM FULL GRANT GROUP HAVING ILIKE IN INNER INTERSECT INTO IS JOIN LATERAL LEADING LEFT \
          LIKE LIMIT NATURAL NOT OFFSET ON ONLY OR ORDER OUTER OVERLAPS PRIMARY REFERENCES RETURNING RIGHT \
-         SELECT SIMILAR SOME SYMMETRIC TABLE THEN TO UNION UNIQUE USING WHEN WHERE WINDOW WITH",
+         SELECT SIMILAR SOME SYMMETRIC TABLE THEN TO TRAILING UNION UNIQUE USING VARIADIC WHEN WHERE WINDOW WITH",
     )
 });
 /// Words that are keywords only in their place; a name follows them there.
@@ -244,6 +244,7 @@ impl Context {
         }
         let is = |other: &str| word.eq_ignore_ascii_case(other);
         let begins = (is("BY") && self.last_is(0, text, &["GROUP", "ORDER", "PARTITION"]))
+            || (self.previous != Previous::Start && (is("BETWEEN") || is("ESCAPE")))
             || (is("SET") && ((self.updates && self.in_relations()) || self.last_is(0, text, &["UPDATE"])));
         // Where an expression is due, what could be a column is one.
         let due = self.previous == Previous::Start && matches!(self.here.clause, Clause::Targets | Clause::Expression);

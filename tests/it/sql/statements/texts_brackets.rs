@@ -86,7 +86,12 @@ async fn a_bracket_is_what_its_place_in_the_grammar_says() {
         let (before, operand) = (random.of(OPERANDS), random.of(OPERANDS));
         let space = *random.of(&["", " ", "\n", " /* c */ "]);
         let bracket = random.of(&["id", "index", "arr"]);
-        let (head, tail) = match random.below(9) {
+        let (head, tail) = match random.below(14) {
+            9 => (format!("select id between {operand}"), " and 5 from t at, t"),
+            10 => (format!("select n like 'a' escape {operand}"), " from t at, t"),
+            11 => (format!("select concat(variadic {operand}"), ") from t at, t"),
+            12 => (format!("select trim(both {operand}"), " from n) from t at, t"),
+            13 => (format!("select id not between 1 and {operand}"), " from t at, t"),
             0 => (format!("select {operand}"), ", 1 from t at, t"),
             1 => (format!("select {before}, {operand}"), " from t at, t"),
             2 => (format!("select id from t at, t where {before} is null and {operand}"), " is null"),
