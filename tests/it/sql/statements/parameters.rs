@@ -90,6 +90,32 @@ const ON_POSTGRES: &[(&str, &str, &str)] = &[
     ("SELECT count(*) FROM things WHERE (@ids IS NULL OR id = ANY(@ids))", r#"{"ids": [1, 2]}"#, "2"),
     ("SELECT json_array_length(@l), @l IS NULL", r#"{"l": [1]}"#, "1,false"),
     ("SELECT @l IS NULL", r#"{"l": null}"#, "true"),
+    // What one value needs decides nothing of another one's places.
+    (
+        "SELECT id FROM things WHERE day >= @s AND day::timestamp + '12:00' > @s AND doc <> @k",
+        r#"{"s": "2026-02-28 10:00", "k": 5}"#,
+        "2",
+    ),
+    (
+        "SELECT count(*) FROM things WHERE day > @s AND day::timestamp > @s AND doc <> @k",
+        r#"{"s": "2026-01-31 10:00", "k": 5}"#,
+        "1",
+    ),
+    (
+        "SELECT count(*) FROM things WHERE day >= @s AND day::timestamp > @s AND yes = @k",
+        r#"{"s": "2026-02-28 10:00", "k": 0}"#,
+        "0",
+    ),
+    (
+        "SELECT count(*) FROM things WHERE weight = @s AND weight::float8 = @s AND doc <> @k",
+        r#"{"s": "0.1", "k": 1}"#,
+        "0",
+    ),
+    (
+        "SELECT count(*) FROM things WHERE doc IN (@a, @b) AND (@x IS NULL OR id = @x)",
+        r#"{"a": 1, "b": 2, "x": 5}"#,
+        "0",
+    ),
     ("SELECT @l IS NULL", r#"{"l": [1]}"#, "false"),
     ("SELECT jsonb_typeof(@n::jsonb), @x is null or 1 = @x", r#"{"n": 5, "x": null}"#, r#""number",true"#),
 ];
@@ -343,6 +369,11 @@ async fn a_statement_that_is_checked_takes_any_number_of_values() {
         values.extend(more.as_object().unwrap().clone());
         json!(values)
     };
+    let arrays: Vec<String> = (0..120).map(|at| format!("id = ANY (@a{at})")).collect();
+    let lists: serde_json::Map<String, Value> = (0..120).map(|at| (format!("a{at}"), json!([at]))).collect();
+    let query = format!("SELECT count(*) FROM things WHERE {}", arrays.join(" OR "));
+    let (status, answer) = app.query(json!({"query": query, "parameters": lists})).await;
+    assert_eq!((status, &answer["results"][0]["rows"]), (200, &json!([[3]])), "{answer}");
     let (l, d, w) = (json!([1, 3]), json!("2026-02-28"), json!("canary"));
     for (query, more, expected) in [
         (format!("SELECT count(*) FROM things WHERE id IN ({list}) AND id = ANY (@l)"), json!({"l": l}), json!([[2]])),

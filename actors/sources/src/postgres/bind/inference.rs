@@ -22,6 +22,8 @@ use portico_core::error::{Error, Result};
 /// SQLSTATEs of a parameter whose type could not be inferred or was inferred twice, of an operator or a
 /// function that could not be chosen, of types that do not fit together, and of a cast that there is not.
 const NEEDS_TYPES: [&str; 6] = ["42P18", "42P08", "42725", "42883", "42804", "42846"];
+/// SQLSTATEs of an expression that is not the one of GROUP BY, or of DISTINCT.
+const GROUPING: [&str; 2] = ["42803", "42P10"];
 /// Parameters that are given a type one by one; the rest of them at once.
 const ONE_BY_ONE: usize = 8;
 /// Ways that are looked for which numbers the source takes by the type of their place.
@@ -112,20 +114,47 @@ type Refused = (String, Option<u32>);
 
 impl Attempts<'_> {
     /// The statement with a parameter for each place of a value, where the places have different types: as one parameter
-    /// all of them would have that of the first, without a word.
+    /// all of them would have that of the first, without a word. Only what stands in GROUP BY or DISTINCT too may have to
+    /// be one.
     async fn apart(&mut self) -> Result<Option<Found>> {
         let arguments = self.execution.arguments();
         if !self.execution.means_literals() {
             return Ok(None);
         }
         let Some(apart) = SplitParameters::of(&self.execution.text, arguments) else { return Ok(None) };
-        let types = apart.arguments(arguments).into_iter().map(own).collect();
-        let Some((inferred, types)) = self.attempt(Some(&apart), types).await? else { return Ok(None) };
-        if apart.differ(inferred.statement.params()) {
-            return Ok(Some((inferred, types)));
+        let each = |type_: fn(&Argument) -> Type| apart.arguments(arguments).into_iter().map(type_).collect::<Vec<_>>();
+        if let Some((inferred, types)) = self.attempt(Some(&apart), each(own)).await? {
+            if apart.differ(inferred.statement.params()) {
+                return Ok(Some((inferred, types)));
+            }
+            self.alike = Some(types);
+            return Ok(None);
         }
-        self.alike = Some(types);
-        Ok(None)
+        if let Some(found) = Box::pin(self.literal_ways(Some(&apart))).await? {
+            return Ok(Some(found));
+        }
+        let is_grouping =
+            |refused: &Option<Refused>| refused.as_ref().is_some_and(|(code, _)| GROUPING.contains(&code.as_str()));
+        if self.tried.values().any(is_grouping) { Ok(None) } else { Err(self.refused()) }
+    }
+
+    /// The statement with other types than its values' own: those that the caller names, those of the numbers' places,
+    /// and text for what has none.
+    async fn literal_ways(&mut self, apart: Option<&SplitParameters>) -> Result<Option<Found>> {
+        let given = given(apart, self.execution.arguments());
+        let each = |type_: fn(&Argument) -> Type| given.iter().map(|argument| type_(argument)).collect::<Vec<_>>();
+        if let Some(found) = self.attempt(apart, each(named)).await? {
+            return Ok(Some(found));
+        }
+        for type_ in [own, named] {
+            if let Some(found) = self.taken(apart, type_).await? {
+                return Ok(Some(found));
+            }
+        }
+        // A string that no place gives a type is text. NULL is too where a name is one of a type and of
+        // several functions: what is no literal is not taken for a cast.
+        let ambiguous = self.refusal.as_ref().is_some_and(|(refusal, _)| refusal.get_sqlstate() == Some("42725"));
+        self.attempt(apart, each(if ambiguous { at_last } else { text_at_last })).await
     }
 
     async fn others(&mut self) -> Result<Found> {
@@ -139,40 +168,19 @@ impl Attempts<'_> {
             }
             return Err(self.refused());
         }
-        let apart = SplitParameters::of(&self.execution.text, arguments);
-        let by: [fn(&Argument) -> Type; 2] = [own, named];
-        for type_ in by {
-            if let Some(found) = self.attempt(None, each(type_)).await? {
-                return Ok(found);
-            }
-        }
         if let Some(types) = self.alike.take() {
+            let apart = SplitParameters::of(&self.execution.text, arguments);
             let statement = self.prepare(apart.as_ref(), &types).await;
             let statement = statement.map_err(|error| self.execution.failure(&error, APART))?;
             return Ok((Inferred { statement, apart }, types));
         }
-        if apart.is_some() {
-            for type_ in by {
-                let types = given(apart.as_ref(), arguments).into_iter().map(type_).collect();
-                if let Some(found) = self.attempt(apart.as_ref(), types).await? {
-                    return Ok(found);
-                }
-            }
-        }
-        for apart in std::iter::once(None).chain(apart.as_ref().map(Some)) {
-            for type_ in by {
-                if let Some(found) = self.taken(apart, type_).await? {
-                    return Ok(found);
-                }
-            }
-        }
-        // A string that no place gives a type is text. NULL is too where a name is one of a type and of
-        // several functions: what is no literal is not taken for a cast.
-        let ambiguous = self.refusal.as_ref().is_some_and(|(refusal, _)| refusal.get_sqlstate() == Some("42725"));
-        if let Some(found) = self.attempt(None, each(if ambiguous { at_last } else { text_at_last })).await? {
+        if let Some(found) = self.attempt(None, each(own)).await? {
             return Ok(found);
         }
-        Err(self.refused())
+        match self.literal_ways(None).await? {
+            Some(found) => Ok(found),
+            None => Err(self.refused()),
+        }
     }
 
     /// What the source says of the statement as it stands, with the values' own types, is nearest to what the caller
@@ -202,24 +210,35 @@ impl Attempts<'_> {
         if numbers.is_empty() {
             return Ok(None);
         }
-        let Some(open) = self.opened(apart, &literal, numbers).await? else { return Ok(None) };
+        let Some(open) = self.opened(apart, &literal, &numbers).await? else { return Ok(None) };
         let (open, (inferred, mut types)) = open;
         for at in &open {
             let inferred = &inferred.statement.params()[*at];
             types[*at] = if takes(given[*at], inferred) { inferred.clone() } else { literal[*at].clone() };
         }
-        let Some((mut inferred, mut types)) = self.attempt(apart, types).await? else { return Ok(None) };
+        let Some(found) = self.attempt(apart, types).await? else { return Ok(None) };
+        self.fewest(apart, &literal, &numbers, found).await.map(Some)
+    }
+
+    /// The statement that was `found`, with as many of the `numbers` of their own types as it can have: what one value needs
+    /// is no concern of the others.
+    async fn fewest(
+        &mut self,
+        apart: Option<&SplitParameters>,
+        literal: &[Type],
+        numbers: &[usize],
+        found: Found,
+    ) -> Result<Found> {
+        let (mut inferred, mut types) = found;
+        let others: Vec<usize> = numbers.iter().copied().filter(|at| literal[*at] != types[*at]).collect();
         let mut is_last = true;
-        // Halves of those that are open, and halves of these.
-        let middle = open.len() / 2;
-        let mut parts = if open.len() > 1 { vec![&open[middle..], &open[..middle]] } else { Vec::new() };
+        // Halves of them, and halves of these.
+        let (one, other) = others.split_at(others.len() / 2);
+        let mut parts = if others.len() > 1 { vec![other, one] } else { Vec::new() };
         while let Some(part) = parts.pop() {
             let mut closed = types.clone();
             for at in part {
                 closed[*at] = literal[*at].clone();
-            }
-            if closed == types {
-                continue;
             }
             let found = self.attempt(apart, closed).await?;
             is_last = found.is_some();
@@ -237,7 +256,7 @@ impl Attempts<'_> {
             let statement = self.prepare(apart, &types).await;
             inferred.statement = statement.map_err(|error| self.execution.failure(&error, 0))?;
         }
-        Ok(Some((inferred, types)))
+        Ok((inferred, types))
     }
 
     /// Which of these `numbers` the source is to infer the types of, and the statement so: all of them, or where it finds
@@ -246,7 +265,7 @@ impl Attempts<'_> {
         &mut self,
         apart: Option<&SplitParameters>,
         literal: &[Type],
-        numbers: Vec<usize>,
+        numbers: &[usize],
     ) -> Result<Option<(Vec<usize>, Found)>> {
         let open = |open: &[usize]| {
             let mut types = literal.to_vec();
@@ -255,13 +274,20 @@ impl Attempts<'_> {
             }
             types
         };
-        if let Some(found) = self.attempt(apart, open(&numbers)).await? {
-            return Ok(Some((numbers, found)));
+        if let Some(found) = self.attempt(apart, open(numbers)).await? {
+            return Ok(Some((numbers.to_vec(), found)));
         }
         let refused = |tried: &HashMap<_, Option<Refused>>, set: &[usize]| tried.get(&key(apart, &open(set))).cloned();
         // What is refused all the same is not refused for the type of a number.
-        if refused(&self.tried, &numbers) == refused(&self.tried, &[]) {
+        if refused(&self.tried, numbers) == refused(&self.tried, &[]) {
             return Ok(None);
+        }
+        // Where one of them has a meaning of its own alone.
+        for but in numbers.iter().take(ONE_BY_ONE) {
+            let others: Vec<usize> = numbers.iter().copied().filter(|at| at != but).collect();
+            if let Some(found) = self.attempt(apart, open(&others)).await? {
+                return Ok(Some((others, found)));
+            }
         }
         let (mut sets, mut searched) = (vec![Vec::new()], 0);
         while let Some(set) = sets.pop() {

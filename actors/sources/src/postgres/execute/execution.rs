@@ -103,7 +103,12 @@ impl Execution {
     pub(crate) fn exact(&self) -> QueryFingerprint {
         let schema = self.default_schema.as_deref().unwrap_or_default();
         let role = self.identity.as_ref().map_or("", |identity| identity.role.as_str());
-        QueryFingerprint::exact(&[self.text.as_str(), schema, role], self.arguments().iter().flat_map(kind))
+        let means = match (self.means_literals(), self.is_overloaded) {
+            (true, true) => "literals of a call",
+            (true, false) => "literals",
+            (false, _) => "",
+        };
+        QueryFingerprint::exact(&[self.text.as_str(), schema, role, means], self.arguments().iter().flat_map(kind))
     }
 
     /// By what the tables of its columns are foreseen, where somebody is told of them.

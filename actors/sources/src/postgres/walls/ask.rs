@@ -133,21 +133,21 @@ fn question(text: &str, types: &[Type]) -> String {
     if types.len() <= MOST_ARGUMENTS {
         return format!("{}{text}{END}", opening(&names));
     }
-    // Those of one type are the elements of one argument.
+    // Those of one type are the elements of one argument. An array's are no arrays: it stands there as its text.
     let (mut arguments, mut written) = (Vec::<String>::new(), Vec::with_capacity(types.len()));
-    let mut lists: Vec<(&String, usize, usize)> = Vec::new();
+    let mut lists: Vec<(&str, usize, usize)> = Vec::new();
     for (type_, name) in types.iter().zip(&names) {
-        if let Some((_, argument, elements)) = lists.iter_mut().find(|(known, ..)| *known == name) {
-            *elements += 1;
-            written.push(format!("((${argument})[{elements}])"));
-        } else if matches!(type_.kind(), TypeKind::Array(_)) {
-            arguments.push(name.clone());
-            written.push(format!("${}", arguments.len()));
-        } else {
-            arguments.push(format!("{name}[]"));
-            lists.push((name, arguments.len(), 1));
-            written.push(format!("((${})[1])", arguments.len()));
-        }
+        let is_array = matches!(type_.kind(), TypeKind::Array(_));
+        let element = if is_array { "pg_catalog.text" } else { name.as_str() };
+        let place = lists.iter().position(|(known, ..)| *known == element).unwrap_or_else(|| {
+            arguments.push(format!("{element}[]"));
+            lists.push((element, arguments.len(), 0));
+            lists.len() - 1
+        });
+        let (_, argument, elements) = &mut lists[place];
+        *elements += 1;
+        let value = format!("((${argument})[{elements}])");
+        written.push(if is_array { format!("({value}::{name})") } else { value });
     }
     let text = portico_sql::parameters_written(text, |index| written.get(index).cloned());
     format!("{}{text}{END}", opening(&arguments))
