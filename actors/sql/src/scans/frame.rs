@@ -13,9 +13,8 @@ pub fn parameters_apart(text: &str, count: usize, is_open: impl Fn(usize) -> boo
     let (mut edits, mut places) = (Vec::new(), Vec::new());
     let mut numbers: Vec<Option<usize>> = vec![None; count];
     let mut differ = false;
-    let tokens = tokens_at_source(text, Dialect::POSTGRESQL);
-    for token in tokens.into_iter().filter(|token| token.kind == Kind::Parameter) {
-        let index = token.text(text).get(1..)?.parse::<usize>().ok()?.checked_sub(1)?;
+    for (token, index) in parameters(text) {
+        let index = index?;
         let known = numbers.get_mut(index)?;
         let number = match *known {
             Some(number) if !is_open(index) => number,
@@ -32,13 +31,19 @@ pub fn parameters_apart(text: &str, count: usize, is_open: impl Fn(usize) -> boo
 
 /// The statement `text` with what `written` gives for each parameter, by its place from 0, in its stead.
 pub fn parameters_written(text: &str, written: impl Fn(usize) -> Option<String>) -> String {
-    let edit = |token: Token| {
-        let index = token.text(text).get(1..)?.parse::<usize>().ok()?.checked_sub(1)?;
-        Some(Edit { range: token.range(), replacement: written(index)? })
-    };
-    let tokens = tokens_at_source(text, Dialect::POSTGRESQL).into_iter();
-    let edits: Vec<Edit> = tokens.filter(|token| token.kind == Kind::Parameter).filter_map(edit).collect();
+    let edit =
+        |(token, index): (Token, Option<usize>)| Some(Edit { range: token.range(), replacement: written(index?)? });
+    let edits: Vec<Edit> = parameters(text).filter_map(edit).collect();
     rewrite::apply(text, 0..text.len(), 0, &edits).0
+}
+
+/// The parameters of `text` in their order, each with its place from 0, where it has one.
+fn parameters(text: &str) -> impl Iterator<Item = (Token, Option<usize>)> {
+    let tokens = tokens_at_source(text, Dialect::POSTGRESQL).into_iter();
+    tokens.filter(|token| token.kind == Kind::Parameter).map(|token| {
+        let number = token.text(text).get(1..).and_then(|number| number.parse::<usize>().ok());
+        (token, number.and_then(|number| number.checked_sub(1)))
+    })
 }
 
 /// Where the query begins behind the list of its WITH; `None` where the statement has none in front.

@@ -102,9 +102,9 @@ struct Attempts<'a> {
     tried: HashMap<(bool, Vec<u32>), Option<Refused>>,
     /// What the source said that is nearest to what the caller wrote, and whether of places apart.
     refusal: Option<(Error, bool)>,
-    /// The types with which the source takes the statement with places apart, where all places of each value had the
-    /// same one.
-    alike: Option<Vec<Type>>,
+    /// The statement with places apart and the types with which the source takes it, where all places of each value had
+    /// the same one.
+    alike: Option<(SplitParameters, Vec<Type>)>,
 }
 
 type Found = (Inferred, Vec<Type>);
@@ -127,7 +127,7 @@ impl Attempts<'_> {
             if apart.differ(inferred.statement.params()) {
                 return Ok(Some((inferred, types)));
             }
-            self.alike = Some(types);
+            self.alike = Some((apart, types));
             return Ok(None);
         }
         if let Some(found) = Box::pin(self.literal_ways(Some(&apart))).await? {
@@ -168,11 +168,9 @@ impl Attempts<'_> {
             }
             return Err(self.refused());
         }
-        if let Some(types) = self.alike.take() {
-            let apart = SplitParameters::of(&self.execution.text, arguments);
-            let statement = self.prepare(apart.as_ref(), &types).await;
-            let statement = statement.map_err(|error| self.execution.failure(&error, APART))?;
-            return Ok((Inferred { statement, apart }, types));
+        if let Some((apart, types)) = self.alike.take() {
+            let statement = self.once_more(Some(&apart), &types).await?;
+            return Ok((Inferred { statement, apart: Some(apart) }, types));
         }
         if let Some(found) = self.attempt(None, each(own)).await? {
             return Ok(found);
@@ -252,9 +250,7 @@ impl Attempts<'_> {
             }
         }
         if !is_last {
-            // What was tried since then took it back.
-            let statement = self.prepare(apart, &types).await;
-            inferred.statement = statement.map_err(|error| self.execution.failure(&error, 0))?;
+            inferred.statement = self.once_more(apart, &types).await?;
         }
         Ok((inferred, types))
     }
@@ -361,6 +357,12 @@ impl Attempts<'_> {
                 }
             }
         }
+    }
+
+    /// The statement as it was prepared before what was tried since then took it back.
+    async fn once_more(&mut self, apart: Option<&SplitParameters>, types: &[Type]) -> Result<Statement> {
+        let prepared = self.prepare(apart, types).await;
+        prepared.map_err(|error| self.execution.failure(&error, if apart.is_some() { APART } else { 0 }))
     }
 
     async fn prepare(

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use serde_json::value::RawValue;
 use tokio_postgres::types::Type;
 
+use crate::given;
 use crate::postgres::bind::argument_types::own;
 use crate::postgres::catalog::routines::{KnownRoutines, RETURN_VALUE, Routine, RoutineLookup, Slot};
 use crate::postgres::execute::envelope::options::{ExecOptions, TransactionPosition};
@@ -147,7 +148,7 @@ fn named<'a>(known: &'a KnownRoutines, invocation: &Invocation) -> Vec<&'a Routi
 fn fit(routine: &Routine, arguments: &[Argument]) -> Option<Vec<Option<usize>>> {
     let mut places: Vec<Option<usize>> = vec![None; routine.slots.len()];
     for (index, argument) in arguments.iter().enumerate() {
-        let name = argument.name.trim_start_matches('@');
+        let name = given::bare(&argument.name);
         if argument.value.get() == "null" && names_output(routine, name) {
             continue;
         }
@@ -156,7 +157,7 @@ fn fit(routine: &Routine, arguments: &[Argument]) -> Option<Vec<Option<usize>>> 
         match *place {
             None => *place = Some(index),
             // Further values for the list that begins with that one.
-            Some(_) if name.parse::<usize>().is_ok() && routine.slots.get(slot).is_some_and(|slot| slot.variadic) => {}
+            Some(_) if number(argument).is_some() && routine.slots.get(slot).is_some_and(|slot| slot.variadic) => {}
             Some(_) => return None,
         }
     }
@@ -224,7 +225,7 @@ fn slot_of(slots: &[Slot], name: &str) -> Option<usize> {
 /// order.
 fn elements<'a>(routine: &Routine, invocation: &'a Invocation) -> Vec<&'a Argument> {
     let belongs = |argument: &&Argument| {
-        let slot = slot_of(&routine.slots, argument.name.trim_start_matches('@'));
+        let slot = slot_of(&routine.slots, given::bare(&argument.name));
         slot.and_then(|slot| routine.slots.get(slot)).is_some_and(|slot| slot.variadic)
     };
     let mut elements: Vec<&Argument> = invocation.arguments.iter().filter(belongs).collect();
@@ -233,7 +234,7 @@ fn elements<'a>(routine: &Routine, invocation: &'a Invocation) -> Vec<&'a Argume
 }
 
 fn number(argument: &Argument) -> Option<usize> {
-    argument.name.trim_start_matches('@').parse().ok()
+    given::bare(&argument.name).parse().ok()
 }
 
 /// Whether a VARIADIC parameter is given its array: one that stands alone, or NULL by the parameter's name.
@@ -264,30 +265,28 @@ fn is_forced(routine: &Routine, invocation: &Invocation) -> bool {
 
 /// Whether the caller gave the value of a slot by its name, not by its place.
 fn is_named(slot: &Slot, argument: &Argument) -> bool {
-    !slot.name.is_empty() && slot.name.eq_ignore_ascii_case(argument.name.trim_start_matches('@'))
+    !slot.name.is_empty() && slot.name.eq_ignore_ascii_case(given::bare(&argument.name))
 }
 
 /// What a caller names is written by name: the server itself finds its place. What was remembered of the
 /// signature may be out of date, and must then fail and not give another answer.
-fn call(
+fn argument_list(
     routine: &Routine,
     places: &[Option<usize>],
     invocation: &Invocation,
-    options: ExecOptions,
     by: ChosenBy,
-) -> Execution {
+) -> (Vec<Argument>, String) {
     let mut values = Vec::new();
     let mut written = Vec::new();
-    let cast = |value: &str, slot: &Slot| match slot.cast.as_str() {
-        type_ if by == ChosenBy::Us && !type_.is_empty() => format!("{value}::{type_}"),
-        _ => value.to_owned(),
-    };
-    // What a number is where any type is taken.
-    let number = |value: String, slot: &Slot, argument: &Argument| match own(argument) {
-        type_ if by == ChosenBy::Us && slot.cast.is_empty() && type_ != Type::UNKNOWN => {
-            format!("{value}::pg_catalog.{}", type_.name())
+    // Where any type is taken, a number is of its own.
+    let cast = |value: String, slot: &Slot, argument: Option<&Argument>| {
+        let own = argument.map(own).filter(|own| *own != Type::UNKNOWN);
+        match (slot.cast.as_str(), own) {
+            _ if by == ChosenBy::Server => value,
+            ("", None) => value,
+            ("", Some(own)) => format!("{value}::pg_catalog.{}", own.name()),
+            (type_, _) => format!("{value}::{type_}"),
         }
-        _ => value,
     };
     let given: Vec<(&Slot, Option<&Argument>)> = (routine.slots.iter().zip(places))
         .map(|(slot, place)| (slot, place.and_then(|index| invocation.arguments.get(index))))
@@ -304,18 +303,18 @@ fn call(
         if slot.variadic && is_list && !by_name && !list.is_empty() {
             for element in list {
                 values.push(element.clone());
-                written.push(number(format!("${}", values.len()), slot, element));
+                written.push(cast(format!("${}", values.len()), slot, Some(element)));
             }
             continue;
         }
         let value = match (argument, slot.direction) {
             (Some(argument), _) => {
                 values.push(gathered(&list).unwrap_or_else(|| argument.clone()));
-                number(cast(&format!("${}", values.len()), slot), slot, argument)
+                cast(format!("${}", values.len()), slot, Some(argument))
             }
-            (None, Direction::Out) => cast("NULL", slot),
+            (None, Direction::Out) => cast("NULL".to_owned(), slot, None),
             // No arguments at all are an empty list of them.
-            (None, _) if slot.variadic && !slot.optional => cast("'{}'", slot),
+            (None, _) if slot.variadic && !slot.optional => cast("'{}'".to_owned(), slot, None),
             // Left to its default; what follows can only be told by name.
             (None, _) => {
                 by_name = true;
@@ -329,10 +328,22 @@ fn call(
             format!("{variadic}{value}")
         });
     }
+    (values, written.join(", "))
+}
+
+/// The statement that calls `routine`.
+fn call(
+    routine: &Routine,
+    places: &[Option<usize>],
+    invocation: &Invocation,
+    options: ExecOptions,
+    by: ChosenBy,
+) -> Execution {
+    let (values, list) = argument_list(routine, places, invocation, by);
     let procedure = &routine.procedure;
     let is_cursor = |p: &Parameter| p.direction != Direction::In && p.type_name == "refcursor";
     let opens_cursors = procedure.parameters.iter().any(is_cursor);
-    let target = format!("{}.{}({})", quoted(&procedure.schema), quoted(&procedure.name), written.join(", "));
+    let target = format!("{}.{}({})", quoted(&procedure.schema), quoted(&procedure.name), list);
     // Only whoever writes the FROM could say which columns it has.
     let is_of_any_columns =
         |p: &Parameter| p.direction == Direction::Return && p.name == RETURN_VALUE && p.type_name == "record";
