@@ -26,7 +26,9 @@ pub use self::parsed::class::Class;
 pub use self::parsed::class::reads_only_pragma;
 pub use self::parsed::names::{Named, Naming};
 pub use self::rewrite::Edit;
-pub use self::scans::frame::{parameters_apart, parameters_written, query_behind_with};
+pub use self::scans::frame::{
+    alike_parameters, parameter_places, parameters_apart, parameters_written, query_behind_with,
+};
 pub use self::scans::listed::{ListedRelation, listed_relations};
 pub use self::scans::outline::{Outline, outline};
 pub use self::scans::plain::is_plain_name;

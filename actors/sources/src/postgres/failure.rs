@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio_postgres::error::{DbError, ErrorPosition, Severity, SqlState};
 
 use crate::postgres::connect::protocol::messages::TOO_LARGE;
+use crate::postgres::execute::sent_text::SentText;
 use portico_core::error::{Error, Kind, Site};
 use portico_core::trace::TraceParent;
 use portico_sql::Statement;
@@ -51,9 +52,8 @@ pub(crate) fn connecting(error: &tokio_postgres::Error) -> Error {
     unavailable(chain(error))
 }
 
-/// A failed statement. `shift` is how many characters stand in front of the statement's own text
-/// in what was sent.
-pub(crate) fn statement(error: &tokio_postgres::Error, statement: Option<&Statement>, shift: usize) -> Error {
+/// A failed statement, of which `sent` was sent.
+pub(crate) fn statement(error: &tokio_postgres::Error, statement: Option<&Statement>, sent: &SentText) -> Error {
     let Some(source) = error.as_db_error() else {
         return if error.is_closed() || is_input_output(error) {
             unavailable(chain(error))
@@ -100,7 +100,7 @@ pub(crate) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
     } else if sqlstate == READ_ONLY {
         failure = failure.hint("this access is read-only; nothing was changed");
     }
-    match (position(source, shift), statement) {
+    match (position(source, sent), statement) {
         (Some(position), Some(statement)) => {
             let position = TraceParent::position_without_comment(&statement.text, position);
             failure.position(statement.original_position(position))
@@ -112,7 +112,7 @@ pub(crate) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
 /// A failed question of our own about the catalogue. What befalls any statement is told as of any; what
 /// is wrong with the question is our fault.
 pub(crate) fn of_own(error: &tokio_postgres::Error) -> Error {
-    let failure = statement(error, None, 0);
+    let failure = statement(error, None, &SentText::SAME);
     match failure.kind {
         Kind::Unavailable | Kind::TimedOut | Kind::Abandoned | Kind::Busy | Kind::TooLarge => failure,
         _ => Error::internal(chain(error)),
@@ -164,13 +164,13 @@ pub(crate) fn parameter(words: &str) -> Option<usize> {
     digits.get(..end)?.parse().ok()
 }
 
-fn position(source: &DbError, shift: usize) -> Option<usize> {
-    match source.position()? {
-        ErrorPosition::Original(position) => {
-            usize::try_from(*position).ok()?.checked_sub(shift).filter(|position| *position > 0)
+fn position(source: &DbError, sent: &SentText) -> Option<usize> {
+    match (source.position()?, sent) {
+        (ErrorPosition::Original(position), SentText::Behind(before)) => {
+            usize::try_from(*position).ok()?.checked_sub(*before).filter(|position| *position > 0)
         }
-        // Inside a function's own text, which the caller did not write.
-        ErrorPosition::Internal { .. } => None,
+        // Or inside a function's own text, which the caller did not write.
+        _ => None,
     }
 }
 

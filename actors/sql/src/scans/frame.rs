@@ -6,27 +6,56 @@ use crate::lexing::lexer::tokens_at_source;
 use crate::lexing::token::{Kind, Token};
 use crate::rewrite::{self, Edit};
 
-/// The statement `text` with a parameter for each place of those of its `count` parameters for which
-/// `is_open` holds, and for each of the new ones which of the old, from 0, it stands for; `None` where none
-/// of them stands twice.
-pub fn parameters_apart(text: &str, count: usize, is_open: impl Fn(usize) -> bool) -> Option<(String, Vec<usize>)> {
-    let (mut edits, mut places) = (Vec::new(), Vec::new());
-    let mut numbers: Vec<Option<usize>> = vec![None; count];
-    let mut differ = false;
-    for (token, index) in parameters(text) {
-        let index = index?;
-        let known = numbers.get_mut(index)?;
-        let number = match *known {
-            Some(number) if !is_open(index) => number,
-            earlier => {
-                places.push(index);
-                differ |= earlier.is_some();
-                *known.insert(places.len())
+/// Which parameter stands at each place of one in `text`, from 0; `None` where that is not to be read.
+pub fn parameter_places(text: &str) -> Option<Vec<usize>> {
+    parameters(text).map(|(_, index)| index).collect()
+}
+
+/// For each place of a parameter in `text` the first place of the same one that looks like it: with the same tokens near
+/// it, so many in front or so many behind.
+pub fn alike_parameters(text: &str, in_front: usize, behind: usize) -> Vec<usize> {
+    let tokens = tokens_at_source(text, Dialect::POSTGRESQL);
+    let words: Vec<Token> = tokens.into_iter().filter(|token| token.kind != Kind::Blank).collect();
+    let parameters = words.iter().enumerate().filter(|(_, token)| token.kind == Kind::Parameter);
+    let places: Vec<usize> = parameters.map(|(at, _)| at).collect();
+    let word = |at: Option<usize>| at.and_then(|at| words.get(at)).map(|token| token.text(text).to_lowercase());
+    let are_same = |width: usize, step: fn(usize, usize) -> Option<usize>, one: usize, other: usize| {
+        width > 0 && (0..=width).all(|far| word(step(one, far)) == word(step(other, far)))
+    };
+    let is_alike = |one: usize, other: usize| {
+        one == other
+            || are_same(in_front, usize::checked_sub, one, other)
+            || are_same(behind, usize::checked_add, one, other)
+    };
+    let first = |place: &usize| places.iter().position(|other| is_alike(*place, *other)).unwrap_or_default();
+    places.iter().map(first).collect()
+}
+
+/// The statement `text` where each place of one of its `count` parameters shares the parameter of the place that `first`
+/// names, which is one of the same in front of it or itself; and for each of the new ones which of the old, from 0, it
+/// stands for. `None` where these are no more than before.
+pub fn parameters_apart(
+    text: &str,
+    count: usize,
+    first: impl Fn(usize) -> Option<usize>,
+) -> Option<(String, Vec<usize>)> {
+    let (mut edits, mut old, mut numbers) = (Vec::new(), Vec::<usize>::new(), Vec::<usize>::new());
+    for (place, (token, index)) in parameters(text).enumerate() {
+        let index = index.filter(|index| *index < count)?;
+        let number = match numbers.get(first(place)?) {
+            Some(number) if old.get(number.checked_sub(1)?) == Some(&index) => *number,
+            _ => {
+                old.push(index);
+                old.len()
             }
         };
+        numbers.push(number);
         edits.push(Edit { range: token.range(), replacement: format!("${number}") });
     }
-    differ.then(|| (rewrite::apply(text, 0..text.len(), 0, &edits).0, places))
+    let mut values = old.clone();
+    values.sort_unstable();
+    values.dedup();
+    (values.len() < old.len()).then(|| (rewrite::apply(text, 0..text.len(), 0, &edits).0, old))
 }
 
 /// The statement `text` with what `written` gives for each parameter, by its place from 0, in its stead.
@@ -94,13 +123,28 @@ mod tests {
 
     #[test]
     fn each_place_of_an_open_value_has_a_parameter() {
-        let apart = |text: &str, count: usize| parameters_apart(text, count, |index| index == 0);
+        let apart = |text: &str, count: usize| {
+            let places = parameter_places(text).unwrap();
+            let first = |place: usize| places.iter().position(|other| *other == places[place]);
+            parameters_apart(text, count, |place| if places[place] == 0 { Some(place) } else { first(place) })
+        };
         let (text, places) = apart("SELECT '$1', $1 + $2 -- $1\n, $2, (a)[$1]", 2).unwrap();
         assert_eq!(text, "SELECT '$1', $1 + $2 -- $1\n, $2, (a)[$3]");
         assert_eq!(places, [0, 1, 0]);
         let (text, places) = apart("SELECT $2 + $1, $2, $1", 2).unwrap();
         assert_eq!((text.as_str(), places), ("SELECT $1 + $2, $1, $3", vec![1, 0, 0]));
         assert_eq!(apart("SELECT $1, $2, $2", 2), None);
+        let third = parameters_apart("SELECT $1, $2, $1, $2, $1", 2, |place| [0, 1, 2, 1, 0].get(place).copied());
+        assert_eq!(third, Some(("SELECT $1, $2, $3, $2, $1".to_owned(), vec![0, 1, 0])));
+    }
+
+    #[test]
+    fn places_that_look_alike_are_found() {
+        let text =
+            "SELECT lower(name) || $1, $1 || x FROM t WHERE day > $1 GROUP BY LOWER(name)||$1, $1 || x HAVING $2";
+        assert_eq!(alike_parameters(text, 2, 2), [0, 1, 2, 0, 1, 5]);
+        assert_eq!(alike_parameters(text, 2, 0), [0, 1, 2, 0, 4, 5]);
+        assert_eq!(alike_parameters("$1 $1", 1, 1), [0, 1]);
     }
 
     #[test]

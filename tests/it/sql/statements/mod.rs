@@ -6,6 +6,7 @@ mod dry_run;
 mod literals;
 mod near_names;
 mod parameters;
+mod parameters_grouped;
 mod placeholders;
 mod script;
 mod texts;

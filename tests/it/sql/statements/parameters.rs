@@ -116,18 +116,34 @@ const ON_POSTGRES: &[(&str, &str, &str)] = &[
         r#"{"a": 1, "b": 2, "x": 5}"#,
         "0",
     ),
+    (
+        "SELECT left(name, 1) || @x, count(*) FROM things WHERE day >= @s AND day::timestamp < @s GROUP BY left(name, 1) || @x",
+        r#"{"x": "!", "s": "2026-02-28 10:00"}"#,
+        r#""t!",1"#,
+    ),
+    (
+        "SELECT day::text || @s FROM things WHERE day::timestamp > @s OR day > @s GROUP BY day::text || @s",
+        r#"{"s": "2026-02-01 10:00"}"#,
+        r#""2026-02-282026-02-01 10:00""#,
+    ),
+    ("SELECT doc <> @n, id <> @n FROM things WHERE id = 1", r#"{"n": 1}"#, "true,false"),
+    (
+        "SELECT @h + @i FROM things WHERE name::char(5) = @s",
+        r#"{"h": {"dataType": 12, "value": "7.5"}, "i": {"dataType": 8, "value": "8"}, "s": {"dataType": 5, "value": "one  "}}"#,
+        "15.5",
+    ),
     ("SELECT @l IS NULL", r#"{"l": [1]}"#, "false"),
     ("SELECT jsonb_typeof(@n::jsonb), @x is null or 1 = @x", r#"{"n": 5, "x": null}"#, r#""number",true"#),
 ];
 
-async fn on_postgres() -> TestApp {
+pub(super) async fn on_postgres() -> TestApp {
     let url = fixture::postgres().await;
     connect(&url).await.batch_execute(SETUP).await.unwrap();
     fixture::with_postgres(&url, "access = \"read-write\"").await
 }
 
 /// The text of the first row, or of the error.
-async fn answer(app: &TestApp, query: &str, parameters: &str) -> String {
+pub(super) async fn answer(app: &TestApp, query: &str, parameters: &str) -> String {
     let body = format!("{{\"query\":{},\"parameters\":{parameters}}}", json!(query));
     let request = app.post("/api/query").header("content-type", "application/json").body(body);
     let text = request.send().await.unwrap().text().await.unwrap();

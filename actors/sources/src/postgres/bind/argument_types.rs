@@ -7,7 +7,10 @@ use portico_core::call::Argument;
 
 /// The type that the value has by itself, as a literal would; unknown is that of its place.
 pub(crate) fn own(argument: &Argument) -> Type {
-    let json = argument.value.get().trim();
+    of_json(argument.value.get().trim())
+}
+
+fn of_json(json: &str) -> Type {
     match json.as_bytes().first() {
         Some(b't' | b'f') => Type::BOOL,
         Some(b'-' | b'0'..=b'9') => of_number(json),
@@ -52,6 +55,14 @@ pub(crate) fn named(argument: &Argument) -> Type {
         Some(18) => Type::UUID,
         _ if json.starts_with('{') => Type::JSONB,
         _ => Type::UNKNOWN,
+    }
+}
+
+/// The same but for text, which is what a string is where nothing else says its type: clients say it of every string.
+pub(crate) fn named_but_text(argument: &Argument) -> Type {
+    match named(argument) {
+        Type::TEXT => Type::UNKNOWN,
+        named => named,
     }
 }
 

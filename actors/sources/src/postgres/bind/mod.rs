@@ -2,8 +2,10 @@
 
 pub(crate) mod argument;
 pub(crate) mod argument_types;
+pub(crate) mod attempts;
 pub(crate) mod fingerprint;
 pub(crate) mod inference;
 pub(crate) mod parameter_types;
 pub(crate) mod split_parameters;
 pub(crate) mod values;
+pub(crate) mod ways;

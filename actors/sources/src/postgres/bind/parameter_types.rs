@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio_postgres::types::Type;
 
 use crate::postgres::bind::fingerprint::QueryFingerprint;
+use crate::postgres::bind::split_parameters::Sharing;
 use crate::postgres::recent::Recent;
 
 /// How long a way is remembered: what it rests on in the catalogue may change.
@@ -18,7 +19,8 @@ const MOST_TYPES: usize = 128;
 #[derive(Clone)]
 pub(crate) struct ParameterTypes {
     pub(crate) types: Vec<Type>,
-    pub(crate) apart: bool,
+    /// Set where places of a value are parameters of their own.
+    pub(crate) sharing: Option<Sharing>,
 }
 
 /// The ways that were found lately.
@@ -38,9 +40,9 @@ impl ParameterTypeCache {
     }
 
     /// Remembers a way.
-    pub(crate) fn keep(&self, fingerprint: QueryFingerprint, types: Vec<Type>, apart: bool) {
-        if types.len() <= MOST_TYPES {
-            self.0.keep(fingerprint, ParameterTypes { types, apart });
+    pub(crate) fn keep(&self, fingerprint: QueryFingerprint, found: ParameterTypes) {
+        if found.types.len() <= MOST_TYPES {
+            self.0.keep(fingerprint, found);
         }
     }
 }

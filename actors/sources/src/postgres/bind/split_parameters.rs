@@ -1,45 +1,96 @@
-//! A statement in which each place of a value is a parameter of its own.
+//! A statement in which places of a value are parameters of their own.
+
+use std::sync::Arc;
 
 use tokio_postgres::types::Type;
 
 use crate::postgres::bind::argument_types::own;
 use portico_core::call::Argument;
 
-/// A statement's text with a parameter for each place where a string or NULL stands: each then has the
-/// type of its place, as literals have.
+/// For each place of a value in a statement the first place that shares its parameter.
+pub(crate) type Sharing = Arc<[usize]>;
+
+/// A statement's text with several parameters for one value: each then has the type of its place, as literals have.
 #[derive(Clone, Debug)]
 pub(crate) struct SplitParameters {
     pub(crate) text: String,
+    pub(crate) sharing: Sharing,
     /// For each parameter the argument that is bound to it, from 0.
-    places: Vec<usize>,
+    arguments: Vec<usize>,
 }
 
 impl SplitParameters {
-    /// Of `text`, a statement of these arguments or a part of it; `None` where nothing stands twice.
-    pub(crate) fn of(text: &str, arguments: &[Argument]) -> Option<Self> {
-        let is_open = |index: usize| arguments.get(index).is_some_and(|argument| own(argument) == Type::UNKNOWN);
-        // Most statements name each value once: they are not read for that.
-        if memchr::memchr_iter(b'$', text.as_bytes()).count() <= arguments.len() {
-            return None;
+    /// With a parameter for each place of a string or NULL; `None` where nothing is split.
+    pub(crate) fn of_strings(text: &str, arguments: &[Argument]) -> Option<Self> {
+        let together = together(text, arguments)?;
+        let is_string = |argument: &Argument| own(argument) == Type::UNKNOWN;
+        Self::with(text, arguments, each(&together, arguments, is_string))
+    }
+
+    /// Those of `split`, and one for each place of a number; `None` where that splits nothing more.
+    pub(crate) fn of_numbers(split: Option<&Self>, text: &str, arguments: &[Argument]) -> Option<Self> {
+        let mut places = together(text, arguments)?;
+        if let Some(split) = split {
+            let shared = places.iter_mut().zip(split.sharing.iter());
+            shared.for_each(|(place, shared)| place.first = *shared);
         }
-        let (text, places) = portico_sql::parameters_apart(text, arguments.len(), is_open)?;
-        Some(Self { text, places })
+        let sharing = each(&places, arguments, |argument| own(argument) != Type::UNKNOWN);
+        let is_same = places.iter().zip(sharing.iter()).all(|(place, first)| place.first == *first);
+        if is_same { None } else { Self::with(text, arguments, sharing) }
+    }
+
+    /// With the parameters that places share; `None` where nothing is split.
+    pub(crate) fn with(text: &str, arguments: &[Argument], sharing: Sharing) -> Option<Self> {
+        let first = |place: usize| sharing.get(place).copied();
+        let (text, arguments) = portico_sql::parameters_apart(text, arguments.len(), first)?;
+        Some(Self { text, sharing, arguments })
+    }
+
+    /// The same of a part of its statement, in front of which no value stands.
+    pub(crate) fn text_of(&self, part: &str, arguments: &[Argument]) -> String {
+        Self::with(part, arguments, Arc::clone(&self.sharing)).map_or_else(|| part.to_owned(), |split| split.text)
     }
 
     /// The arguments, one for each parameter.
     pub(crate) fn arguments<'a>(&self, arguments: &'a [Argument]) -> Vec<&'a Argument> {
-        self.places.iter().filter_map(|place| arguments.get(*place)).collect()
+        self.arguments.iter().filter_map(|index| arguments.get(*index)).collect()
     }
 
     /// Whether one argument has places of different `types`, which are those of the parameters.
     pub(crate) fn differ(&self, types: &[Type]) -> bool {
         let mut seen: Vec<(usize, &Type)> = Vec::with_capacity(types.len());
-        self.places.iter().zip(types).any(|(place, type_)| match seen.iter().find(|(known, _)| known == place) {
+        self.arguments.iter().zip(types).any(|(index, type_)| match seen.iter().find(|(known, _)| known == index) {
             Some((_, known)) => *known != type_,
             None => {
-                seen.push((*place, type_));
+                seen.push((*index, type_));
                 false
             }
         })
     }
+}
+
+/// A place of a value.
+pub(crate) struct Place {
+    /// Which argument stands there.
+    pub(crate) index: usize,
+    /// The first place that shares its parameter.
+    pub(crate) first: usize,
+}
+
+/// The places of the values, where those of each share one parameter; `None` where none has two.
+pub(crate) fn together(text: &str, arguments: &[Argument]) -> Option<Vec<Place>> {
+    // Most statements name each value once: they are not read for that.
+    if memchr::memchr_iter(b'$', text.as_bytes()).count() <= arguments.len() {
+        return None;
+    }
+    let mut first = vec![None; arguments.len()];
+    let places = portico_sql::parameter_places(text)?;
+    let places = places.into_iter().enumerate();
+    places.map(|(place, index)| Some(Place { index, first: *first.get_mut(index)?.get_or_insert(place) })).collect()
+}
+
+/// Where each place of those arguments for which `is_apart` holds has a parameter of its own.
+fn each(places: &[Place], arguments: &[Argument], is_apart: impl Fn(&Argument) -> bool) -> Sharing {
+    let is_apart = |index: usize| arguments.get(index).is_some_and(&is_apart);
+    places.iter().enumerate().map(|(at, place)| if is_apart(place.index) { at } else { place.first }).collect()
 }

@@ -12,9 +12,9 @@ use portico_core::error::{Error, Result};
 pub(crate) fn bound(
     arguments: &[Argument],
     ready: &Statement,
-    apart: Option<&SplitParameters>,
+    split: Option<&SplitParameters>,
 ) -> Result<Vec<BoundValue>> {
-    let given = apart.map_or_else(|| arguments.iter().collect(), |apart| apart.arguments(arguments));
+    let given = split.map_or_else(|| arguments.iter().collect(), |split| split.arguments(arguments));
     if ready.params().len() != given.len() {
         let (needs, given) = (ready.params().len(), given.len());
         return Err(Error::invalid(format!("parameters: the statement takes {needs} values, {given} were given")));

@@ -25,6 +25,7 @@ use crate::postgres::execute::envelope::options::TransactionPosition;
 use crate::postgres::execute::envelope::transaction::{PREPARED, closing, undoing};
 use crate::postgres::execute::execution::Execution;
 use crate::postgres::execute::prepared::{PreparedExecution, make_ready};
+use crate::postgres::execute::sent_text::SentText;
 use crate::postgres::execute::shared::{CallOptions, Shared};
 use crate::postgres::execute::statement::admit;
 use crate::postgres::session::context::CallContext;
@@ -141,12 +142,12 @@ struct Variant {
 struct Ready {
     execution: Arc<Execution>,
     statement: Statement,
-    apart: Option<Arc<SplitParameters>>,
+    split: Option<Arc<SplitParameters>>,
     /// Set where each run is several messages, of which none can be sent ahead.
     fallback: Option<Arc<TextFallback>>,
     columns: future::Shared<BoxFuture<'static, Arc<[Column]>>>,
     forms: Arc<[ColumnDecoder]>,
-    shift: usize,
+    sent: SentText,
 }
 
 type Sent = MaybeDone<BoxFuture<'static, Result<Answer, tokio_postgres::Error>>>;
@@ -224,10 +225,10 @@ impl BatchRun {
                 async { if execution.position.begins { Ok(()) } else { self.session.batch_execute(PREPARED).await } };
             let asked = if execution.asks_within() {
                 let (released, found) = join(released, relations::seen_by(&self.session, tables.clone())).await;
-                let found = released.and(found).map_err(|error| execution.failure(&error, 0))?;
+                let found = released.and(found).map_err(|error| execution.failure(&error, &SentText::SAME))?;
                 TableLookup::within(tables, std::future::ready(Some(found)))
             } else {
-                released.await.map_err(|error| execution.failure(&error, 0))?;
+                released.await.map_err(|error| execution.failure(&error, &SentText::SAME))?;
                 self.cache.ask_of(tables)
             };
             Ok::<(PreparedExecution, TableLookup), Error>((made, asked))
@@ -243,13 +244,12 @@ impl BatchRun {
                 return Err(error);
             }
         };
-        let PreparedExecution { ready: statement, apart, columns, forms, shift, fallback, .. } = made;
+        let PreparedExecution { ready: statement, split, columns, forms, sent, fallback, .. } = made;
         let (name, text) = (Arc::clone(&self.name), Arc::clone(&execution));
         // The runs need not wait for what is told of them.
         let described = async move { rows::columns(&columns, &text.text, &name, &asked.answer().await) };
         let columns = described.boxed().shared();
-        let apart = apart.map(Arc::new);
-        let ready = Ready { execution, statement, apart, fallback, columns, forms: self.cache.forms(forms), shift };
+        let ready = Ready { execution, statement, split, fallback, columns, forms: self.cache.forms(forms), sent };
         if self.made.len() >= MOST_PREPARED
             && let Some(oldest) = self.made.pop_front().and_then(|oldest| self.variants.get_mut(oldest))
         {
@@ -273,7 +273,7 @@ impl BatchRun {
         }
         let number = self.number + self.sent.len();
         let Some((_, values)) = self.waiting.pop_front() else { return Ok(false) };
-        let values = values::bound(&values, &ready.statement, ready.apart.as_deref());
+        let values = values::bound(&values, &ready.statement, ready.split.as_deref());
         let values = values.map_err(|error| Repeated::failure(number, error))?;
         let (session, made) = (Arc::clone(&self.session), ready.clone());
         let run = async move {
@@ -339,7 +339,7 @@ impl BatchRun {
         if ended.clean {
             self.session.settle();
         }
-        ended.outcome.map_err(|error| self.context.judge(self.execution.failure(&error, 0)))?;
+        ended.outcome.map_err(|error| self.context.judge(self.execution.failure(&error, &SentText::SAME)))?;
         if matches!(self.execution.class, Class::Ddl | Class::Call | Class::Other) {
             self.cache.mark_stale();
         }
@@ -348,7 +348,7 @@ impl BatchRun {
 
     /// What the source said of the run that is being read; everything before it is undone.
     async fn failure(&mut self, error: &tokio_postgres::Error, ready: &Ready) -> Error {
-        let failure = self.context.judge(ready.execution.failure(error, ready.shift));
+        let failure = self.context.judge(ready.execution.failure(error, &ready.sent));
         let failure = Repeated::failure(self.number, failure);
         self.undo().await;
         failure

@@ -6,9 +6,9 @@ use crate::Access;
 use crate::postgres::advice::advise;
 use crate::postgres::bind::argument_types::kind;
 use crate::postgres::bind::fingerprint::QueryFingerprint;
-use crate::postgres::bind::split_parameters::SplitParameters;
 use crate::postgres::execute::envelope::identity;
 use crate::postgres::execute::envelope::options::{ExecOptions, TransactionMode, TransactionPosition};
+use crate::postgres::execute::sent_text::SentText;
 use crate::postgres::failure;
 use crate::postgres::quote::quoted;
 use crate::postgres::walls::admitted_statements::ExecutionHints;
@@ -19,13 +19,6 @@ use portico_core::error::{Error, Kind};
 use portico_core::identity::Assumed;
 use portico_core::trace::TraceParent;
 use portico_sql::{Class, Statement};
-
-/// In place of a shift: what was sent has other numbers of parameters than the statement, so that no
-/// position in it leads back.
-pub(crate) const APART: usize = usize::MAX;
-
-/// In place of a shift: no position in what was sent leads back.
-pub(crate) const ELSEWHERE: usize = usize::MAX - 1;
 
 /// How the statement begins that reads a cursor to its end.
 pub(crate) const FETCH_ALL: &str = "FETCH ALL ";
@@ -194,28 +187,27 @@ impl Execution {
     }
 
     /// What is bound to the parameter of this number, from 1.
-    fn argument(&self, number: usize, apart: bool) -> Option<&Argument> {
+    fn argument(&self, number: usize, sent: &SentText) -> Option<&Argument> {
         let index = number.checked_sub(1)?;
-        let apart = if apart { Some(SplitParameters::of(&self.text, self.arguments())?) } else { None };
-        match apart {
-            Some(apart) => apart.arguments(self.arguments()).get(index).copied(),
-            None => self.arguments().get(index),
+        match sent {
+            SentText::Split(split) => split.arguments(self.arguments()).get(index).copied(),
+            SentText::Behind(_) | SentText::Framed => self.arguments().get(index),
         }
     }
 
     /// What the source said, in the caller's terms.
-    pub(crate) fn failure(&self, error: &tokio_postgres::Error, shift: usize) -> Error {
+    pub(crate) fn failure(&self, error: &tokio_postgres::Error, sent: &SentText) -> Error {
         if let Some(identity) = self.identity.as_ref().filter(|identity| identity.is_refused()) {
             return identity::refused(identity, error);
         }
-        let mut failure = failure::statement(error, self.origin.as_ref(), shift);
+        let mut failure = failure::statement(error, self.origin.as_ref(), sent);
         // Behind a pooler it cannot be run in earnest either, and the hint says so.
         let alone = self.options.dry_run && !self.position.pooled;
         if alone && failure.get_sqlstate() == Some(failure::ENDS_TRANSACTION) {
             failure.message = format!("dryRun: {}; what ends its own transaction cannot be undone", failure.message);
             return failure.hint("nothing was changed; leave dryRun out to run it");
         }
-        let refused = failure::refused_parameter(error).and_then(|number| self.argument(number, shift == APART));
+        let refused = failure::refused_parameter(error).and_then(|number| self.argument(number, sent));
         if let Some(argument) = refused.filter(|_| failure.kind == Kind::Rejected) {
             failure.kind = Kind::Invalid;
             failure.message = format!("parameter @{}: {}", argument.name.trim_start_matches('@'), failure.message);

@@ -7,5 +7,6 @@ pub(crate) mod execution;
 pub(crate) mod prepared;
 pub(crate) mod procedure;
 pub(crate) mod script;
+pub(crate) mod sent_text;
 pub(crate) mod shared;
 pub(crate) mod statement;

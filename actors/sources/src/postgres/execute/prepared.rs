@@ -11,7 +11,8 @@ use tokio_postgres::Statement;
 use tokio_postgres::types::Oid;
 
 use crate::postgres::bind::argument::BoundValue;
-use crate::postgres::bind::inference::{Inferred, inferred};
+use crate::postgres::bind::attempts::Inferred;
+use crate::postgres::bind::inference::inferred;
 use crate::postgres::bind::split_parameters::SplitParameters;
 use crate::postgres::bind::values;
 use crate::postgres::catalog::cache::CatalogCache;
@@ -25,7 +26,8 @@ use crate::postgres::execute::answer::running::{Rows, RunningStatement};
 use crate::postgres::execute::answer::text_fallback::TextFallback;
 use crate::postgres::execute::envelope::autocommit::keep_if_it_comes_again;
 use crate::postgres::execute::envelope::transaction::{PREPARED, ending, give_up, held};
-use crate::postgres::execute::execution::{APART, ELSEWHERE, Execution};
+use crate::postgres::execute::execution::Execution;
+use crate::postgres::execute::sent_text::SentText;
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
 use portico_core::error::{Error, Kind, Result};
@@ -48,7 +50,7 @@ pub(crate) async fn prepared(
             return Err(error);
         }
     };
-    let PreparedExecution { ready, text, bound, columns, forms, shift, fallback, .. } = made;
+    let PreparedExecution { ready, text, bound, columns, forms, sent, fallback, .. } = made;
     let (asked, within) = look_up(cache, execution, &columns);
     // Several messages, each sent when the one before is answered: the end cannot be sent ahead.
     let end = if fallback.is_some() {
@@ -59,7 +61,7 @@ pub(crate) async fn prepared(
     let text = text.unwrap_or_else(|| execution.text.clone());
     let run = Run { ready, text, bound, fallback, within, begins: execution.position.begins };
     let mut running = RunningStatement::new(Arc::clone(&session), run.send(session), end);
-    let failed = |error| execution.failure(&error, shift);
+    let failed = |error| execution.failure(&error, &sent);
     let first = context.bound(running.batch()).await?.map_err(failed)?;
     let progress = if first.is_some() {
         Progress::RunningStatement(running)
@@ -67,7 +69,7 @@ pub(crate) async fn prepared(
         let (affected, session) = finish(running, context, execution.position).await?.map_err(failed)?;
         Progress::Over(affected, session)
     };
-    Ok(Response { columns, forms, first, progress, shift, asked, fingerprint: None })
+    Ok(Response { columns, forms, first, progress, sent, asked, fingerprint: None })
 }
 
 /// Tables to look up in the statement's own transaction, and who is told.
@@ -149,8 +151,8 @@ pub(crate) struct PreparedExecution {
     pub(crate) bound: Vec<BoundValue>,
     pub(crate) columns: Vec<ColumnDescription>,
     pub(crate) forms: Vec<ColumnDecoder>,
-    pub(crate) shift: usize,
-    pub(crate) apart: Option<SplitParameters>,
+    pub(crate) sent: SentText,
+    pub(crate) split: Option<Arc<SplitParameters>>,
     /// Set where the statement has to be run for the source's own text.
     pub(crate) fallback: Option<Arc<TextFallback>>,
 }
@@ -161,24 +163,24 @@ pub(crate) async fn make_ready(
     execution: &Execution,
     context: &CallContext,
 ) -> Result<PreparedExecution> {
-    let Inferred { statement: ready, apart } = inferred(session, execution, context).await?;
-    let bound = values::bound(execution.arguments(), &ready, apart.as_ref())?;
+    let Inferred { statement: ready, split } = inferred(session, execution, context).await?;
+    let bound = values::bound(execution.arguments(), &ready, split.as_deref())?;
     let columns = descriptions(ready.columns());
-    let text = apart.as_ref().map(|apart| apart.text.clone());
-    let shift = if apart.is_some() { APART } else { 0 };
+    let text = split.as_ref().map(|split| split.text.clone());
+    let sent = SentText::of(split.as_ref());
     let natively: Option<Vec<ColumnDecoder>> = columns.iter().map(|column| ColumnDecoder::of(&column.type_)).collect();
-    if apart.is_none() {
+    if split.is_none() {
         keep_if_it_comes_again(session, execution, &ready);
     }
     if let Some(forms) = natively {
-        return Ok(PreparedExecution { ready, text, bound, columns, forms, shift, apart, fallback: None });
+        return Ok(PreparedExecution { ready, text, bound, columns, forms, sent, split, fallback: None });
     }
     let forms = text_forms(&columns);
     let own = text.as_deref().unwrap_or(&execution.text);
     if matches!(execution.class, Class::Call | Class::Session) {
         // Nothing can stand around a CALL, or a FETCH.
         let fallback = Some(Arc::new(TextFallback::new(own, ready.params(), &columns)));
-        return Ok(PreparedExecution { ready, text, bound, columns, forms, shift, apart, fallback });
+        return Ok(PreparedExecution { ready, text, bound, columns, forms, sent, split, fallback });
     }
     let (text, before) = as_text(own, execution.class, &columns);
     let ready = session.prepare_typed(&text, ready.params()).await.map_err(|error| {
@@ -188,9 +190,13 @@ pub(crate) async fn make_ready(
             .hint("cast these columns to text")
             .because(error)
     })?;
-    let shift = if shift == APART { APART } else { before };
+    let sent = match (sent, before) {
+        (SentText::Behind(_), Some(before)) => SentText::Behind(before),
+        (SentText::Behind(_), None) => SentText::Framed,
+        (sent, _) => sent,
+    };
     let text = Some(text);
-    Ok(PreparedExecution { ready, text, bound, columns, forms, shift, apart, fallback: None })
+    Ok(PreparedExecution { ready, text, bound, columns, forms, sent, split, fallback: None })
 }
 
 /// The columns of a reader whose answer was empty.
@@ -207,8 +213,8 @@ pub(crate) async fn described(
 }
 
 /// The statement with every column that has no native form as the source's own text, and how many
-/// characters now stand in front of it.
-fn as_text(text: &str, class: Class, columns: &[ColumnDescription]) -> (String, usize) {
+/// characters now stand in front of it, where all of it stands behind these.
+fn as_text(text: &str, class: Class, columns: &[ColumnDescription]) -> (String, Option<usize>) {
     let names: Vec<String> = (1..=columns.len()).map(|number| format!("c{number}")).collect();
     let shown: Vec<String> = columns
         .iter()
@@ -225,7 +231,7 @@ fn as_text(text: &str, class: Class, columns: &[ColumnDescription]) -> (String, 
     let prefix = format!("{head}portico_answer({}) AS (\n", names.join(", "));
     // The line ends also end a comment that the statement may close with.
     let wrapped = format!("{prefix}{query}\n) SELECT {} FROM portico_answer", shown.join(", "));
-    (wrapped, if list.is_empty() { prefix.chars().count() } else { ELSEWHERE })
+    (wrapped, list.is_empty().then(|| prefix.chars().count()))
 }
 
 /// Forms of columns, of which those without a native one come as text.

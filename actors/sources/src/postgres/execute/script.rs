@@ -16,6 +16,7 @@ use crate::postgres::execute::envelope::options::{ExecOptions, TransactionPositi
 use crate::postgres::execute::envelope::transaction::{closing, give_up};
 use crate::postgres::execute::execution::Execution;
 use crate::postgres::execute::prepared::prepared;
+use crate::postgres::execute::sent_text::SentText;
 use crate::postgres::execute::shared::{CallOptions, Shared};
 use crate::postgres::execute::statement::admit;
 use crate::postgres::failure;
@@ -101,7 +102,7 @@ pub(crate) async fn columns(
     if clean {
         session.settle();
     }
-    let relations = relations.map_err(|error| context.judge(failure::statement(&error, None, 0)))?;
+    let relations = relations.map_err(|error| context.judge(failure::statement(&error, None, &SentText::SAME)))?;
     let parts: Vec<_> = described
         .iter()
         .map(|(seen, text)| Part::Columns(rows::columns(seen, text, &shared.name, &relations)))
@@ -187,7 +188,7 @@ impl Script {
         if ended.clean {
             session.settle();
         }
-        ended.outcome.map_err(|error| self.context.judge(failure::statement(&error, None, 0)))
+        ended.outcome.map_err(|error| self.context.judge(failure::statement(&error, None, &SentText::SAME)))
     }
 
     async fn next(&mut self) -> Option<Result<Part>> {

@@ -8,6 +8,7 @@ use crate::postgres::execute::envelope::autocommit;
 use crate::postgres::execute::envelope::autocommit::Autocommit;
 use crate::postgres::execute::execution::Execution;
 use crate::postgres::execute::execution::Values;
+use crate::postgres::execute::sent_text::SentText;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -142,14 +143,15 @@ async fn direct(
             // Also said of a type without a binary form; preparing shows whether it is that.
             return Ok(Direct::NeedsText(running));
         }
-        first => first.map_err(|error| execution.failure(&error, 0))?,
+        first => first.map_err(|error| execution.failure(&error, &SentText::SAME))?,
     };
     let of_row = || first.as_ref().and_then(|rows| rows.first()).map(|row| descriptions(row.columns()));
     let mut columns = known.or_else(of_row).unwrap_or_default();
     let progress = if first.is_some() {
         Progress::RunningStatement(running)
     } else {
-        let (affected, session) = context.bound(running.end()).await?.map_err(|error| execution.failure(&error, 0))?;
+        let (affected, session) =
+            context.bound(running.end()).await?.map_err(|error| execution.failure(&error, &SentText::SAME))?;
         match (&execution.values, session) {
             // No row told the columns' names and types.
             (Values::Inferred(_), Some(session)) if execution.returns_rows && !is_kept => {
@@ -170,7 +172,7 @@ async fn direct(
     let opaque =
         || columns.iter().map(|column| ColumnDecoder::of(&column.type_).unwrap_or(ColumnDecoder::Opaque)).collect();
     let forms = natively.unwrap_or_else(opaque);
-    Ok(Direct::Answered(Response { columns, forms, first, progress, shift: 0, asked, fingerprint }))
+    Ok(Direct::Answered(Response { columns, forms, first, progress, sent: SentText::SAME, asked, fingerprint }))
 }
 
 /// Starts the statement, with what goes in front of it and behind it in one round trip.
@@ -258,5 +260,5 @@ async fn columns_without_rows(
     } else {
         context.bound(described(session, execution, context)).await?
     };
-    columns.map_err(|error| execution.failure(&error, 0))
+    columns.map_err(|error| execution.failure(&error, &SentText::SAME))
 }

@@ -9,11 +9,11 @@ use tokio_postgres::error::{ErrorPosition, SqlState};
 use tokio_postgres::types::{Kind as TypeKind, Type};
 
 use crate::postgres::bind::inference::inferred;
-use crate::postgres::bind::split_parameters::SplitParameters;
 use crate::postgres::execute::envelope::identity;
 use crate::postgres::execute::envelope::options::TransactionMode;
 use crate::postgres::execute::envelope::transaction::{beginning, search_path, step_back};
 use crate::postgres::execute::execution::Execution;
+use crate::postgres::execute::sent_text::SentText;
 use crate::postgres::quote::quoted;
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
@@ -56,8 +56,8 @@ pub(crate) async fn ask(
         let inferred = inferred(session, execution, context).await?;
         types = inferred.statement.params().to_vec();
         // No parameter stands in front of the part: their numbers are the same in it.
-        if let (Some(_), Some(apart)) = (inferred.apart, SplitParameters::of(&text, execution.arguments())) {
-            text = Cow::Owned(apart.text);
+        if let Some(split) = &inferred.split {
+            text = Cow::Owned(split.text_of(&text, execution.arguments()));
         }
         step_back(session, execution.mode(), execution.position).await;
     }
@@ -69,7 +69,8 @@ pub(crate) async fn ask(
         Err(error) if is_no_query(&error) => return Ok(Analysis::NoQuery),
         Err(error) => return Ok(Analysis::Refused(error)),
     }
-    let tree: String = tree.and_then(|row| row.try_get(0)).map_err(|error| execution.failure(&error, 0))?;
+    let tree: String =
+        tree.and_then(|row| row.try_get(0)).map_err(|error| execution.failure(&error, &SentText::SAME))?;
     if tree.chars().count() > LONGEST {
         return Err(Error::new(Kind::TooLarge, "the statement is too long to be checked")
             .hint("send fewer values, or many of them as one array"));
@@ -103,7 +104,7 @@ pub(crate) async fn made(
 /// Takes back the question: with its transaction, where that is its own.
 pub(crate) async fn undo(session: &Session, execution: &Execution) -> Result<()> {
     let undo = if execution.position.begins { "ROLLBACK" } else { STEP_BACK };
-    session.batch_execute(undo).await.map_err(|error| execution.failure(&error, 0))
+    session.batch_execute(undo).await.map_err(|error| execution.failure(&error, &SentText::SAME))
 }
 
 /// Takes back what an earlier attempt left, where it had `begun` something.

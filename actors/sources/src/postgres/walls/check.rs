@@ -15,6 +15,7 @@ use futures_util::future::join;
 
 use crate::postgres::execute::envelope::options::ExecOptions;
 use crate::postgres::execute::execution::Execution;
+use crate::postgres::execute::sent_text::SentText;
 use crate::postgres::recent::Recent;
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
@@ -293,10 +294,10 @@ impl Walls {
             // The server found the end of the question where the statement's own should be.
             ask::undo(session, execution).await?;
             if let Err(own) = session.prepare_typed(&execution.text, &[]).await {
-                return Err(Refusal::of_server(execution.failure(&own, 0)));
+                return Err(Refusal::of_server(execution.failure(&own, &SentText::SAME)));
             }
         }
-        Err(Refusal::of_server(execution.failure(error, shift)))
+        Err(Refusal::of_server(execution.failure(error, &SentText::Behind(shift))))
     }
 
     /// What every statement of this shape may do without; `None` where the verdict holds for this one alone.

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use crate::Access;
 use crate::postgres::bind::inference::inferred;
 use crate::postgres::execute::execution::{Execution, Values};
+use crate::postgres::execute::sent_text::SentText;
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
 use crate::postgres::walls::ask;
@@ -116,7 +117,7 @@ impl Walls {
         let tried = match execution.options.access {
             Access::ReadWrite if guarded.makes() && execution.arguments().is_empty() => {
                 let made = ask::made(session, execution, &execution.text, context).await;
-                made.map_err(|error| execution.failure(&error, 0))
+                made.map_err(|error| execution.failure(&error, &SentText::SAME))
             }
             _ => inferred(session, execution, context).await.map(drop),
         };

@@ -8,6 +8,7 @@ use crate::postgres::catalog::relations::TableLookup;
 use crate::postgres::decode::columns::ColumnDescription;
 use crate::postgres::decode::decoder::ColumnDecoder;
 use crate::postgres::execute::envelope::options::TransactionPosition;
+use crate::postgres::execute::sent_text::SentText;
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
 use portico_core::error::Result;
@@ -19,8 +20,7 @@ pub(crate) struct Response {
     /// Some rows, or `None` when the statement has ended without any (more).
     pub(crate) first: Option<RowBatch>,
     pub(crate) progress: Progress,
-    /// Characters in front of the statement's own text in what was sent.
-    pub(crate) shift: usize,
+    pub(crate) sent: SentText,
     /// What was asked of its tables meanwhile.
     pub(crate) asked: Option<TableLookup>,
     /// By what its tables can be foreseen the next time.

@@ -18,6 +18,7 @@ use crate::postgres::decode::columns::ColumnDescription;
 use crate::postgres::decode::decoder::ColumnDecoder;
 use crate::postgres::decode::types;
 use crate::postgres::execute::execution::{Execution, FETCH_ALL, Values};
+use crate::postgres::execute::sent_text::SentText;
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
 use crate::{Access, catalog};
@@ -66,7 +67,7 @@ pub(crate) struct ResultReader {
     forms: Arc<[ColumnDecoder]>,
     metadata: Option<MetadataKind>,
     has_rows: bool,
-    shift: usize,
+    sent: SentText,
     execution: Execution,
     context: CallContext,
     cache: Arc<CatalogCache>,
@@ -111,7 +112,7 @@ impl ResultReader {
             batch: answer.first,
             stage: Some(answer.progress),
             forms: cache.forms(answer.forms),
-            shift: answer.shift,
+            sent: answer.sent,
             metadata,
             execution,
             context,
@@ -154,7 +155,7 @@ impl ResultReader {
     }
 
     async fn read_on(&mut self, mut running: RunningStatement) -> Result<Part> {
-        let failed = |error| self.context.judge(self.execution.failure(&error, self.shift));
+        let failed = |error| self.context.judge(self.execution.failure(&error, &self.sent));
         if let Some(rows) = self.context.bound(running.batch()).await?.map_err(failed)? {
             self.stage = Some(Progress::RunningStatement(running));
             self.note_cursors(&rows);

@@ -1,0 +1,222 @@
+//! Attempts to prepare a statement with types for its parameters.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio_postgres::Statement;
+use tokio_postgres::error::{ErrorPosition, SqlState};
+use tokio_postgres::types::Type;
+
+use crate::postgres::bind::argument_types::at_last;
+use crate::postgres::bind::split_parameters::{Sharing, SplitParameters};
+use crate::postgres::execute::envelope::transaction::{begun, step_back};
+use crate::postgres::execute::execution::Execution;
+use crate::postgres::execute::sent_text::SentText;
+use crate::postgres::failure;
+use crate::postgres::session::context::CallContext;
+use crate::postgres::session::handle::Session;
+use portico_core::call::Argument;
+use portico_core::error::{Error, Result};
+
+/// SQLSTATEs of a parameter whose type could not be inferred or was inferred twice, of an operator or a
+/// function that could not be chosen, of types that do not fit together, and of a cast that there is not.
+const NEEDS_TYPES: [&str; 6] = ["42P18", "42P08", "42725", "42883", "42804", "42846"];
+/// SQLSTATEs of an expression that is not the one of GROUP BY, or of DISTINCT.
+const GROUPING: [&str; 2] = ["42803", "42P10"];
+/// Parameters that are given a type one by one; the rest of them at once.
+pub(super) const ONE_BY_ONE: usize = 8;
+/// Attempts for one statement.
+const MOST_ATTEMPTS: usize = 256;
+
+/// A statement that is prepared.
+#[derive(Clone)]
+pub(crate) struct Inferred {
+    pub(crate) statement: Statement,
+    pub(crate) split: Split,
+}
+
+/// Set where places of a value are parameters of their own.
+pub(crate) type Split = Option<Arc<SplitParameters>>;
+
+/// A statement that is prepared, and the types that it was given.
+pub(super) type Found = (Inferred, Vec<Type>);
+
+/// A refusal's SQLSTATE, and the place in the text that it tells.
+pub(super) type Refused = (String, Option<u32>);
+
+/// By what attempts are told apart.
+type Key = (Option<Sharing>, Vec<u32>);
+
+#[derive(Clone)]
+enum Outcome {
+    /// With these types.
+    Accepted(Vec<Type>),
+    Refused(Option<Refused>),
+}
+
+/// The attempts to prepare one statement.
+pub(super) struct Attempts<'a> {
+    session: &'a Session,
+    pub(super) execution: &'a Execution,
+    context: &'a CallContext,
+    /// Whether there is something of an attempt to be taken back.
+    behind: bool,
+    tried: HashMap<Key, Outcome>,
+    /// What is prepared now.
+    ready: Option<(Key, Statement)>,
+    /// What the source said that is nearest to what the caller wrote, and whether of a text that was split.
+    refusal: Option<(Error, bool)>,
+}
+
+fn key(split: &Split, types: &[Type]) -> Key {
+    (split.as_ref().map(|split| Arc::clone(&split.sharing)), types.iter().map(Type::oid).collect())
+}
+
+impl<'a> Attempts<'a> {
+    pub(super) fn new(session: &'a Session, execution: &'a Execution, context: &'a CallContext) -> Self {
+        Self { session, execution, context, behind: false, tried: HashMap::new(), ready: None, refusal: None }
+    }
+
+    /// The arguments, one for each parameter.
+    pub(super) fn given(&self, split: &Split) -> Vec<&'a Argument> {
+        let arguments = self.execution.arguments();
+        split.as_ref().map_or_else(|| arguments.iter().collect(), |split| split.arguments(arguments))
+    }
+
+    /// Whether there was more than one.
+    pub(super) fn is_several(&self) -> bool {
+        self.tried.len() > 1
+    }
+
+    /// Whether the source refused the statement with these types for an expression of GROUP BY or DISTINCT.
+    pub(super) fn is_grouping(&self, split: &Split, types: &[Type]) -> bool {
+        self.refused_with(split, types).is_some_and(|(code, _)| GROUPING.contains(&code.as_str()))
+    }
+
+    /// The same of any attempt.
+    pub(super) fn was_grouping(&self) -> bool {
+        self.tried
+            .values()
+            .any(|outcome| matches!(outcome, Outcome::Refused(Some((code, _))) if GROUPING.contains(&code.as_str())))
+    }
+
+    /// Whether the source said that there were several meanings.
+    pub(super) fn is_ambiguous(&self) -> bool {
+        self.refusal.as_ref().is_some_and(|(refusal, _)| refusal.get_sqlstate() == Some("42725"))
+    }
+
+    /// With what the source refused the statement with these types.
+    pub(super) fn refused_with(&self, split: &Split, types: &[Type]) -> Option<Refused> {
+        match self.tried.get(&key(split, types)) {
+            Some(Outcome::Refused(refused)) => refused.clone(),
+            Some(Outcome::Accepted(_)) | None => None,
+        }
+    }
+
+    /// What the source said of all of them.
+    pub(super) fn refused(&mut self) -> Error {
+        let refusal = self.refusal.take().map(|(refusal, _)| refusal);
+        refusal.unwrap_or_else(|| Error::internal("a statement was neither prepared nor refused"))
+    }
+
+    /// The statement, if the source takes it with these types and what it needs beyond them; `None` where
+    /// others may help.
+    ///
+    /// # Errors
+    /// What the source says of the statement whatever the types are.
+    pub(super) async fn attempt(&mut self, split: &Split, types: Vec<Type>) -> Result<Option<Found>> {
+        let first = key(split, &types);
+        let given = self.given(split);
+        let mut types = types;
+        let mut given_one = 0;
+        loop {
+            let now = key(split, &types);
+            match self.tried.get(&now).cloned() {
+                Some(Outcome::Accepted(types)) => return self.once_more(split, types).await.map(Some),
+                Some(Outcome::Refused(_)) => return Ok(None),
+                None if self.tried.len() > MOST_ATTEMPTS => return Ok(None),
+                None => {}
+            }
+            let error = match self.prepare(split, &types).await {
+                Ok(statement) => {
+                    for key in [first, now] {
+                        self.tried.insert(key, Outcome::Accepted(types.clone()));
+                    }
+                    return Ok(Some((Inferred { statement, split: split.clone() }, types)));
+                }
+                Err(error) => error,
+            };
+            let refused = Outcome::Refused(error.code().map(|code| (code.code().to_owned(), place(&error))));
+            let is_first = split.is_none() && !self.tried.keys().any(|(sharing, _)| sharing.is_none());
+            for key in [first.clone(), now] {
+                self.tried.insert(key, refused.clone());
+            }
+            self.note(&error, split);
+            let Some(code) = error.code() else { return Err(self.execution.failure(&error, &SentText::SAME)) };
+            if !NEEDS_TYPES.contains(&code.code()) {
+                return if is_first { Err(self.refused()) } else { Ok(None) };
+            }
+            let said = error.as_db_error().filter(|error| *error.code() == SqlState::INDETERMINATE_DATATYPE);
+            let open = said.and_then(|error| failure::parameter(error.message()));
+            let Some(index) = open.and_then(|number| number.checked_sub(1)) else { return Ok(None) };
+            let (Some(argument), Some(type_)) = (given.get(index), types.get_mut(index)) else { return Ok(None) };
+            if *type_ != Type::UNKNOWN {
+                return Ok(None);
+            }
+            *type_ = at_last(argument);
+            given_one += 1;
+            if given_one > ONE_BY_ONE {
+                for (type_, argument) in types.iter_mut().zip(&given).filter(|(type_, _)| **type_ == Type::UNKNOWN) {
+                    *type_ = at_last(argument);
+                }
+            }
+        }
+    }
+
+    /// What the source says of the statement as it stands, with the values' own types, is nearest to what the caller
+    /// wrote; but that a type was inferred twice is said of no literal.
+    fn note(&mut self, error: &tokio_postgres::Error, split: &Split) {
+        const INFERRED_TWICE: &str = "42P08";
+        let is_better = |(refusal, of_split): &(Error, bool)| {
+            let [before, now] = [refusal.get_sqlstate(), error.code().map(SqlState::code)];
+            (split.is_some() && before == Some(INFERRED_TWICE))
+                || (*of_split && split.is_none() && now != Some(INFERRED_TWICE))
+        };
+        if self.refusal.as_ref().is_none_or(is_better) {
+            let failure = self.execution.failure(error, &SentText::of(split.as_ref()));
+            self.refusal = Some((failure, split.is_some()));
+        }
+    }
+
+    /// The statement as it was prepared before what was tried since then took it back.
+    async fn once_more(&mut self, split: &Split, types: Vec<Type>) -> Result<Found> {
+        let statement = match &self.ready {
+            Some((ready, statement)) if *ready == key(split, &types) => statement.clone(),
+            _ => {
+                let prepared = self.prepare(split, &types).await;
+                prepared.map_err(|error| self.execution.failure(&error, &SentText::of(split.as_ref())))?
+            }
+        };
+        Ok((Inferred { statement, split: split.clone() }, types))
+    }
+
+    pub(super) async fn prepare(&mut self, split: &Split, types: &[Type]) -> Result<Statement, tokio_postgres::Error> {
+        self.ready = None;
+        if std::mem::replace(&mut self.behind, true) {
+            step_back(self.session, self.execution.mode(), self.execution.position).await;
+        }
+        let text = split.as_ref().map_or(self.execution.text.as_str(), |split| split.text.as_str());
+        // As if none were given: the source then infers all of them.
+        let given = if types.iter().all(|type_| *type_ == Type::UNKNOWN) { &[] } else { types };
+        let statement = begun(self.session, self.execution, self.context, text, given).await?;
+        self.ready = Some((key(split, types), statement.clone()));
+        Ok(statement)
+    }
+}
+
+fn place(error: &tokio_postgres::Error) -> Option<u32> {
+    match error.as_db_error()?.position()? {
+        ErrorPosition::Original(place) => Some(*place),
+        ErrorPosition::Internal { .. } => None,
+    }
+}

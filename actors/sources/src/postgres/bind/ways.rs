@@ -1,0 +1,339 @@
+//! In which ways a statement is prepared whose values' own types do not do: what one value needs is no concern of the
+//! others, and what the source takes for a literal it takes for a value.
+
+use std::sync::Arc;
+
+use tokio_postgres::types::Type;
+
+use crate::postgres::bind::argument_types::{at_last, named, named_but_text, own, takes, text_at_last};
+use crate::postgres::bind::attempts::{Attempts, Found, ONE_BY_ONE, Refused, Split};
+use crate::postgres::bind::split_parameters::{SplitParameters, together};
+use portico_core::call::Argument;
+use portico_core::error::Result;
+
+/// Ways that are looked for which values need other types.
+const MOST_SEARCHED: usize = 64;
+
+/// Places of values that are looked at for what is grouped by.
+const MOST_PLACES: usize = 256;
+/// Tokens in front of two places of a value, or behind them, that are the same where these look alike.
+const ALIKE: [(usize, usize); 5] = [(3, 0), (2, 0), (0, 2), (2, 2), (1, 1)];
+
+type TypeOf = fn(&Argument) -> Type;
+
+impl Attempts<'_> {
+    /// The statement in which a value means what the same literal would.
+    pub(super) async fn literally(&mut self) -> Result<Found> {
+        let (execution, as_it_stands) = (self.execution, None);
+        let apart = SplitParameters::of_strings(&execution.text, execution.arguments()).map(Arc::new);
+        // As one parameter all places of a value would have the type of the first, without a word.
+        if apart.is_some() {
+            match self.attempt(&apart, self.each(&apart, own)).await? {
+                Some(found) if is_needed(&found) => return Ok(found),
+                Some(_) => {
+                    return match self.attempt(&as_it_stands, self.first()).await? {
+                        Some(found) => Ok(found),
+                        None => self.attempt(&apart, self.each(&apart, own)).await?.ok_or_else(|| self.refused()),
+                    };
+                }
+                None => {}
+            }
+            if let Some(found) = Box::pin(self.ways(&apart)).await? {
+                return Ok(found);
+            }
+            if self.was_grouping()
+                && let Some(apart) = apart
+                && let Some(found) = Box::pin(self.grouped(&apart)).await?
+            {
+                return Ok(found);
+            }
+            return Err(self.refused());
+        }
+        if let Some(found) = self.attempt(&as_it_stands, self.first()).await? {
+            return Ok(found);
+        }
+        if let Some(found) = self.attempt(&as_it_stands, self.each(&as_it_stands, own)).await? {
+            return Ok(found);
+        }
+        Box::pin(self.ways(&as_it_stands)).await?.ok_or_else(|| self.refused())
+    }
+
+    /// The statement in which casts say what its values are.
+    pub(super) async fn by_casts(&mut self) -> Result<Found> {
+        for type_ in [(|_| Type::UNKNOWN) as TypeOf, own, text_at_last] {
+            if let Some(found) = self.attempt(&None, self.each(&None, type_)).await? {
+                return Ok(found);
+            }
+        }
+        Err(self.refused())
+    }
+
+    fn each(&self, split: &Split, type_: TypeOf) -> Vec<Type> {
+        self.given(split).into_iter().map(type_).collect()
+    }
+
+    /// Nearly all statements need no more than their values' own types.
+    fn first(&self) -> Vec<Type> {
+        self.each(&None, if self.execution.is_overloaded { named } else { own })
+    }
+
+    /// The statement with other types than its values' own; where that does not help, with a parameter for each place of
+    /// a number too, if some of these have the types of their places.
+    async fn ways(&mut self, split: &Split) -> Result<Option<Found>> {
+        if let Some(found) = self.literal_ways(split).await? {
+            return Ok(Some(found));
+        }
+        let (text, arguments) = (&self.execution.text, self.execution.arguments());
+        let numbers = SplitParameters::of_numbers(split.as_deref(), text, arguments).map(Arc::new);
+        if numbers.is_none() {
+            return Ok(None);
+        }
+        match self.attempt(&numbers, self.each(&numbers, own)).await? {
+            None => self.taken(&numbers, own).await,
+            found => Ok(found),
+        }
+    }
+
+    /// The statement with other types than its values' own: those that the caller names, those of the numbers' places,
+    /// and text for what has none.
+    async fn literal_ways(&mut self, split: &Split) -> Result<Option<Found>> {
+        if let Some(found) = self.named(split).await? {
+            return Ok(Some(found));
+        }
+        for type_ in [own, named_but_text] {
+            if let Some(found) = self.taken(split, type_).await? {
+                return Ok(Some(found));
+            }
+        }
+        // A string that no place gives a type is text. NULL is too where a name is one of a type and of
+        // several functions: what is no literal is not taken for a cast.
+        let type_ = if self.is_ambiguous() { at_last } else { text_at_last };
+        self.attempt(split, self.each(split, type_)).await
+    }
+
+    /// The statement with one parameter for the places of a value only where it stands in an expression of GROUP BY or
+    /// DISTINCT: the source compares such expressions by their parameters. Which these are the source says; asked first
+    /// are those that look alike.
+    async fn grouped(&mut self, apart: &SplitParameters) -> Result<Option<Found>> {
+        let (text, arguments) = (&self.execution.text, self.execution.arguments());
+        let split = |sharing: &[usize]| SplitParameters::with(text, arguments, sharing.into()).map(Arc::new);
+        let together = together(text, arguments).unwrap_or_default();
+        let mut ways: Vec<Vec<usize>> = Vec::new();
+        let alike = if together.len() > MOST_PLACES { &[][..] } else { &ALIKE };
+        for (in_front, behind) in alike {
+            let alike = portico_sql::alike_parameters(text, *in_front, *behind);
+            let places = apart.sharing.iter().zip(alike).enumerate();
+            ways.push(places.map(|(place, (own, alike))| if *own == place { alike } else { *own }).collect());
+        }
+        ways.push(together.into_iter().map(|place| place.first).collect());
+        let mut found = None;
+        for sharing in ways {
+            if let Some(taken) = self.way(&split(&sharing)).await? {
+                found = Some((taken, sharing));
+                break;
+            }
+        }
+        let Some((mut found, mut sharing)) = found else { return Ok(None) };
+        // What need not be one is not: all places that share a parameter, or each of them.
+        let mut shared: Vec<Vec<usize>> = Vec::new();
+        for first in 0..sharing.len().min(MOST_PLACES) {
+            let places: Vec<usize> = (first..sharing.len()).filter(|place| sharing[*place] == first).collect();
+            if places.len() > 1 && apart.sharing[places[1]] == places[1] {
+                let each = places.iter().skip(1).take(ONE_BY_ONE).map(|place| vec![*place]);
+                shared.extend([places.clone()].into_iter().chain(each.filter(|_| places.len() > 2)));
+            }
+        }
+        for places in shared {
+            let mut apart = sharing.clone();
+            for place in places {
+                apart[place] = place;
+            }
+            if apart != sharing
+                && let Some(taken) = self.way(&split(&apart)).await?
+            {
+                (found, sharing) = (taken, apart);
+            }
+        }
+        let (inferred, types) = found;
+        self.attempt(&inferred.split, types).await
+    }
+
+    /// The statement so, with the types that it needs.
+    async fn way(&mut self, split: &Split) -> Result<Option<Found>> {
+        let types = if split.is_none() { self.first() } else { self.each(split, own) };
+        match self.attempt(split, types.clone()).await? {
+            Some(found) => Ok(Some(found)),
+            None if self.is_grouping(split, &types) => Ok(None),
+            None => self.ways(split).await,
+        }
+    }
+
+    /// The statement with the types that the caller names for strings and NULLs, where the source needs them: one counts
+    /// where it changes what the source refuses, and no other does.
+    async fn named(&mut self, split: &Split) -> Result<Option<Found>> {
+        let given = self.given(split);
+        let other = named_but_text;
+        let is_named = |(_, value): &(usize, &&Argument)| other(value) != own(value);
+        let values: Vec<usize> = given.iter().enumerate().filter(is_named).map(|(at, _)| at).collect();
+        let with = |set: &[usize]| -> Vec<Type> {
+            let types = given.iter().enumerate();
+            types.map(|(at, value)| if set.contains(&at) { other(value) } else { own(value) }).collect()
+        };
+        if values.is_empty() {
+            return Ok(None);
+        }
+        let all = self.attempt(split, with(&values)).await?;
+        if values.len() == 1 || values.len() > ONE_BY_ONE {
+            return Ok(all);
+        }
+        let is_same = self.refused_with(split, &with(&values)) == self.refused_with(split, &with(&[]));
+        if all.is_none() && is_same {
+            return Ok(None);
+        }
+        let (mut sets, mut searched) = (vec![Vec::new()], 0);
+        while let Some(set) = sets.pop() {
+            let before = self.refused_with(split, &with(&set));
+            let (mut accepted, mut moved) = (Vec::new(), Vec::<(Option<Refused>, Vec<usize>)>::new());
+            for at in values.iter().filter(|at| !set.contains(*at)) {
+                let types = with(&[set.as_slice(), &[*at]].concat());
+                searched += 1;
+                if self.attempt(split, types.clone()).await?.is_some() {
+                    accepted.push(*at);
+                    continue;
+                }
+                let now = self.refused_with(split, &types);
+                match moved.iter_mut().find(|(known, _)| *known == now) {
+                    _ if now == before => {}
+                    Some((_, group)) => group.push(*at),
+                    None => moved.push((now, vec![*at])),
+                }
+            }
+            // Each of them is needed for the same.
+            if !accepted.is_empty() {
+                return self.attempt(split, with(&[set.as_slice(), accepted.as_slice()].concat())).await;
+            }
+            if searched > MOST_SEARCHED {
+                break;
+            }
+            for (_, group) in moved.into_iter().rev() {
+                let wider = [set.as_slice(), group.as_slice()].concat();
+                if let Some(found) = self.attempt(split, with(&wider)).await? {
+                    return Ok(Some(found));
+                }
+                sets.push(wider);
+            }
+        }
+        self.attempt(split, with(&values)).await
+    }
+
+    /// The statement with numbers and truth values of the types that the source infers for their places, where it takes
+    /// them no other way: as few as will do, for the others mean what literals would.
+    async fn taken(&mut self, split: &Split, type_: TypeOf) -> Result<Option<Found>> {
+        let given = self.given(split);
+        let literal = self.each(split, type_);
+        let numbers: Vec<usize> =
+            given.iter().enumerate().filter(|(_, value)| own(value) != Type::UNKNOWN).map(|(at, _)| at).collect();
+        if numbers.is_empty() {
+            return Ok(None);
+        }
+        let Some((open, (inferred, mut types))) = self.opened(split, &literal, &numbers).await? else {
+            return Ok(None);
+        };
+        for at in &open {
+            let inferred = &inferred.statement.params()[*at];
+            types[*at] = if takes(given[*at], inferred) { inferred.clone() } else { literal[*at].clone() };
+        }
+        let Some(found) = self.attempt(split, types).await? else { return Ok(None) };
+        self.fewest(split, &literal, &numbers, found).await
+    }
+
+    /// The statement that was `found`, with as many of the `numbers` of their own types as it can have.
+    async fn fewest(
+        &mut self,
+        split: &Split,
+        literal: &[Type],
+        numbers: &[usize],
+        found: Found,
+    ) -> Result<Option<Found>> {
+        let mut types = found.1;
+        let others: Vec<usize> = numbers.iter().copied().filter(|at| literal[*at] != types[*at]).collect();
+        // Halves of them, and halves of these.
+        let (one, other) = others.split_at(others.len() / 2);
+        let mut parts = if others.len() > 1 { vec![other, one] } else { Vec::new() };
+        while let Some(part) = parts.pop() {
+            let mut closed = types.clone();
+            for at in part {
+                closed[*at] = literal[*at].clone();
+            }
+            match self.attempt(split, closed).await? {
+                Some(found) => types = found.1,
+                None if part.len() > 1 => {
+                    let (one, other) = part.split_at(part.len() / 2);
+                    parts.extend([other, one]);
+                }
+                None => {}
+            }
+        }
+        self.attempt(split, types).await
+    }
+
+    /// Which of these `numbers` the source is to infer the types of, and the statement so: all of them, or where it finds
+    /// too many meanings then, one after the other, as long as each changes what it refuses.
+    async fn opened(
+        &mut self,
+        split: &Split,
+        literal: &[Type],
+        numbers: &[usize],
+    ) -> Result<Option<(Vec<usize>, Found)>> {
+        let open = |open: &[usize]| {
+            let mut types = literal.to_vec();
+            for at in open {
+                types[*at] = Type::UNKNOWN;
+            }
+            types
+        };
+        if let Some(found) = self.attempt(split, open(numbers)).await? {
+            return Ok(Some((numbers.to_vec(), found)));
+        }
+        // What is refused all the same is not refused for the type of a number.
+        if self.refused_with(split, &open(numbers)) == self.refused_with(split, literal) {
+            return Ok(None);
+        }
+        // Where one of them has a meaning of its own alone.
+        for but in numbers.iter().take(ONE_BY_ONE) {
+            let others: Vec<usize> = numbers.iter().copied().filter(|at| at != but).collect();
+            if let Some(found) = self.attempt(split, open(&others)).await? {
+                return Ok(Some((others, found)));
+            }
+        }
+        let (mut sets, mut searched) = (vec![Vec::new()], 0);
+        while let Some(set) = sets.pop() {
+            let before = self.refused_with(split, &open(&set));
+            let mut further = Vec::new();
+            for at in numbers.iter().filter(|at| !set.contains(*at)) {
+                let wider = [set.as_slice(), &[*at]].concat();
+                let types = open(&wider);
+                if self.refused_with(split, &types).is_some() {
+                    continue;
+                }
+                searched += 1;
+                if searched > MOST_SEARCHED {
+                    return Ok(None);
+                }
+                if let Some(found) = self.attempt(split, types.clone()).await? {
+                    return Ok(Some((wider, found)));
+                }
+                if self.refused_with(split, &types) != before {
+                    further.push(wider);
+                }
+            }
+            sets.extend(further.into_iter().rev());
+        }
+        Ok(None)
+    }
+}
+
+/// Whether one value has places of different types.
+fn is_needed((inferred, _): &Found) -> bool {
+    inferred.split.as_ref().is_some_and(|split| split.differ(inferred.statement.params()))
+}
