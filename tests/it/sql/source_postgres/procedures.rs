@@ -152,6 +152,7 @@ async fn types_decide_before_defaults_do_and_the_routine_speaks_for_itself() {
             CREATE FUNCTION rv(a int, VARIADIC b int[]) RETURNS text LANGUAGE sql AS $$ SELECT 'list' $$;
             CREATE FUNCTION mx(VARIADIC anycompatiblearray) RETURNS text LANGUAGE sql
                 AS $$ SELECT max(u) || pg_typeof($1)::text FROM unnest($1) u $$;
+            CREATE FUNCTION ar(a anyarray) RETURNS text LANGUAGE sql AS $$ SELECT pg_typeof(a)::text || a::text $$;
             CREATE FUNCTION kept_default(a int DEFAULT 1, VARIADIC b int[] DEFAULT '{5,6}') RETURNS text LANGUAGE sql
                 AS $$ SELECT a || b::text $$;
             CREATE FUNCTION rd(a numeric, b jsonb) RETURNS text LANGUAGE sql AS $$ SELECT 'numeric' $$;
@@ -165,6 +166,11 @@ async fn types_decide_before_defaults_do_and_the_routine_speaks_for_itself() {
         ("counted", &[("1", "1"), ("2", "null"), ("3", "\"x\"")][..], "1"),
         ("counted", &[("1", "1")], "0"),
         ("mx", &[("1", "9"), ("2", "10")], "\"10integer[]\""),
+        ("mx", &[("1", "[9, 10.5]")], "\"10.5numeric[]\""),
+        ("ar", &[("a", "[1, null, 3000000000]")], "\"bigint[]{1,NULL,3000000000}\""),
+        ("ar", &[("a", "[[\"x\"], [null]]")], "\"text[]{{x},{NULL}}\""),
+        ("ar", &[("a", "[true]")], "\"boolean[]{t}\""),
+        ("ar", &[("a", "[]")], "\"text[]{}\""),
         ("kept_default", &[("1", "3")], "\"3{5,6}\""),
         ("kept_default", &[], "\"1{5,6}\""),
         ("kept_default", &[("1", "3"), ("2", "4")], "\"3{4}\""),

@@ -26,7 +26,7 @@ const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIEN
 /// Values of one statement at most: the protocol counts them in 16 bits.
 const MOST_VALUES: usize = 65_535;
 /// Dimensions of an array at most (PostgreSQL, `MAXDIM`).
-const MOST_DIMENSIONS: usize = 6;
+pub(crate) const MOST_DIMENSIONS: usize = 6;
 
 /// A value in its type's text form; `None` is NULL. Its `Debug` never prints the value, since the
 /// wire library logs what it binds.

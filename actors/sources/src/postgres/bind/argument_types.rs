@@ -1,8 +1,9 @@
 //! The type that a caller's value has by itself, which is that of the same literal, and which types take it.
 
+use serde_json::value::RawValue;
 use tokio_postgres::types::{Kind, Type};
 
-use crate::postgres::bind::argument::integral;
+use crate::postgres::bind::argument::{MOST_DIMENSIONS, integral};
 use portico_core::call::Argument;
 
 /// The type that the value has by itself, as a literal would; unknown is that of its place.
@@ -16,6 +17,37 @@ fn of_json(json: &str) -> Type {
         Some(b'-' | b'0'..=b'9') => of_number(json),
         _ => Type::UNKNOWN,
     }
+}
+
+/// The type of a JSON array as that of the same elements in `ARRAY[…]`; `None` where they have none in common.
+pub(crate) fn own_array(argument: &Argument) -> Option<Type> {
+    match common(argument.value.get(), 0)? {
+        Type::BOOL => Some(Type::BOOL_ARRAY),
+        Type::INT4 => Some(Type::INT4_ARRAY),
+        Type::INT8 => Some(Type::INT8_ARRAY),
+        Type::NUMERIC => Some(Type::NUMERIC_ARRAY),
+        Type::JSONB => Some(Type::JSONB_ARRAY),
+        _ => Some(Type::TEXT_ARRAY),
+    }
+}
+
+/// The type that the elements of an array have in common, its arrays' elements too; unknown where none of them says it.
+fn common(json: &str, depth: usize) -> Option<Type> {
+    let elements: Vec<&RawValue> = serde_json::from_str(json).ok().filter(|_| depth < MOST_DIMENSIONS)?;
+    elements.into_iter().try_fold(Type::UNKNOWN, |known, element| {
+        let json = element.get().trim();
+        let type_ = match json.as_bytes().first() {
+            Some(b'[') => common(json, depth + 1)?,
+            Some(b'{') => Type::JSONB,
+            _ => of_json(json),
+        };
+        let rank = |type_: &Type| [Type::INT4, Type::INT8, Type::NUMERIC].iter().position(|number| number == type_);
+        match (rank(&known), rank(&type_)) {
+            (Some(one), Some(other)) => Some(if one < other { type_ } else { known }),
+            _ if type_ == Type::UNKNOWN || known == type_ => Some(known),
+            _ => (known == Type::UNKNOWN).then_some(type_),
+        }
+    })
 }
 
 fn of_number(digits: &str) -> Type {

@@ -31,14 +31,23 @@ type RoutineVersion = (Oid, i64);
 pub(crate) struct Slot {
     pub(crate) name: String,
     pub(crate) direction: Direction,
-    /// The type's full name, safe to stand in a statement; empty for a pseudo-type, to which nothing
-    /// can be cast.
-    pub(crate) cast: String,
+    pub(crate) type_: SlotType,
     /// Whether it has a default.
     pub(crate) optional: bool,
     pub(crate) variadic: bool,
     /// Whether a value of its type may name an object of the catalogue.
     pub(crate) names_objects: bool,
+}
+
+/// What an argument is cast to.
+#[derive(Clone, Debug)]
+pub(crate) enum SlotType {
+    /// The type of this full name, which is safe to stand in a statement.
+    Named(String),
+    /// An array of any type.
+    AnyArray,
+    /// Another pseudo-type, to which nothing can be cast.
+    Any,
 }
 
 /// What the result of a function is called that has no columns by name.
@@ -196,7 +205,12 @@ fn routine(row: &Row) -> Result<Routine> {
         // A function's OUT parameters are its result; a procedure's stand in its CALL.
         if matches!(direction, Direction::In | Direction::InOut) || (is_procedure && direction == Direction::Out) {
             let variadic = mode == "v";
-            slots.push(Slot { name: name.clone(), direction, cast, optional, variadic, names_objects });
+            let type_ = match shown.as_str() {
+                "anyarray" | "anycompatiblearray" => SlotType::AnyArray,
+                _ if cast.is_empty() => SlotType::Any,
+                _ => SlotType::Named(cast),
+            };
+            slots.push(Slot { name: name.clone(), direction, type_, optional, variadic, names_objects });
         }
         parameters.push(parameter(name, direction, oid, shown, optional || mode == "v"));
     }

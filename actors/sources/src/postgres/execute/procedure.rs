@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use tokio_postgres::types::Type;
 
 use crate::given;
-use crate::postgres::bind::argument_types::own;
-use crate::postgres::catalog::routines::{KnownRoutines, RETURN_VALUE, Routine, RoutineLookup, Slot};
+use crate::postgres::bind::argument_types::{own, own_array};
+use crate::postgres::catalog::routines::{KnownRoutines, RETURN_VALUE, Routine, RoutineLookup, Slot, SlotType};
 use crate::postgres::execute::envelope::options::{ExecOptions, TransactionPosition};
 use crate::postgres::execute::execution::{Execution, Values};
 use crate::postgres::quote::quoted;
@@ -194,7 +194,10 @@ fn hand_no_names(routine: &Routine, places: &[Option<usize>], invocation: &Invoc
 
 /// An argument's name, or its type where it has none.
 fn shown(slot: &Slot) -> &str {
-    if slot.name.is_empty() { &slot.cast } else { &slot.name }
+    match &slot.type_ {
+        SlotType::Named(type_) if slot.name.is_empty() => type_,
+        _ => &slot.name,
+    }
 }
 
 /// Clients may also list what comes out, without a value.
@@ -240,7 +243,11 @@ fn number(argument: &Argument) -> Option<usize> {
 /// Whether a VARIADIC parameter is given its array: one that stands alone, or NULL by the parameter's name.
 fn is_whole(elements: &[&Argument]) -> bool {
     let [only] = elements else { return false };
-    only.value.get().starts_with('[') || (only.value.get() == "null" && number(only).is_none())
+    is_array(only) || (only.value.get() == "null" && number(only).is_none())
+}
+
+fn is_array(argument: &Argument) -> bool {
+    argument.value.get().starts_with('[')
 }
 
 /// The array of a VARIADIC parameter.
@@ -280,13 +287,13 @@ fn argument_list(
     let mut written = Vec::new();
     // Where any type is taken, a number is of its own.
     let cast = |value: String, slot: &Slot, argument: Option<&Argument>| {
-        let own = argument.map(own).filter(|own| *own != Type::UNKNOWN);
-        match (slot.cast.as_str(), own) {
-            _ if by == ChosenBy::Server => value,
-            ("", None) => value,
-            ("", Some(own)) => format!("{value}::pg_catalog.{}", own.name()),
-            (type_, _) => format!("{value}::{type_}"),
-        }
+        let own = match (&slot.type_, argument) {
+            _ if by == ChosenBy::Server => return value,
+            (SlotType::Named(type_), _) => return format!("{value}::{type_}"),
+            (SlotType::AnyArray, Some(argument)) if is_array(argument) => own_array(argument),
+            (_, argument) => argument.map(own).filter(|own| *own != Type::UNKNOWN),
+        };
+        own.map_or_else(|| value.clone(), |own| format!("{value}::pg_catalog.{}", own.name()))
     };
     let given: Vec<(&Slot, Option<&Argument>)> = (routine.slots.iter().zip(places))
         .map(|(slot, place)| (slot, place.and_then(|index| invocation.arguments.get(index))))
@@ -299,7 +306,11 @@ fn argument_list(
         by_name |= may_be_named && argument.is_some_and(|argument| is_named(slot, argument));
         let list = if slot.variadic { elements(routine, invocation) } else { Vec::new() };
         // Of a list of any types there is no array. Behind a name there are no places.
-        let is_list = slot.cast.is_empty() || (by == ChosenBy::Server && !is_whole(&list));
+        let is_list = match slot.type_ {
+            SlotType::Any => true,
+            SlotType::Named(_) => by == ChosenBy::Server && !is_whole(&list),
+            SlotType::AnyArray => !is_whole(&list),
+        };
         if slot.variadic && is_list && !by_name && !list.is_empty() {
             for element in list {
                 values.push(element.clone());
