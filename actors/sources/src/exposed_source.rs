@@ -172,10 +172,13 @@ impl Shared {
                 && invocation.schema.as_ref().is_none_or(|schema| known.schema.eq_ignore_ascii_case(schema))
                 && self.shows(known)
         };
-        let firsts = [invocation.default_schema.as_ref(), profile.default_schema.as_ref()];
         let shown: Vec<&Procedure> = profile.procedures.iter().filter(named).collect();
-        let first = firsts.into_iter().flatten().find_map(|first| shown.iter().find(|known| known.schema == *first));
-        let Some(found) = first.or(shown.first()) else { return false };
+        let mut schemas = invocation.default_schema.iter().chain(profile.path.iter());
+        let found = match invocation.schema {
+            Some(_) => shown.first(),
+            None => schemas.find_map(|schema| shown.iter().find(|known| known.schema == *schema)),
+        };
+        let Some(found) = found else { return false };
         invocation.schema = Some(found.schema.clone());
         true
     }
@@ -184,8 +187,12 @@ impl Shared {
         let profile = self.profile();
         let error =
             Error::not_found(format!("there is no procedure or function {}", invocation.name)).sqlstate("42883");
-        let shown = profile.procedures.iter().filter(|known| self.shows(known)).map(|known| known.name.as_str());
-        match near::did_you_mean(&near::nearest(&invocation.name, shown)) {
+        let shown = profile.procedures.iter().filter(|known| self.shows(known));
+        let names: Vec<(&str, &str)> = shown.map(|known| (known.schema.as_str(), known.name.as_str())).collect();
+        let near = near::nearest_qualified(invocation.schema.as_deref(), &invocation.name, &names);
+        let offered: Vec<String> = near.iter().map(|(schema, name)| format!("{schema}.{name}")).collect();
+        let offered: Vec<&str> = offered.iter().map(String::as_str).collect();
+        match near::did_you_mean(&offered) {
             Some(hint) => error.hint(hint),
             None => error
                 .hint("no procedure or function has a name like it: look for the right one in the list of procedures"),

@@ -12,6 +12,8 @@ pub struct Profile {
     pub product: String,
     /// The schema that unqualified names resolve to first.
     pub default_schema: Option<String>,
+    /// The schemas in which unqualified names are looked for, in their order.
+    pub path: Arc<[String]>,
     /// The functions and procedures that the connection exposes, ordered by schema and name.
     pub procedures: Arc<[Procedure]>,
     /// The tables and views that the connection exposes, ordered by schema and name; of a source

@@ -65,6 +65,30 @@ async fn service(name: &str, more: &str) -> (TestApp, tokio_postgres::Client) {
     (Configuration::new().connection("shop", &url, more).start().await, admin)
 }
 
+/// Where something is hidden a name means what it means elsewhere: the first schema of the path that has it.
+#[actix_web::test]
+async fn a_routine_off_the_path_is_called_with_its_schema_alone() {
+    const OPEN: &str = "access = \"read-write\"\n";
+    const ELSEWHERE: &str = "CREATE SCHEMA afar; CREATE SCHEMA second;
+        CREATE FUNCTION afar.only_there() RETURNS text LANGUAGE sql AS $$ SELECT 'afar' $$;
+        CREATE FUNCTION afar.twice() RETURNS text LANGUAGE sql AS $$ SELECT 'afar' $$;
+        CREATE FUNCTION second.twice() RETURNS text LANGUAGE sql AS $$ SELECT 'second' $$;
+        DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = public, second', current_database()); END $$";
+    let url = TestPostgres::shared().database("off_the_path").await;
+    connect(&url).await.batch_execute(ELSEWHERE).await.unwrap();
+    let app = Configuration::new().connection("hiding", &url, HIDDEN).connection("open", &url, OPEN).start().await;
+    for connection in ["hiding", "open"] {
+        let call =
+            async |procedure: &str| app.exec(json!({"procedure": procedure, "defaultCatalog": connection})).await;
+        let (status, told) = call("only_there").await;
+        assert_eq!((status, &told["error"]["hint"]), (404, &json!("did you mean afar.only_there?")), "{told}");
+        for (procedure, expected) in [("afar.only_there", "afar"), ("twice", "second")] {
+            let (_, told) = call(procedure).await;
+            assert_eq!(told["results"][0]["rows"], json!([[expected]]), "{connection}: {told}");
+        }
+    }
+}
+
 #[actix_web::test]
 async fn a_routine_is_handed_no_name_of_what_is_hidden() {
     let (app, admin) = service("handed", HIDDEN).await;

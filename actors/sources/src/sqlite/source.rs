@@ -105,6 +105,7 @@ impl Source for Sqlite {
             Ok(Profile {
                 product: format!("SQLite {}", rusqlite::version()),
                 default_schema: Some(SCHEMA.to_owned()),
+                path: [SCHEMA.to_owned()].into(),
                 procedures: procedures.into(),
                 tables: Arc::clone(&inner.tables.lock().unwrap_or_else(PoisonError::into_inner)),
             })

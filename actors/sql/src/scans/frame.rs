@@ -11,6 +11,55 @@ pub fn parameter_places(text: &str) -> Option<Vec<usize>> {
     parameters(text).map(|(_, index)| index).collect()
 }
 
+/// The parameters, from 0, that stand in `text` as the one of this number does and nowhere else: each tested for NULL by
+/// itself, or an argument by itself of one call.
+pub fn parameters_like(text: &str, number: usize) -> Vec<usize> {
+    let tokens = tokens_at_source(text, Dialect::POSTGRESQL);
+    let words: Vec<Token> = tokens.into_iter().filter(|token| token.kind != Kind::Blank).collect();
+    let is = |at: usize, word: &[&str]| words.get(at).is_some_and(|token| token.is_any(text, word));
+    let of = |at: usize, kinds: &[Kind]| words.get(at).is_some_and(|token| kinds.contains(&token.kind));
+    let (mut calls, mut forms) = (Vec::new(), Vec::<(usize, Option<(bool, usize)>)>::new());
+    for (at, token) in words.iter().enumerate() {
+        match token.kind {
+            Kind::Open => calls.push(at),
+            Kind::Close => drop(calls.pop()),
+            _ => {}
+        }
+        let index = token.text(text).get(1..).filter(|_| token.kind == Kind::Parameter);
+        let Some(index) = index.and_then(|index| index.parse::<usize>().ok()?.checked_sub(1)) else { continue };
+        let is_null_test = is(at + 1, &["IS"]) && is(at + if is(at + 2, &["NOT"]) { 3 } else { 2 }, &["NULL"]);
+        let in_front = at.checked_sub(1);
+        let form = match in_front {
+            Some(before) if is_null_test && of(before, &[Kind::Open]) => Some((true, 0)),
+            Some(before) if of(before, &[Kind::Open, Kind::Comma]) && of(at + 1, &[Kind::Comma, Kind::Close]) => {
+                calls.last().map(|call| (false, *call))
+            }
+            _ => None,
+        };
+        match forms.get_mut(index) {
+            Some((count, known)) if *count > 0 => *known = known.filter(|known| Some(*known) == form),
+            _ => {
+                forms.resize(forms.len().max(index + 1), (0, None));
+                forms[index] = (1, form);
+            }
+        }
+    }
+    let wanted = forms.get(number).and_then(|(_, form)| *form);
+    let alike = forms.iter().enumerate().filter(|(_, (_, form))| wanted.is_some() && *form == wanted);
+    alike.map(|(index, _)| index).collect()
+}
+
+/// The characters in front of each parameter in `text`, and which it is, from 0.
+pub fn parameter_positions(text: &str) -> Vec<(usize, usize)> {
+    let (mut characters, mut read) = (0, 0);
+    let mut position = |token: Token| {
+        characters += text.get(read..token.start).map_or(0, |between| between.chars().count());
+        read = token.start;
+        characters
+    };
+    parameters(text).filter_map(|(token, index)| Some((position(token), index?))).collect()
+}
+
 /// For each place of a parameter in `text` the first place of the same one that looks like it: with the same tokens near
 /// it, so many in front or so many behind.
 pub fn alike_parameters(text: &str, in_front: usize, behind: usize) -> Vec<usize> {
@@ -139,11 +188,21 @@ mod tests {
     }
 
     #[test]
+    fn parameters_that_stand_alike_are_found() {
+        let text =
+            "SELECT f($1, $2, $3 + 1, $4), g($5) WHERE ($6 IS NULL OR a = $4) AND ($7 is not null) AND ($8 IS NULL)";
+        for (number, expected) in [(0, &[0, 1][..]), (4, &[4]), (5, &[5, 6, 7]), (2, &[]), (3, &[]), (9, &[])] {
+            assert_eq!(parameters_like(text, number), expected, "{number}");
+        }
+        assert_eq!(parameter_positions("SELECT 'ä', $2, $1"), [(12, 1), (16, 0)]);
+    }
+
+    #[test]
     fn places_that_look_alike_are_found() {
         let text =
             "SELECT lower(name) || $1, $1 || x FROM t WHERE day > $1 GROUP BY LOWER(name)||$1, $1 || x HAVING $2";
         assert_eq!(alike_parameters(text, 2, 2), [0, 1, 2, 0, 1, 5]);
-        assert_eq!(alike_parameters(text, 2, 0), [0, 1, 2, 0, 4, 5]);
+        assert_eq!(alike_parameters(text, 3, 0), [0, 1, 2, 0, 4, 5]);
         assert_eq!(alike_parameters("$1 $1", 1, 1), [0, 1]);
     }
 

@@ -7,3 +7,4 @@ pub(crate) mod outline;
 pub(crate) mod plain;
 pub(crate) mod procedure;
 pub(crate) mod redact;
+pub(crate) mod repeated;

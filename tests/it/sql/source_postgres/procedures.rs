@@ -143,7 +143,9 @@ async fn types_decide_before_defaults_do_and_the_routine_speaks_for_itself() {
     ] {
         assert_eq!(subject.call("listed", values, ReadOnly).await.unwrap().rows, [[expected]], "{values:?}");
     }
-    subject.call("listed", &[("1", "[1,2]"), ("2", "3")], ReadOnly).await.unwrap_err();
+    for values in [&[("1", "[1,2]"), ("2", "3")][..], &[("1", "1"), ("3", "3")], &[("2", "1"), ("4", "3")]] {
+        subject.call("listed", values, ReadOnly).await.unwrap_err();
+    }
     admin
         .batch_execute(
             "CREATE FUNCTION counted(VARIADIC \"any\") RETURNS int LANGUAGE internal AS 'pg_num_nulls';
@@ -152,6 +154,16 @@ async fn types_decide_before_defaults_do_and_the_routine_speaks_for_itself() {
             CREATE FUNCTION rv(a int, VARIADIC b int[]) RETURNS text LANGUAGE sql AS $$ SELECT 'list' $$;
             CREATE FUNCTION mx(VARIADIC anycompatiblearray) RETURNS text LANGUAGE sql
                 AS $$ SELECT max(u) || pg_typeof($1)::text FROM unnest($1) u $$;
+            CREATE FUNCTION ae(a anyelement) RETURNS text LANGUAGE sql AS $$ SELECT pg_typeof(a)::text || a::text $$;
+            CREATE FUNCTION ap(a anyarray, b anyelement) RETURNS text LANGUAGE sql
+                AS $$ SELECT pg_typeof(a)::text || array_append(a, b)::text $$;
+            CREATE FUNCTION ao(a int[]) RETURNS text LANGUAGE sql AS $$ SELECT 'integers' $$;
+            CREATE FUNCTION ao(a text[]) RETURNS text LANGUAGE sql AS $$ SELECT 'texts' $$;
+            CREATE FUNCTION al(a int) RETURNS text LANGUAGE sql AS $$ SELECT 'one' $$;
+            CREATE FUNCTION al(VARIADIC a int[]) RETURNS text LANGUAGE sql AS $$ SELECT 'list' $$;
+            CREATE FUNCTION aj(a jsonb) RETURNS text LANGUAGE sql AS $$ SELECT 'json' $$;
+            CREATE FUNCTION aj(a text) RETURNS text LANGUAGE sql AS $$ SELECT 'text' $$;
+            CREATE PROCEDURE outs(a int, OUT b int) LANGUAGE plpgsql AS $$ BEGIN b := a + 1; END $$;
             CREATE FUNCTION ar(a anyarray) RETURNS text LANGUAGE sql AS $$ SELECT pg_typeof(a)::text || a::text $$;
             CREATE FUNCTION kept_default(a int DEFAULT 1, VARIADIC b int[] DEFAULT '{5,6}') RETURNS text LANGUAGE sql
                 AS $$ SELECT a || b::text $$;
@@ -171,6 +183,15 @@ async fn types_decide_before_defaults_do_and_the_routine_speaks_for_itself() {
         ("ar", &[("a", "[[\"x\"], [null]]")], "\"text[]{{x},{NULL}}\""),
         ("ar", &[("a", "[true]")], "\"boolean[]{t}\""),
         ("ar", &[("a", "[]")], "\"text[]{}\""),
+        ("ae", &[("a", "[1.5, 2]")], "\"numeric[]{1.5,2}\""),
+        ("ap", &[("a", "[]"), ("b", "1")], "\"integer[]{1}\""),
+        ("ao", &[("a", "[1, 2]")], "\"integers\""),
+        ("ao", &[("a", "[\"x\"]")], "\"texts\""),
+        ("aj", &[("a", "[1, 2]")], "\"json\""),
+        ("al", &[("a", "[1, 2]")], "\"list\""),
+        ("al", &[("1", "1")], "\"one\""),
+        ("aj", &[("a", "\"x\"")], "\"text\""),
+        ("outs", &[("1", "4"), ("2", "null")], "5"),
         ("kept_default", &[("1", "3")], "\"3{5,6}\""),
         ("kept_default", &[], "\"1{5,6}\""),
         ("kept_default", &[("1", "3"), ("2", "4")], "\"3{4}\""),

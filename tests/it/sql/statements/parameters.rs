@@ -133,6 +133,30 @@ const ON_POSTGRES: &[(&str, &str, &str)] = &[
         "15.5",
     ),
     ("SELECT @l IS NULL", r#"{"l": [1]}"#, "false"),
+    // What nothing says the type of decides nothing of the others, however many there are.
+    (
+        "SELECT name::char(5) = @q, jsonb_build_array(@a, @b, @c, @d, @e, @f, @g, @h, @i, @j) FROM things WHERE day >= @y \
+         AND (@a IS NULL OR id = @a) AND (@b IS NULL OR id = @b) AND (@c IS NULL OR id = @c) AND (@d IS NULL OR id = @d) \
+         AND (@e IS NULL OR id = @e) AND (@f IS NULL OR id = @f) AND (@g IS NULL OR id = @g) AND (@h IS NULL OR id = @h) \
+         AND (@i IS NULL OR id = @i) AND (@j IS NULL OR day = @j)",
+        r#"{"q": "one  ", "y": "2026-01-31", "a": null, "b": "1", "c": null, "d": null, "e": null, "f": "1", "g": null, "h": null, "i": null, "j": "2026-01-31"}"#,
+        r#"true,"[null, \"1\", null, null, null, \"1\", null, null, null, \"2026-01-31\"]""#,
+    ),
+    (
+        "SELECT yes = @a, yes = @b, yes = @c, yes = @d, yes = @e, yes = @f, yes = @g, doc <> @h, yes = @i, yes = @j, @x + @y, 5 / @z \
+         FROM things WHERE id = 1",
+        r#"{"a": 1, "b": 0, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1, "h": 1, "i": 1, "j": 1, "x": 1, "y": 2, "z": 2.0}"#,
+        "true,false,true,true,true,true,true,true,true,true,3,2.5000000000000000",
+    ),
+    (
+        "SELECT @a - @b, day > @c, day > @d, day > @e, day > @f, day > @g, day > @h, day > @i, day > @j FROM things WHERE id = 1",
+        r#"{"a": {"dataType": 15, "value": "2026-01-03"}, "b": {"dataType": 15, "value": "2026-01-01"},
+            "c": {"dataType": 15, "value": "2026-01-01"}, "d": {"dataType": 15, "value": "2026-01-01"},
+            "e": {"dataType": 15, "value": "2026-01-01"}, "f": {"dataType": 15, "value": "2026-01-01"},
+            "g": {"dataType": 15, "value": "2026-01-01"}, "h": {"dataType": 15, "value": "2026-01-01"},
+            "i": {"dataType": 15, "value": "2026-01-01"}, "j": {"dataType": 15, "value": "2026-01-01"}}"#,
+        "2,true,true,true,true,true,true,true,true",
+    ),
     ("SELECT jsonb_typeof(@n::jsonb), @x is null or 1 = @x", r#"{"n": 5, "x": null}"#, r#""number",true"#),
 ];
 
@@ -296,6 +320,36 @@ async fn values_of_one_statement_do_not_concern_each_other() {
         }
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// What was found out about a statement is not what the table says that it has now.
+#[actix_web::test]
+async fn a_table_that_was_changed_gives_its_own_types() {
+    let app = on_postgres().await;
+    let run = async |query: &str, parameters: &str| answer(&app, query, parameters).await;
+    run("CREATE TABLE later (a boolean)", "{}").await;
+    let insert = "INSERT INTO later VALUES (@a) RETURNING a";
+    for _ in 0..2 {
+        assert_eq!(run(insert, r#"{"a": 1}"#).await, "true");
+    }
+    run("ALTER TABLE later ALTER a TYPE text USING a::text", "{}").await;
+    assert_eq!(run(insert, r#"{"a": 1}"#).await, r#""1""#);
+}
+
+/// However many values there are, what is tried for them has a bound.
+#[actix_web::test]
+async fn many_values_of_several_types_are_soon_answered() {
+    let app = on_postgres().await;
+    for (count, values) in [(3_000, &["1", "\"a\""][..]), (3_000, &["1"]), (600, &["\"1\"", "null", "true"])] {
+        let rows: Vec<String> = (0..count).map(|at| format!("({at}, @p{at}, @p{at})")).collect();
+        let query = format!("INSERT INTO things (id, name, doc) VALUES {} RETURNING 1", rows.join(", "));
+        let given = (0..count).map(|at| format!("\"p{at}\": {}", values[at % values.len()])).collect::<Vec<_>>();
+        let body =
+            format!("{{\"query\": {}, \"parameters\": {{{}}}, \"timeout\": 60}}", json!(query), given.join(", "));
+        let request = app.post("/api/query").header("content-type", "application/json").body(body);
+        let (status, told) = read(request.send().await.unwrap()).await;
+        assert!([200, 400, 409].contains(&status), "{count}: {status} {}", told["error"]);
+    }
 }
 
 #[actix_web::test]

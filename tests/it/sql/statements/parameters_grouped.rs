@@ -27,6 +27,8 @@ const GROUPED: &[&str] = &[
     "day::text || $",
     "day::timestamp > $",
     "day >= $",
+    "upper($)",
+    "$::text",
     "coalesce(day, $)",
     "coalesce(name, $)",
     "left(name, 1) || $",
@@ -55,7 +57,13 @@ impl Call {
     fn of(random: Random) -> Self {
         let mut call = Self { random, values: Vec::new() };
         for name in ["a", "b"] {
-            let value = call.random.one(STRINGS);
+            // Two names are two expressions, which two literals that are alike are not.
+            let others: Vec<&str> = STRINGS
+                .iter()
+                .copied()
+                .filter(|value| call.values.iter().all(|(.., known)| *known != format!("'{value}'")))
+                .collect();
+            let value = call.random.one(&others);
             // Clients say of each string that it is one.
             let sent = if call.random.once_in(2) { json!(value) } else { json!({"dataType": 5, "value": value}) };
             call.values.push((name, sent.to_string(), format!("'{value}'")));
@@ -82,7 +90,7 @@ impl Call {
             conditions.insert(at, ((*text).to_owned(), (*meant).to_owned()));
             sent.push((*values).to_owned());
         }
-        let form = self.random.below(4);
+        let form = self.random.below(6);
         let written = |side: fn(&Written) -> &str| {
             let grouped = grouped.iter().map(side).collect::<Vec<_>>().join(", ");
             let conditions = conditions.iter().map(side).collect::<Vec<_>>().join(" OR ");
@@ -94,6 +102,14 @@ impl Call {
                 2 => format!(
                     "SELECT {grouped}, count(*), sum(id) FROM things WHERE {conditions} GROUP BY {grouped} \
                      ORDER BY {grouped} LIMIT 1"
+                ),
+                3 => format!(
+                    "SELECT {grouped}, grouping({grouped}), count(*) FROM things WHERE {conditions} \
+                     GROUP BY ROLLUP ({grouped}) HAVING count(*) < 9 ORDER BY {grouped}, 3 LIMIT 2"
+                ),
+                4 => format!(
+                    "SELECT count(*), {grouped}, name FROM things WHERE {conditions} \
+                     GROUP BY GROUPING SETS (({grouped}, name), (name), ()) ORDER BY {grouped}, name LIMIT 2 OFFSET 1"
                 ),
                 _ => format!(
                     "WITH g AS (SELECT {grouped}, min(id) AS n FROM things GROUP BY {grouped}), \

@@ -19,15 +19,37 @@ fn of_json(json: &str) -> Type {
     }
 }
 
-/// The type of a JSON array as that of the same elements in `ARRAY[…]`; `None` where they have none in common.
+/// The type of a JSON array as that of the same elements in `ARRAY[…]`; `None` where they have none in common, or say
+/// none.
 pub(crate) fn own_array(argument: &Argument) -> Option<Type> {
-    match common(argument.value.get(), 0)? {
-        Type::BOOL => Some(Type::BOOL_ARRAY),
-        Type::INT4 => Some(Type::INT4_ARRAY),
-        Type::INT8 => Some(Type::INT8_ARRAY),
-        Type::NUMERIC => Some(Type::NUMERIC_ARRAY),
-        Type::JSONB => Some(Type::JSONB_ARRAY),
-        _ => Some(Type::TEXT_ARRAY),
+    Some(match common(argument.value.get(), 0)? {
+        Type::BOOL => Type::BOOL_ARRAY,
+        Type::INT4 => Type::INT4_ARRAY,
+        Type::INT8 => Type::INT8_ARRAY,
+        Type::NUMERIC => Type::NUMERIC_ARRAY,
+        Type::JSONB => Type::JSONB_ARRAY,
+        Type::TEXT => Type::TEXT_ARRAY,
+        _ => return None,
+    })
+}
+
+/// The type that the caller names, where a JSON array is an array.
+pub(crate) fn named_array(argument: &Argument) -> Type {
+    let is_array = argument.value.get().trim().starts_with('[');
+    if is_array { own_array(argument).unwrap_or(Type::UNKNOWN) } else { named(argument) }
+}
+
+/// The same, where a JSON array is JSON.
+pub(crate) fn named_json(argument: &Argument) -> Type {
+    if argument.value.get().trim().starts_with('[') { Type::JSONB } else { named(argument) }
+}
+
+/// The type of a value that nothing else gives one, where a JSON array is an array.
+pub(crate) fn array_at_last(argument: &Argument) -> Type {
+    if argument.value.get().trim().starts_with('[') {
+        own_array(argument).unwrap_or(Type::TEXT_ARRAY)
+    } else {
+        at_last(argument)
     }
 }
 
@@ -39,6 +61,7 @@ fn common(json: &str, depth: usize) -> Option<Type> {
         let type_ = match json.as_bytes().first() {
             Some(b'[') => common(json, depth + 1)?,
             Some(b'{') => Type::JSONB,
+            Some(b'"') => Type::TEXT,
             _ => of_json(json),
         };
         let rank = |type_: &Type| [Type::INT4, Type::INT8, Type::NUMERIC].iter().position(|number| number == type_);

@@ -23,10 +23,9 @@ use portico_core::error::{Error, Result};
 const NEEDS_TYPES: [&str; 6] = ["42P18", "42P08", "42725", "42883", "42804", "42846"];
 /// SQLSTATEs of an expression that is not the one of GROUP BY, or of DISTINCT.
 const GROUPING: [&str; 2] = ["42803", "42P10"];
-/// Parameters that are given a type one by one; the rest of them at once.
-pub(super) const ONE_BY_ONE: usize = 8;
-/// Attempts for one statement.
-const MOST_ATTEMPTS: usize = 256;
+/// Attempts for one statement, and the parameters of all of them together.
+const MOST_ATTEMPTS: usize = 512;
+const MOST_PARAMETERS: usize = 1 << 16;
 
 /// A statement that is prepared.
 #[derive(Clone)]
@@ -62,6 +61,8 @@ pub(super) struct Attempts<'a> {
     /// Whether there is something of an attempt to be taken back.
     behind: bool,
     tried: HashMap<Key, Outcome>,
+    /// The parameters of all attempts.
+    sent: usize,
     /// What is prepared now.
     ready: Option<(Key, Statement)>,
     /// What the source said that is nearest to what the caller wrote, and whether of a text that was split.
@@ -74,13 +75,39 @@ fn key(split: &Split, types: &[Type]) -> Key {
 
 impl<'a> Attempts<'a> {
     pub(super) fn new(session: &'a Session, execution: &'a Execution, context: &'a CallContext) -> Self {
-        Self { session, execution, context, behind: false, tried: HashMap::new(), ready: None, refusal: None }
+        Self { session, execution, context, behind: false, tried: HashMap::new(), sent: 0, ready: None, refusal: None }
     }
 
     /// The arguments, one for each parameter.
     pub(super) fn given(&self, split: &Split) -> Vec<&'a Argument> {
         let arguments = self.execution.arguments();
         split.as_ref().map_or_else(|| arguments.iter().collect(), |split| split.arguments(arguments))
+    }
+
+    /// The statement as it is sent.
+    fn text<'t>(&self, split: &'t Split) -> &'t str
+    where
+        'a: 't,
+    {
+        split.as_ref().map_or(self.execution.text.as_str(), |split| split.text.as_str())
+    }
+
+    /// Those of these parameters first that stand nearest to what the source refused.
+    pub(super) fn nearest(&self, split: &Split, refused: Option<&Refused>, of: &[usize]) -> Vec<usize> {
+        let Some(place) = refused.and_then(|(_, place)| usize::try_from((*place)?).ok()) else { return of.to_vec() };
+        let mut far = HashMap::new();
+        for (position, index) in portico_sql::parameter_positions(self.text(split)) {
+            let distance = (position + 1).abs_diff(place);
+            far.entry(index).and_modify(|known: &mut usize| *known = distance.min(*known)).or_insert(distance);
+        }
+        let mut nearest = of.to_vec();
+        nearest.sort_by_key(|index| far.get(index).copied().unwrap_or(usize::MAX));
+        nearest
+    }
+
+    /// Whether as many were made as one statement may cost.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.tried.len() > MOST_ATTEMPTS || self.sent > MOST_PARAMETERS
     }
 
     /// Whether there was more than one.
@@ -128,13 +155,12 @@ impl<'a> Attempts<'a> {
         let first = key(split, &types);
         let given = self.given(split);
         let mut types = types;
-        let mut given_one = 0;
         loop {
             let now = key(split, &types);
             match self.tried.get(&now).cloned() {
                 Some(Outcome::Accepted(types)) => return self.once_more(split, types).await.map(Some),
                 Some(Outcome::Refused(_)) => return Ok(None),
-                None if self.tried.len() > MOST_ATTEMPTS => return Ok(None),
+                None if self.is_exhausted() => return Ok(None),
                 None => {}
             }
             let error = match self.prepare(split, &types).await {
@@ -164,9 +190,11 @@ impl<'a> Attempts<'a> {
                 return Ok(None);
             }
             *type_ = at_last(argument);
-            given_one += 1;
-            if given_one > ONE_BY_ONE {
-                for (type_, argument) in types.iter_mut().zip(&given).filter(|(type_, _)| **type_ == Type::UNKNOWN) {
+            // Nothing says the types of those either that stand there as this one does.
+            for index in portico_sql::parameters_like(self.text(split), index) {
+                if let (Some(argument), Some(type_)) = (given.get(index), types.get_mut(index))
+                    && *type_ == Type::UNKNOWN
+                {
                     *type_ = at_last(argument);
                 }
             }
@@ -202,10 +230,11 @@ impl<'a> Attempts<'a> {
 
     pub(super) async fn prepare(&mut self, split: &Split, types: &[Type]) -> Result<Statement, tokio_postgres::Error> {
         self.ready = None;
+        self.sent += types.len();
         if std::mem::replace(&mut self.behind, true) {
             step_back(self.session, self.execution.mode(), self.execution.position).await;
         }
-        let text = split.as_ref().map_or(self.execution.text.as_str(), |split| split.text.as_str());
+        let text = self.text(split);
         // As if none were given: the source then infers all of them.
         let given = if types.iter().all(|type_| *type_ == Type::UNKNOWN) { &[] } else { types };
         let statement = begun(self.session, self.execution, self.context, text, given).await?;

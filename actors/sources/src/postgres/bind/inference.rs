@@ -30,23 +30,31 @@ pub(crate) async fn inferred(session: &Session, execution: &Execution, context: 
         return Ok(Inferred { statement, split: None });
     }
     let known = if execution.position.begins { session.parameter_types().of(|| execution.exact()) } else { None };
-    if let Some(ParameterTypes { types, sharing }) = known {
+    if let Some(ParameterTypes { types, inferred, sharing }) = known {
         let split =
             sharing.and_then(|sharing| SplitParameters::with(&execution.text, arguments, sharing)).map(Arc::new);
         let given = attempts.given(&split);
         let takes = |(argument, type_): (&&Argument, &Type)| own(argument) == Type::UNKNOWN || fits(argument, type_);
-        if types.len() == given.len() && given.iter().zip(&types).all(takes) {
+        if types.len() == given.len() && given.iter().zip(&inferred).all(takes) {
             // What it rested on may be gone.
-            if let Ok(statement) = Box::pin(attempts.prepare(&split, &types)).await {
+            if let Ok(statement) = Box::pin(attempts.prepare(&split, &types)).await
+                && statement.params() == inferred
+            {
                 return Ok(Inferred { statement, split });
             }
         }
     }
     let found = if execution.means_literals() { attempts.literally().await } else { attempts.by_casts().await };
     let (inferred, types) = found?;
-    if attempts.is_several() && execution.position.begins {
+    let is_inferred = |(argument, type_): (&&Argument, &Type)| {
+        *type_ == Type::UNKNOWN || own(argument) == *type_ || own(argument) == Type::UNKNOWN
+    };
+    let is_known = attempts.given(&inferred.split).iter().zip(&types).all(is_inferred);
+    if attempts.is_several() && is_known && execution.position.begins {
         let sharing = inferred.split.as_ref().map(|split| Arc::clone(&split.sharing));
-        session.parameter_types().keep(execution.exact(), ParameterTypes { types, sharing });
+        session
+            .parameter_types()
+            .keep(execution.exact(), ParameterTypes { types, inferred: inferred.statement.params().to_vec(), sharing });
     }
     Ok(inferred)
 }

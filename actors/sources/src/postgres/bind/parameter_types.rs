@@ -19,6 +19,8 @@ const MOST_TYPES: usize = 128;
 #[derive(Clone)]
 pub(crate) struct ParameterTypes {
     pub(crate) types: Vec<Type>,
+    /// What the source made of them: it would be something else of a table that is another by now.
+    pub(crate) inferred: Vec<Type>,
     /// Set where places of a value are parameters of their own.
     pub(crate) sharing: Option<Sharing>,
 }

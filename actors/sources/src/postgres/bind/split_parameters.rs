@@ -1,5 +1,6 @@
 //! A statement in which places of a value are parameters of their own.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use tokio_postgres::types::Type;
@@ -20,11 +21,13 @@ pub(crate) struct SplitParameters {
 }
 
 impl SplitParameters {
-    /// With a parameter for each place of a string or NULL; `None` where nothing is split.
+    /// With a parameter for each place of a string or NULL, but for those in one expression that the statement groups or
+    /// orders by and repeats; `None` where nothing is split.
     pub(crate) fn of_strings(text: &str, arguments: &[Argument]) -> Option<Self> {
         let together = together(text, arguments)?;
+        let repeated = portico_sql::repeated_parameters(text);
         let is_string = |argument: &Argument| own(argument) == Type::UNKNOWN;
-        Self::with(text, arguments, each(&together, arguments, is_string))
+        Self::with(text, arguments, each(&together, arguments, |place| repeated.get(place).copied(), is_string))
     }
 
     /// Those of `split`, and one for each place of a number; `None` where that splits nothing more.
@@ -34,7 +37,7 @@ impl SplitParameters {
             let shared = places.iter_mut().zip(split.sharing.iter());
             shared.for_each(|(place, shared)| place.first = *shared);
         }
-        let sharing = each(&places, arguments, |argument| own(argument) != Type::UNKNOWN);
+        let sharing = each(&places, arguments, Some, |argument| own(argument) != Type::UNKNOWN);
         let is_same = places.iter().zip(sharing.iter()).all(|(place, first)| place.first == *first);
         if is_same { None } else { Self::with(text, arguments, sharing) }
     }
@@ -58,14 +61,8 @@ impl SplitParameters {
 
     /// Whether one argument has places of different `types`, which are those of the parameters.
     pub(crate) fn differ(&self, types: &[Type]) -> bool {
-        let mut seen: Vec<(usize, &Type)> = Vec::with_capacity(types.len());
-        self.arguments.iter().zip(types).any(|(index, type_)| match seen.iter().find(|(known, _)| known == index) {
-            Some((_, known)) => *known != type_,
-            None => {
-                seen.push((*index, type_));
-                false
-            }
-        })
+        let mut seen = HashMap::with_capacity(types.len());
+        self.arguments.iter().zip(types).any(|(index, type_)| *seen.entry(index).or_insert(type_) != type_)
     }
 }
 
@@ -89,8 +86,15 @@ pub(crate) fn together(text: &str, arguments: &[Argument]) -> Option<Vec<Place>>
     places.map(|(place, index)| Some(Place { index, first: *first.get_mut(index)?.get_or_insert(place) })).collect()
 }
 
-/// Where each place of those arguments for which `is_apart` holds has a parameter of its own.
-fn each(places: &[Place], arguments: &[Argument], is_apart: impl Fn(&Argument) -> bool) -> Sharing {
+/// Where each place of those arguments for which `is_apart` holds shares its parameter with the place that `first` names.
+fn each(
+    places: &[Place],
+    arguments: &[Argument],
+    first: impl Fn(usize) -> Option<usize>,
+    is_apart: impl Fn(&Argument) -> bool,
+) -> Sharing {
     let is_apart = |index: usize| arguments.get(index).is_some_and(&is_apart);
-    places.iter().enumerate().map(|(at, place)| if is_apart(place.index) { at } else { place.first }).collect()
+    let shared =
+        |(at, place): (usize, &Place)| if is_apart(place.index) { first(at).unwrap_or(at) } else { place.first };
+    places.iter().enumerate().map(shared).collect()
 }

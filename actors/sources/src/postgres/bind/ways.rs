@@ -5,14 +5,18 @@ use std::sync::Arc;
 
 use tokio_postgres::types::Type;
 
-use crate::postgres::bind::argument_types::{at_last, named, named_but_text, own, takes, text_at_last};
-use crate::postgres::bind::attempts::{Attempts, Found, ONE_BY_ONE, Refused, Split};
+use crate::postgres::bind::argument_types::{
+    array_at_last, at_last, named, named_array, named_but_text, named_json, own, takes, text_at_last,
+};
+use crate::postgres::bind::attempts::{Attempts, Found, Refused, Split};
 use crate::postgres::bind::split_parameters::{SplitParameters, together};
 use portico_core::call::Argument;
 use portico_core::error::Result;
 
 /// Ways that are looked for which values need other types.
-const MOST_SEARCHED: usize = 64;
+const MOST_SEARCHED: usize = 128;
+/// Values near to what is refused that are given another type one by one.
+const NEAR: usize = 8;
 
 /// Places of values that are looked at for what is grouped by.
 const MOST_PLACES: usize = 256;
@@ -25,42 +29,33 @@ impl Attempts<'_> {
     /// The statement in which a value means what the same literal would.
     pub(super) async fn literally(&mut self) -> Result<Found> {
         let (execution, as_it_stands) = (self.execution, None);
-        let apart = SplitParameters::of_strings(&execution.text, execution.arguments()).map(Arc::new);
+        let split = SplitParameters::of_strings(&execution.text, execution.arguments()).map(Arc::new);
         // As one parameter all places of a value would have the type of the first, without a word.
-        if apart.is_some() {
-            match self.attempt(&apart, self.each(&apart, own)).await? {
-                Some(found) if is_needed(&found) => return Ok(found),
-                Some(_) => {
-                    return match self.attempt(&as_it_stands, self.first()).await? {
-                        Some(found) => Ok(found),
-                        None => self.attempt(&apart, self.each(&apart, own)).await?.ok_or_else(|| self.refused()),
-                    };
-                }
-                None => {}
-            }
-            if let Some(found) = Box::pin(self.ways(&apart)).await? {
-                return Ok(found);
-            }
-            if self.was_grouping()
-                && let Some(apart) = apart
-                && let Some(found) = Box::pin(self.grouped(&apart)).await?
-            {
-                return Ok(found);
-            }
-            return Err(self.refused());
+        let is_alike = match self.first(&split).await? {
+            Some(found) if split.is_none() || is_needed(&found) => return Ok(found),
+            found => found.is_some(),
+        };
+        if is_alike {
+            return match self.first(&as_it_stands).await? {
+                Some(found) => Ok(found),
+                None => self.first(&split).await?.ok_or_else(|| self.refused()),
+            };
         }
-        if let Some(found) = self.attempt(&as_it_stands, self.first()).await? {
+        if let Some(found) = Box::pin(self.ways(&split)).await? {
             return Ok(found);
         }
-        if let Some(found) = self.attempt(&as_it_stands, self.each(&as_it_stands, own)).await? {
+        if self.was_grouping()
+            && let Some(split) = split
+            && let Some(found) = Box::pin(self.grouped(&split)).await?
+        {
             return Ok(found);
         }
-        Box::pin(self.ways(&as_it_stands)).await?.ok_or_else(|| self.refused())
+        Err(self.refused())
     }
 
     /// The statement in which casts say what its values are.
     pub(super) async fn by_casts(&mut self) -> Result<Found> {
-        for type_ in [(|_| Type::UNKNOWN) as TypeOf, own, text_at_last] {
+        for type_ in [(|_| Type::UNKNOWN) as TypeOf, own, text_at_last, array_at_last] {
             if let Some(found) = self.attempt(&None, self.each(&None, type_)).await? {
                 return Ok(found);
             }
@@ -72,9 +67,17 @@ impl Attempts<'_> {
         self.given(split).into_iter().map(type_).collect()
     }
 
-    /// Nearly all statements need no more than their values' own types.
-    fn first(&self) -> Vec<Type> {
-        self.each(&None, if self.execution.is_overloaded { named } else { own })
+    /// The statement with its values' own types; nearly all need no more. What the caller says of a string's chooses among
+    /// overloads, and what an array is.
+    async fn first(&mut self, split: &Split) -> Result<Option<Found>> {
+        let is_overloaded = self.execution.is_overloaded && split.is_none();
+        let types: &[TypeOf] = if is_overloaded { &[named_array, named_json, named, own] } else { &[own] };
+        for type_ in types {
+            if let Some(found) = self.attempt(split, self.each(split, *type_)).await? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
     }
 
     /// The statement with other types than its values' own; where that does not help, with a parameter for each place of
@@ -139,7 +142,7 @@ impl Attempts<'_> {
         for first in 0..sharing.len().min(MOST_PLACES) {
             let places: Vec<usize> = (first..sharing.len()).filter(|place| sharing[*place] == first).collect();
             if places.len() > 1 && apart.sharing[places[1]] == places[1] {
-                let each = places.iter().skip(1).take(ONE_BY_ONE).map(|place| vec![*place]);
+                let each = places.iter().skip(1).take(NEAR).map(|place| vec![*place]);
                 shared.extend([places.clone()].into_iter().chain(each.filter(|_| places.len() > 2)));
             }
         }
@@ -160,10 +163,9 @@ impl Attempts<'_> {
 
     /// The statement so, with the types that it needs.
     async fn way(&mut self, split: &Split) -> Result<Option<Found>> {
-        let types = if split.is_none() { self.first() } else { self.each(split, own) };
-        match self.attempt(split, types.clone()).await? {
+        match self.first(split).await? {
             Some(found) => Ok(Some(found)),
-            None if self.is_grouping(split, &types) => Ok(None),
+            None if self.is_grouping(split, &self.each(split, own)) => Ok(None),
             None => self.ways(split).await,
         }
     }
@@ -176,14 +178,17 @@ impl Attempts<'_> {
         let is_named = |(_, value): &(usize, &&Argument)| other(value) != own(value);
         let values: Vec<usize> = given.iter().enumerate().filter(is_named).map(|(at, _)| at).collect();
         let with = |set: &[usize]| -> Vec<Type> {
-            let types = given.iter().enumerate();
-            types.map(|(at, value)| if set.contains(&at) { other(value) } else { own(value) }).collect()
+            let mut types: Vec<Type> = given.iter().map(|value| own(value)).collect();
+            for at in set {
+                types[*at] = other(given[*at]);
+            }
+            types
         };
         if values.is_empty() {
             return Ok(None);
         }
         let all = self.attempt(split, with(&values)).await?;
-        if values.len() == 1 || values.len() > ONE_BY_ONE {
+        if values.len() == 1 {
             return Ok(all);
         }
         let is_same = self.refused_with(split, &with(&values)) == self.refused_with(split, &with(&[]));
@@ -194,7 +199,8 @@ impl Attempts<'_> {
         while let Some(set) = sets.pop() {
             let before = self.refused_with(split, &with(&set));
             let (mut accepted, mut moved) = (Vec::new(), Vec::<(Option<Refused>, Vec<usize>)>::new());
-            for at in values.iter().filter(|at| !set.contains(*at)) {
+            let others: Vec<usize> = values.iter().copied().filter(|at| !set.contains(at)).collect();
+            for at in self.nearest(split, before.as_ref(), &others).iter().take(NEAR) {
                 let types = with(&[set.as_slice(), &[*at]].concat());
                 searched += 1;
                 if self.attempt(split, types.clone()).await?.is_some() {
@@ -212,7 +218,7 @@ impl Attempts<'_> {
             if !accepted.is_empty() {
                 return self.attempt(split, with(&[set.as_slice(), accepted.as_slice()].concat())).await;
             }
-            if searched > MOST_SEARCHED {
+            if searched > MOST_SEARCHED || self.is_exhausted() {
                 break;
             }
             for (_, group) in moved.into_iter().rev() {
@@ -244,7 +250,16 @@ impl Attempts<'_> {
             types[*at] = if takes(given[*at], inferred) { inferred.clone() } else { literal[*at].clone() };
         }
         let Some(found) = self.attempt(split, types).await? else { return Ok(None) };
-        self.fewest(split, &literal, &numbers, found).await
+        let Some((inferred, types)) = self.fewest(split, &literal, &numbers, found).await? else { return Ok(None) };
+        // Where the source infers the same by itself it is asked each time: a table may be another by then.
+        let mut open = types.clone();
+        for at in numbers.iter().filter(|at| literal[**at] != types[**at]) {
+            open[*at] = Type::UNKNOWN;
+        }
+        match self.attempt(split, open).await? {
+            Some(found) if found.0.statement.params() == inferred.statement.params() => Ok(Some(found)),
+            _ => self.attempt(split, types).await,
+        }
     }
 
     /// The statement that was `found`, with as many of the `numbers` of their own types as it can have.
@@ -260,7 +275,7 @@ impl Attempts<'_> {
         // Halves of them, and halves of these.
         let (one, other) = others.split_at(others.len() / 2);
         let mut parts = if others.len() > 1 { vec![other, one] } else { Vec::new() };
-        while let Some(part) = parts.pop() {
+        while let Some(part) = parts.pop().filter(|_| !self.is_exhausted()) {
             let mut closed = types.clone();
             for at in part {
                 closed[*at] = literal[*at].clone();
@@ -299,35 +314,53 @@ impl Attempts<'_> {
         if self.refused_with(split, &open(numbers)) == self.refused_with(split, literal) {
             return Ok(None);
         }
-        // Where one of them has a meaning of its own alone.
-        for but in numbers.iter().take(ONE_BY_ONE) {
-            let others: Vec<usize> = numbers.iter().copied().filter(|at| at != but).collect();
-            if let Some(found) = self.attempt(split, open(&others)).await? {
-                return Ok(Some((others, found)));
+        // Some of them have a meaning of their own alone.
+        let mut set = numbers.to_vec();
+        for _ in 0..MOST_SEARCHED {
+            if self.is_exhausted() {
+                return Ok(None);
             }
-        }
-        let (mut sets, mut searched) = (vec![Vec::new()], 0);
-        while let Some(set) = sets.pop() {
             let before = self.refused_with(split, &open(&set));
-            let mut further = Vec::new();
-            for at in numbers.iter().filter(|at| !set.contains(*at)) {
-                let wider = [set.as_slice(), &[*at]].concat();
-                let types = open(&wider);
-                if self.refused_with(split, &types).is_some() {
-                    continue;
+            let mut fewer = None;
+            for but in self.nearest(split, before.as_ref(), &set).iter().take(2) {
+                let others: Vec<usize> = set.iter().copied().filter(|at| at != but).collect();
+                if let Some(found) = self.attempt(split, open(&others)).await? {
+                    return Ok(Some((others, found)));
                 }
-                searched += 1;
-                if searched > MOST_SEARCHED {
-                    return Ok(None);
-                }
-                if let Some(found) = self.attempt(split, types.clone()).await? {
-                    return Ok(Some((wider, found)));
-                }
-                if self.refused_with(split, &types) != before {
-                    further.push(wider);
+                if fewer.is_none() && self.refused_with(split, &open(&others)) != before {
+                    fewer = Some(others);
                 }
             }
-            sets.extend(further.into_iter().rev());
+            let Some(fewer) = fewer else { break };
+            set = fewer;
+        }
+        // Or few of them need the type of their place, each in turn where the source refuses.
+        let near = |ways: &Self, set: &[usize]| {
+            let others: Vec<usize> = numbers.iter().copied().filter(|at| !set.contains(at)).collect();
+            let mut near = ways.nearest(split, ways.refused_with(split, &open(set)).as_ref(), &others);
+            near.truncate(NEAR);
+            near.reverse();
+            near
+        };
+        let mut steps = vec![(Vec::new(), near(self, &[]))];
+        for _ in 0..MOST_SEARCHED {
+            let Some((set, others)) = steps.last_mut().filter(|_| !self.is_exhausted()) else { break };
+            let Some(at) = others.pop() else {
+                steps.pop();
+                continue;
+            };
+            let (before, wider) = (open(set), [set.as_slice(), &[at]].concat());
+            let types = open(&wider);
+            if self.refused_with(split, &types).is_some() {
+                continue;
+            }
+            if let Some(found) = self.attempt(split, types.clone()).await? {
+                return Ok(Some((wider, found)));
+            }
+            if self.refused_with(split, &types) != self.refused_with(split, &before) {
+                let near = near(self, &wider);
+                steps.push((wider, near));
+            }
         }
         Ok(None)
     }

@@ -187,12 +187,13 @@ impl CatalogCache {
         self.finite_intervals.store(before_17, Ordering::Relaxed);
 
         self.types.refresh(client).await?;
-        let path = identity.try_get(2).map_err(Error::internal)?;
+        let path: Vec<String> = identity.try_get(2).map_err(Error::internal)?;
         let routines = routines::read(client, self.roles).await?;
         let procedures = routines.iter().map(|routine| routine.procedure.clone()).collect();
+        let schemas = path.clone().into();
         self.routines.store(Arc::new(KnownRoutines { routines, path }));
         let tables = relations::definitions(client, self.roles).await?;
-        Ok(Profile { product: format!("PostgreSQL {number}"), default_schema, procedures, tables })
+        Ok(Profile { product: format!("PostgreSQL {number}"), default_schema, path: schemas, procedures, tables })
     }
 }
 

@@ -9,4 +9,5 @@ pub(crate) mod procedure;
 pub(crate) mod script;
 pub(crate) mod sent_text;
 pub(crate) mod shared;
+mod slots;
 pub(crate) mod statement;

@@ -3,7 +3,6 @@
 
 use std::fmt::Write;
 
-use serde_json::value::RawValue;
 use tokio_postgres::types::Type;
 
 use crate::given;
@@ -11,6 +10,9 @@ use crate::postgres::bind::argument_types::{own, own_array};
 use crate::postgres::catalog::routines::{KnownRoutines, RETURN_VALUE, Routine, RoutineLookup, Slot, SlotType};
 use crate::postgres::execute::envelope::options::{ExecOptions, TransactionPosition};
 use crate::postgres::execute::execution::{Execution, Values};
+use crate::postgres::execute::slots::{
+    elements, gathered, inputs, is_array, is_forced, is_whole, leaves_out, number, slot_of, takes_arrays,
+};
 use crate::postgres::quote::quoted;
 use crate::postgres::walls::refusal::refused;
 use crate::{Direction, Invocation, Parameter};
@@ -81,6 +83,9 @@ pub(crate) fn execution(
         .collect();
     if fitting.iter().any(|(routine, _)| !is_forced(routine, invocation)) {
         fitting.retain(|(routine, _)| !is_forced(routine, invocation));
+    }
+    if fitting.iter().any(|(routine, places)| takes_arrays(routine, places, invocation)) {
+        fitting.retain(|(routine, places)| takes_arrays(routine, places, invocation));
     }
     let undecided = || mismatch(&meant, "more than one overload takes these arguments").hint(NAME_TYPES);
     let written =
@@ -161,6 +166,9 @@ fn fit(routine: &Routine, arguments: &[Argument]) -> Option<Vec<Option<usize>>> 
             Some(_) => return None,
         }
     }
+    if leaves_out(routine, arguments) {
+        return None;
+    }
     let complete = routine
         .slots
         .iter()
@@ -206,68 +214,11 @@ fn names_output(routine: &Routine, name: &str) -> bool {
         return false;
     }
     let mut outputs = routine.procedure.parameters.iter().filter(|parameter| parameter.direction == Direction::Out);
-    outputs.any(|output| output.name.eq_ignore_ascii_case(name))
-}
-
-fn slot_of(slots: &[Slot], name: &str) -> Option<usize> {
-    let given = |slot: &Slot| slot.direction != Direction::Out;
-    slots
-        .iter()
-        .position(|slot| given(slot) && slot.name == name)
-        .or_else(|| slots.iter().position(|slot| given(slot) && slot.name.eq_ignore_ascii_case(name)))
-        .or_else(|| {
-            let number: usize = name.parse().ok()?;
-            let mut inputs = slots.iter().enumerate().filter(|(_, slot)| given(slot));
-            let numbered = inputs.clone().nth(number.checked_sub(1)?);
-            // Whatever comes behind the last input belongs to a list that takes any number.
-            numbered.or_else(|| inputs.next_back().filter(|(_, last)| last.variadic)).map(|(index, _)| index)
-        })
-}
-
-/// The values of a VARIADIC parameter, in the order of their numbers, where they have one: an object's members come in any
-/// order.
-fn elements<'a>(routine: &Routine, invocation: &'a Invocation) -> Vec<&'a Argument> {
-    let belongs = |argument: &&Argument| {
-        let slot = slot_of(&routine.slots, given::bare(&argument.name));
-        slot.and_then(|slot| routine.slots.get(slot)).is_some_and(|slot| slot.variadic)
-    };
-    let mut elements: Vec<&Argument> = invocation.arguments.iter().filter(belongs).collect();
-    elements.sort_by_key(|element| number(element).unwrap_or(0));
-    elements
-}
-
-fn number(argument: &Argument) -> Option<usize> {
-    given::bare(&argument.name).parse().ok()
-}
-
-/// Whether a VARIADIC parameter is given its array: one that stands alone, or NULL by the parameter's name.
-fn is_whole(elements: &[&Argument]) -> bool {
-    let [only] = elements else { return false };
-    is_array(only) || (only.value.get() == "null" && number(only).is_none())
-}
-
-fn is_array(argument: &Argument) -> bool {
-    argument.value.get().starts_with('[')
-}
-
-/// The array of a VARIADIC parameter.
-fn gathered(elements: &[&Argument]) -> Option<Argument> {
-    let first = *elements.first()?;
-    if is_whole(elements) {
-        return Some(first.clone());
-    }
-    let values: Vec<&str> = elements.iter().map(|element| element.value.get()).collect();
-    // A list of JSON values is JSON.
-    let list = RawValue::from_string(format!("[{}]", values.join(",")));
-    Some(list.map_or_else(|_| first.clone(), |value| Argument { value, ..first.clone() }))
-}
-
-/// Whether a call of it as the server reads one leaves its VARIADIC parameter without a value, or gives it one by name that
-/// is no array: another overload is meant then, where there is one.
-fn is_forced(routine: &Routine, invocation: &Invocation) -> bool {
-    let elements = elements(routine, invocation);
-    let is_variadic = routine.slots.iter().any(|slot| slot.variadic);
-    is_variadic && !is_whole(&elements) && elements.iter().all(|element| number(element).is_none())
+    let is_behind_inputs =
+        |number: usize| number > inputs(routine) && number <= inputs(routine) + outputs.clone().count();
+    let is_list = routine.slots.iter().any(|slot| slot.variadic);
+    (!is_list && name.parse().is_ok_and(is_behind_inputs))
+        || outputs.any(|output| output.name.eq_ignore_ascii_case(name))
 }
 
 /// Whether the caller gave the value of a slot by its name, not by its place.
