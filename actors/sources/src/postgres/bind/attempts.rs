@@ -25,7 +25,7 @@ const NEEDS_TYPES: [&str; 6] = ["42P18", "42P08", "42725", "42883", "42804", "42
 const GROUPING: [&str; 2] = ["42803", "42P10"];
 /// Attempts for one statement, and the parameters of all of them together.
 const MOST_ATTEMPTS: usize = 512;
-const MOST_PARAMETERS: usize = 1 << 16;
+const MOST_PARAMETERS: usize = 1 << 18;
 
 /// A statement that is prepared.
 #[derive(Clone)]
