@@ -202,7 +202,11 @@ mod tests {
         let text =
             "SELECT lower(name) || $1, $1 || x FROM t WHERE day > $1 GROUP BY LOWER(name)||$1, $1 || x HAVING $2";
         assert_eq!(alike_parameters(text, 2, 2), [0, 1, 2, 0, 1, 5]);
-        assert_eq!(alike_parameters(text, 3, 0), [0, 1, 2, 0, 4, 5]);
+        assert_eq!(alike_parameters(text, 3, 0), [0, 1, 2, 0, 1, 5]);
+        let one_side = "SELECT a || $1, b, $1 || x FROM t GROUP BY $1 || x, a || $1";
+        assert_eq!(alike_parameters(one_side, 2, 0), [0, 1, 2, 0]);
+        assert_eq!(alike_parameters(one_side, 0, 2), [0, 1, 1, 3]);
+        assert_eq!(alike_parameters(one_side, 2, 2), [0, 1, 1, 0]);
         assert_eq!(alike_parameters("$1 $1", 1, 1), [0, 1]);
     }
 
