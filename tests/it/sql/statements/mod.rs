@@ -7,6 +7,7 @@ mod literals;
 mod near_names;
 mod parameters;
 mod parameters_grouped;
+mod parameters_places;
 mod placeholders;
 mod script;
 mod texts;
