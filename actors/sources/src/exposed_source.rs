@@ -173,10 +173,10 @@ impl Shared {
                 && self.shows(known)
         };
         let shown: Vec<&Procedure> = profile.procedures.iter().filter(named).collect();
-        let mut schemas = invocation.default_schema.iter().chain(profile.path.iter());
         let found = match invocation.schema {
             Some(_) => shown.first(),
-            None => schemas.find_map(|schema| shown.iter().find(|known| known.schema == *schema)),
+            None => (invocation.schemas(&profile.path))
+                .find_map(|schema| shown.iter().find(|known| known.schema == *schema)),
         };
         let Some(found) = found else { return false };
         invocation.schema = Some(found.schema.clone());
@@ -189,10 +189,7 @@ impl Shared {
             Error::not_found(format!("there is no procedure or function {}", invocation.name)).sqlstate("42883");
         let shown = profile.procedures.iter().filter(|known| self.shows(known));
         let names: Vec<(&str, &str)> = shown.map(|known| (known.schema.as_str(), known.name.as_str())).collect();
-        let near = near::nearest_qualified(invocation.schema.as_deref(), &invocation.name, &names);
-        let offered: Vec<String> = near.iter().map(|(schema, name)| format!("{schema}.{name}")).collect();
-        let offered: Vec<&str> = offered.iter().map(String::as_str).collect();
-        match near::did_you_mean(&offered) {
+        match near::did_you_mean_qualified(invocation.schema.as_deref(), &invocation.name, &names) {
             Some(hint) => error.hint(hint),
             None => error
                 .hint("no procedure or function has a name like it: look for the right one in the list of procedures"),

@@ -124,6 +124,17 @@ pub struct Invocation {
     pub overload: Option<Vec<String>>,
 }
 
+impl Invocation {
+    /// The schemas in which the name is looked for, of a source with this search path.
+    pub fn schemas<'a>(&'a self, path: &'a [String]) -> impl Iterator<Item = &'a String> {
+        let (own, path) = match &self.schema {
+            Some(schema) => (Some(schema), &[][..]),
+            None => (self.default_schema.as_ref(), path),
+        };
+        own.into_iter().chain(path)
+    }
+}
+
 /// Whether writing is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {

@@ -27,15 +27,14 @@ pub use self::parsed::class::reads_only_pragma;
 pub use self::parsed::names::{Named, Naming};
 pub use self::rewrite::Edit;
 pub use self::scans::frame::{
-    alike_parameters, parameter_places, parameter_positions, parameters_apart, parameters_like, parameters_written,
-    query_behind_with,
+    alike_parameters, parameter_positions, parameters_apart, parameters_like, parameters_written, query_behind_with,
 };
 pub use self::scans::listed::{ListedRelation, listed_relations};
 pub use self::scans::outline::{Outline, outline};
 pub use self::scans::plain::is_plain_name;
 pub use self::scans::procedure::procedure_name;
 pub use self::scans::redact::{Redact, redacted};
-pub use self::scans::repeated::repeated_parameters;
+pub use self::scans::repeated::{ParameterPlace, parameter_places};
 pub use self::statement::{
     Addressed, Statement, addressed, catalogs, statements, statements_over_connections, statements_with,
 };

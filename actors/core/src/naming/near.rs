@@ -60,6 +60,13 @@ pub fn did_you_mean(names: &[&str]) -> Option<String> {
     (!names.is_empty()).then(|| format!("did you mean {}?", names.join(", ")))
 }
 
+/// The same of the qualified names in `known` that are most like one that was not found.
+pub fn did_you_mean_qualified(schema: Option<&str>, name: &str, known: &[(&str, &str)]) -> Option<String> {
+    let near = nearest_qualified(schema, name, known).into_iter();
+    let names: Vec<String> = near.map(|(schema, name)| format!("{schema}.{name}")).collect();
+    did_you_mean(&names.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

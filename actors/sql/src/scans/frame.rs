@@ -1,52 +1,42 @@
 //! What a driver makes of a statement of PostgreSQL that is ready for the source: the same statement with
 //! more parameters, or in a frame of the driver's own.
 
+use std::collections::BTreeMap;
+
 use crate::dialect::Dialect;
 use crate::lexing::lexer::tokens_at_source;
-use crate::lexing::token::{Kind, Token};
+use crate::lexing::token::{Kind, Token, words};
 use crate::rewrite::{self, Edit};
-
-/// Which parameter stands at each place of one in `text`, from 0; `None` where that is not to be read.
-pub fn parameter_places(text: &str) -> Option<Vec<usize>> {
-    parameters(text).map(|(_, index)| index).collect()
-}
 
 /// The parameters, from 0, that stand in `text` as the one of this number does and nowhere else: each tested for NULL by
 /// itself, or an argument by itself of one call.
 pub fn parameters_like(text: &str, number: usize) -> Vec<usize> {
-    let tokens = tokens_at_source(text, Dialect::POSTGRESQL);
-    let words: Vec<Token> = tokens.into_iter().filter(|token| token.kind != Kind::Blank).collect();
+    let words = words(&tokens_at_source(text, Dialect::POSTGRESQL));
     let is = |at: usize, word: &[&str]| words.get(at).is_some_and(|token| token.is_any(text, word));
     let of = |at: usize, kinds: &[Kind]| words.get(at).is_some_and(|token| kinds.contains(&token.kind));
-    let (mut calls, mut forms) = (Vec::new(), Vec::<(usize, Option<(bool, usize)>)>::new());
+    let mut calls = Vec::new();
+    // How each of them stands; `None` where it stands in several ways, or in another.
+    let mut forms = BTreeMap::<usize, Option<(bool, usize)>>::new();
     for (at, token) in words.iter().enumerate() {
         match token.kind {
             Kind::Open => calls.push(at),
             Kind::Close => drop(calls.pop()),
             _ => {}
         }
-        let index = token.text(text).get(1..).filter(|_| token.kind == Kind::Parameter);
-        let Some(index) = index.and_then(|index| index.parse::<usize>().ok()?.checked_sub(1)) else { continue };
+        let Some(index) = parameter_index(*token, text) else { continue };
         let is_null_test = is(at + 1, &["IS"]) && is(at + if is(at + 2, &["NOT"]) { 3 } else { 2 }, &["NULL"]);
-        let in_front = at.checked_sub(1);
-        let form = match in_front {
+        let form = match at.checked_sub(1) {
             Some(before) if is_null_test && of(before, &[Kind::Open]) => Some((true, 0)),
             Some(before) if of(before, &[Kind::Open, Kind::Comma]) && of(at + 1, &[Kind::Comma, Kind::Close]) => {
                 calls.last().map(|call| (false, *call))
             }
             _ => None,
         };
-        match forms.get_mut(index) {
-            Some((count, known)) if *count > 0 => *known = known.filter(|known| Some(*known) == form),
-            _ => {
-                forms.resize(forms.len().max(index + 1), (0, None));
-                forms[index] = (1, form);
-            }
-        }
+        forms.entry(index).and_modify(|known| *known = known.filter(|known| Some(*known) == form)).or_insert(form);
     }
-    let wanted = forms.get(number).and_then(|(_, form)| *form);
-    let alike = forms.iter().enumerate().filter(|(_, (_, form))| wanted.is_some() && *form == wanted);
-    alike.map(|(index, _)| index).collect()
+    let wanted = forms.get(&number).copied().flatten();
+    let alike = forms.iter().filter(|(_, form)| wanted.is_some() && **form == wanted);
+    alike.map(|(index, _)| *index).collect()
 }
 
 /// The characters in front of each parameter in `text`, and which it is, from 0.
@@ -63,8 +53,7 @@ pub fn parameter_positions(text: &str) -> Vec<(usize, usize)> {
 /// For each place of a parameter in `text` the first place of the same one that looks like it: with the same tokens near
 /// it, so many in front or so many behind.
 pub fn alike_parameters(text: &str, in_front: usize, behind: usize) -> Vec<usize> {
-    let tokens = tokens_at_source(text, Dialect::POSTGRESQL);
-    let words: Vec<Token> = tokens.into_iter().filter(|token| token.kind != Kind::Blank).collect();
+    let words = words(&tokens_at_source(text, Dialect::POSTGRESQL));
     let parameters = words.iter().enumerate().filter(|(_, token)| token.kind == Kind::Parameter);
     let places: Vec<usize> = parameters.map(|(at, _)| at).collect();
     let word = |at: Option<usize>| at.and_then(|at| words.get(at)).map(|token| token.text(text).to_lowercase());
@@ -118,16 +107,18 @@ pub fn parameters_written(text: &str, written: impl Fn(usize) -> Option<String>)
 /// The parameters of `text` in their order, each with its place from 0, where it has one.
 fn parameters(text: &str) -> impl Iterator<Item = (Token, Option<usize>)> {
     let tokens = tokens_at_source(text, Dialect::POSTGRESQL).into_iter();
-    tokens.filter(|token| token.kind == Kind::Parameter).map(|token| {
-        let number = token.text(text).get(1..).and_then(|number| number.parse::<usize>().ok());
-        (token, number.and_then(|number| number.checked_sub(1)))
-    })
+    tokens.filter(|token| token.kind == Kind::Parameter).map(|token| (token, parameter_index(token, text)))
+}
+
+/// The place of a parameter from 0; `None` of another token, and where it has none.
+pub(crate) fn parameter_index(token: Token, text: &str) -> Option<usize> {
+    let number = token.text(text).get(1..).filter(|_| token.kind == Kind::Parameter)?;
+    number.parse::<usize>().ok()?.checked_sub(1)
 }
 
 /// Where the query begins behind the list of its WITH; `None` where the statement has none in front.
 pub fn query_behind_with(text: &str) -> Option<usize> {
-    let tokens = tokens_at_source(text, Dialect::POSTGRESQL);
-    let words: Vec<Token> = tokens.into_iter().filter(|token| token.kind != Kind::Blank).collect();
+    let words = words(&tokens_at_source(text, Dialect::POSTGRESQL));
     let is = |at: usize, word: &[&str]| words.get(at).is_some_and(|token| token.is_any(text, word));
     let of = |at: usize, kind: Kind| words.get(at).is_some_and(|token| token.kind == kind);
     // Behind the parenthesis that closes the one at `at`.
@@ -173,7 +164,7 @@ mod tests {
     #[test]
     fn each_place_of_an_open_value_has_a_parameter() {
         let apart = |text: &str, count: usize| {
-            let places = parameter_places(text).unwrap();
+            let places: Vec<usize> = parameters(text).map(|(_, index)| index.unwrap()).collect();
             let first = |place: usize| places.iter().position(|other| *other == places[place]);
             parameters_apart(text, count, |place| if places[place] == 0 { Some(place) } else { first(place) })
         };

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::dialect::Dialect;
 use crate::lexing::lexer::tokens_at_source;
-use crate::lexing::token::{Kind, Token};
+use crate::lexing::token::{Kind, Token, words};
 
 /// A statement as a whole. Ranges are bytes of its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ pub fn outline(text: &str) -> (Outline, Option<String>) {
 
 fn kind(text: &str) -> Outline {
     let tokens = tokens_at_source(text, Dialect::POSTGRESQL);
-    let words: Vec<Token> = tokens.iter().copied().filter(|token| token.kind != Kind::Blank).collect();
+    let words = words(&tokens);
     let Some(first) = words.iter().find(|word| word.kind != Kind::Open) else { return Outline::Other(String::new()) };
     let reader = Reader { text, words: &words };
     let bare = words.first().is_some_and(|token| token.start == first.start);

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use crate::dialect::Dialect;
 use crate::lexing::lexer::tokens_at_source;
-use crate::lexing::token::{Kind, Token};
+use crate::lexing::token::{Kind, Token, words};
+use crate::scans::frame::parameter_index;
 
 /// Places of parameters that are looked at, and words and signs; of a statement with more nothing is told.
 const MOST_PLACES: usize = 512;
@@ -58,17 +59,31 @@ impl Item {
     }
 }
 
-/// For each place of a parameter in `text` the first place of the same one that stands in the same expression of a
-/// list, or itself.
-pub fn repeated_parameters(text: &str) -> Vec<usize> {
+/// A place of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParameterPlace {
+    /// Which parameter stands there, from 0.
+    pub index: usize,
+    /// The first place of the same one that stands in the same expression of a list, or itself.
+    pub repeats: usize,
+}
+
+/// The places of parameters in `text`; `None` where one of them is not to be read.
+pub fn parameter_places(text: &str) -> Option<Vec<ParameterPlace>> {
     let items = items(text);
-    let places: Vec<usize> =
-        items.iter().enumerate().filter(|(_, item)| item.place.is_some()).map(|(at, _)| at).collect();
+    let first = repeated(&items, text).into_iter();
+    let indexes = items.iter().filter(|item| item.place.is_some()).map(|item| parameter_index(item.token, text));
+    indexes.zip(first).map(|(index, repeats)| Some(ParameterPlace { index: index?, repeats })).collect()
+}
+
+fn repeated(items: &[Item], text: &str) -> Vec<usize> {
+    let places = items.iter().enumerate().filter(|(_, item)| item.place.is_some());
+    let places: Vec<usize> = places.map(|(at, _)| at).collect();
     let mut first: Vec<usize> = (0..places.len()).collect();
     if places.len() > MOST_PLACES || items.len() > MOST_WORDS {
         return first;
     }
-    for expression in expressions(&items, text) {
+    for expression in expressions(items, text) {
         let Some(listed) = items.get(expression.clone()) else { continue };
         let Some(offset) = listed.iter().position(|item| item.place.is_some()) else { continue };
         for place in &places {
@@ -106,8 +121,7 @@ fn is_same(one: &Item, other: &Item, text: &str) -> bool {
 }
 
 fn items(text: &str) -> Vec<Item> {
-    let tokens = tokens_at_source(text, Dialect::POSTGRESQL);
-    let words: Vec<Token> = tokens.into_iter().filter(|token| token.kind != Kind::Blank).collect();
+    let words = words(&tokens_at_source(text, Dialect::POSTGRESQL));
     let (mut items, mut places, mut queries) = (Vec::with_capacity(words.len()), 0, 0);
     let mut around = vec![0];
     let (mut start, mut at) = (None, 0);
@@ -204,6 +218,10 @@ fn expressions(items: &[Item], text: &str) -> Vec<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn repeated_parameters(text: &str) -> Vec<usize> {
+        parameter_places(text).unwrap().iter().map(|place| place.repeats).collect()
+    }
 
     #[test]
     fn places_of_an_expression_that_is_listed_are_found() {

@@ -28,7 +28,6 @@ const MOST_ATTEMPTS: usize = 512;
 const MOST_PARAMETERS: usize = 1 << 18;
 
 /// A statement that is prepared.
-#[derive(Clone)]
 pub(crate) struct Inferred {
     pub(crate) statement: Statement,
     pub(crate) split: Split,

@@ -7,6 +7,7 @@ use tokio_postgres::types::Type;
 
 use crate::postgres::bind::argument_types::own;
 use portico_core::call::Argument;
+use portico_sql::ParameterPlace;
 
 /// For each place of a value in a statement the first place that shares its parameter.
 pub(crate) type Sharing = Arc<[usize]>;
@@ -25,9 +26,8 @@ impl SplitParameters {
     /// orders by and repeats; `None` where nothing is split.
     pub(crate) fn of_strings(text: &str, arguments: &[Argument]) -> Option<Self> {
         let together = together(text, arguments)?;
-        let repeated = portico_sql::repeated_parameters(text);
         let is_string = |argument: &Argument| own(argument) == Type::UNKNOWN;
-        Self::with(text, arguments, each(&together, arguments, |place| repeated.get(place).copied(), is_string))
+        Self::with(text, arguments, each(&together, arguments, |_, place| place.repeats, is_string))
     }
 
     /// Those of `split`, and one for each place of a number; `None` where that splits nothing more.
@@ -37,7 +37,7 @@ impl SplitParameters {
             let shared = places.iter_mut().zip(split.sharing.iter());
             shared.for_each(|(place, shared)| place.first = *shared);
         }
-        let sharing = each(&places, arguments, Some, |argument| own(argument) != Type::UNKNOWN);
+        let sharing = each(&places, arguments, |at, _| at, |argument| own(argument) != Type::UNKNOWN);
         let is_same = places.iter().zip(sharing.iter()).all(|(place, first)| place.first == *first);
         if is_same { None } else { Self::with(text, arguments, sharing) }
     }
@@ -72,6 +72,8 @@ pub(crate) struct Place {
     pub(crate) index: usize,
     /// The first place that shares its parameter.
     pub(crate) first: usize,
+    /// The first place of the same value in the same expression, which is listed and repeated, or itself.
+    repeats: usize,
 }
 
 /// The places of the values, where those of each share one parameter; `None` where none has two.
@@ -81,20 +83,22 @@ pub(crate) fn together(text: &str, arguments: &[Argument]) -> Option<Vec<Place>>
         return None;
     }
     let mut first = vec![None; arguments.len()];
-    let places = portico_sql::parameter_places(text)?;
-    let places = places.into_iter().enumerate();
-    places.map(|(place, index)| Some(Place { index, first: *first.get_mut(index)?.get_or_insert(place) })).collect()
+    let places = portico_sql::parameter_places(text)?.into_iter().enumerate();
+    let place = |(at, place): (usize, ParameterPlace)| {
+        let ParameterPlace { index, repeats } = place;
+        Some(Place { index, first: *first.get_mut(index)?.get_or_insert(at), repeats })
+    };
+    places.map(place).collect()
 }
 
 /// Where each place of those arguments for which `is_apart` holds shares its parameter with the place that `first` names.
 fn each(
     places: &[Place],
     arguments: &[Argument],
-    first: impl Fn(usize) -> Option<usize>,
+    first: impl Fn(usize, &Place) -> usize,
     is_apart: impl Fn(&Argument) -> bool,
 ) -> Sharing {
     let is_apart = |index: usize| arguments.get(index).is_some_and(&is_apart);
-    let shared =
-        |(at, place): (usize, &Place)| if is_apart(place.index) { first(at).unwrap_or(at) } else { place.first };
+    let shared = |(at, place): (usize, &Place)| if is_apart(place.index) { first(at, place) } else { place.first };
     places.iter().enumerate().map(shared).collect()
 }

@@ -11,7 +11,6 @@ use tokio_postgres::Statement;
 
 use crate::postgres::bind::argument;
 use crate::postgres::bind::argument_types;
-use crate::postgres::bind::split_parameters::SplitParameters;
 use crate::postgres::bind::values;
 use crate::postgres::catalog::relations;
 use crate::postgres::catalog::relations::TableLookup;
@@ -142,7 +141,6 @@ struct Variant {
 struct Ready {
     execution: Arc<Execution>,
     statement: Statement,
-    split: Option<Arc<SplitParameters>>,
     /// Set where each run is several messages, of which none can be sent ahead.
     fallback: Option<Arc<TextFallback>>,
     columns: future::Shared<BoxFuture<'static, Arc<[Column]>>>,
@@ -244,12 +242,12 @@ impl BatchRun {
                 return Err(error);
             }
         };
-        let PreparedExecution { ready: statement, split, columns, forms, sent, fallback, .. } = made;
+        let PreparedExecution { ready: statement, columns, forms, sent, fallback, .. } = made;
         let (name, text) = (Arc::clone(&self.name), Arc::clone(&execution));
         // The runs need not wait for what is told of them.
         let described = async move { rows::columns(&columns, &text.text, &name, &asked.answer().await) };
         let columns = described.boxed().shared();
-        let ready = Ready { execution, statement, split, fallback, columns, forms: self.cache.forms(forms), sent };
+        let ready = Ready { execution, statement, fallback, columns, forms: self.cache.forms(forms), sent };
         if self.made.len() >= MOST_PREPARED
             && let Some(oldest) = self.made.pop_front().and_then(|oldest| self.variants.get_mut(oldest))
         {
@@ -273,7 +271,7 @@ impl BatchRun {
         }
         let number = self.number + self.sent.len();
         let Some((_, values)) = self.waiting.pop_front() else { return Ok(false) };
-        let values = values::bound(&values, &ready.statement, ready.split.as_deref());
+        let values = values::bound(&values, &ready.statement, ready.sent.split());
         let values = values.map_err(|error| Repeated::failure(number, error))?;
         let (session, made) = (Arc::clone(&self.session), ready.clone());
         let run = async move {

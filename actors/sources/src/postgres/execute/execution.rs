@@ -189,9 +189,9 @@ impl Execution {
     /// What is bound to the parameter of this number, from 1.
     fn argument(&self, number: usize, sent: &SentText) -> Option<&Argument> {
         let index = number.checked_sub(1)?;
-        match sent {
-            SentText::Split(split) => split.arguments(self.arguments()).get(index).copied(),
-            SentText::Behind(_) | SentText::Framed => self.arguments().get(index),
+        match sent.split() {
+            Some(split) => split.arguments(self.arguments()).get(index).copied(),
+            None => self.arguments().get(index),
         }
     }
 

@@ -13,7 +13,6 @@ use tokio_postgres::types::Oid;
 use crate::postgres::bind::argument::BoundValue;
 use crate::postgres::bind::attempts::Inferred;
 use crate::postgres::bind::inference::inferred;
-use crate::postgres::bind::split_parameters::SplitParameters;
 use crate::postgres::bind::values;
 use crate::postgres::catalog::cache::CatalogCache;
 use crate::postgres::catalog::relations;
@@ -152,7 +151,6 @@ pub(crate) struct PreparedExecution {
     pub(crate) columns: Vec<ColumnDescription>,
     pub(crate) forms: Vec<ColumnDecoder>,
     pub(crate) sent: SentText,
-    pub(crate) split: Option<Arc<SplitParameters>>,
     /// Set where the statement has to be run for the source's own text.
     pub(crate) fallback: Option<Arc<TextFallback>>,
 }
@@ -164,23 +162,23 @@ pub(crate) async fn make_ready(
     context: &CallContext,
 ) -> Result<PreparedExecution> {
     let Inferred { statement: ready, split } = inferred(session, execution, context).await?;
-    let bound = values::bound(execution.arguments(), &ready, split.as_deref())?;
-    let columns = descriptions(ready.columns());
-    let text = split.as_ref().map(|split| split.text.clone());
     let sent = SentText::of(split.as_ref());
+    let bound = values::bound(execution.arguments(), &ready, sent.split())?;
+    let columns = descriptions(ready.columns());
+    let text = sent.split().map(|split| split.text.clone());
     let natively: Option<Vec<ColumnDecoder>> = columns.iter().map(|column| ColumnDecoder::of(&column.type_)).collect();
-    if split.is_none() {
+    if sent.split().is_none() {
         keep_if_it_comes_again(session, execution, &ready);
     }
     if let Some(forms) = natively {
-        return Ok(PreparedExecution { ready, text, bound, columns, forms, sent, split, fallback: None });
+        return Ok(PreparedExecution { ready, text, bound, columns, forms, sent, fallback: None });
     }
     let forms = text_forms(&columns);
     let own = text.as_deref().unwrap_or(&execution.text);
     if matches!(execution.class, Class::Call | Class::Session) {
         // Nothing can stand around a CALL, or a FETCH.
         let fallback = Some(Arc::new(TextFallback::new(own, ready.params(), &columns)));
-        return Ok(PreparedExecution { ready, text, bound, columns, forms, sent, split, fallback });
+        return Ok(PreparedExecution { ready, text, bound, columns, forms, sent, fallback });
     }
     let (text, before) = as_text(own, execution.class, &columns);
     let ready = session.prepare_typed(&text, ready.params()).await.map_err(|error| {
@@ -196,7 +194,7 @@ pub(crate) async fn make_ready(
         (sent, _) => sent,
     };
     let text = Some(text);
-    Ok(PreparedExecution { ready, text, bound, columns, forms, sent, split, fallback: None })
+    Ok(PreparedExecution { ready, text, bound, columns, forms, sent, fallback: None })
 }
 
 /// The columns of a reader whose answer was empty.

@@ -6,12 +6,12 @@ use std::fmt::Write;
 use tokio_postgres::types::Type;
 
 use crate::given;
-use crate::postgres::bind::argument_types::{own, own_array};
+use crate::postgres::bind::argument_types::{is_array, own, own_array};
 use crate::postgres::catalog::routines::{KnownRoutines, RETURN_VALUE, Routine, RoutineLookup, Slot, SlotType};
 use crate::postgres::execute::envelope::options::{ExecOptions, TransactionPosition};
 use crate::postgres::execute::execution::{Execution, Values};
 use crate::postgres::execute::slots::{
-    elements, gathered, inputs, is_array, is_forced, is_whole, leaves_out, number, slot_of, takes_arrays,
+    elements, gathered, inputs, is_forced, is_whole, leaves_out, number, slot_of, takes_arrays,
 };
 use crate::postgres::quote::quoted;
 use crate::postgres::walls::refusal::refused;
@@ -119,22 +119,15 @@ pub(crate) fn may_be_changed(error: &Error) -> bool {
 /// Where the name is looked for, its forms, and which routines it had when they were read: all that decides what the
 /// call means.
 pub(crate) fn lookup(known: &KnownRoutines, invocation: &Invocation) -> RoutineLookup {
-    let schemas = schemas(known, invocation).into_iter().cloned().collect();
+    let schemas = invocation.schemas(&known.path).cloned().collect();
     let names = vec![invocation.name.clone(), invocation.name.to_lowercase()];
     RoutineLookup::new(known, schemas, names)
-}
-
-fn schemas<'a>(known: &'a KnownRoutines, invocation: &'a Invocation) -> Vec<&'a String> {
-    match &invocation.schema {
-        Some(schema) => vec![schema],
-        None => invocation.default_schema.iter().chain(&known.path).collect(),
-    }
 }
 
 /// The overloads that the name means: of the named schema, or else of the first schema on the
 /// path that has any.
 fn named<'a>(known: &'a KnownRoutines, invocation: &Invocation) -> Vec<&'a Routine> {
-    let schemas = schemas(known, invocation);
+    let schemas: Vec<&String> = invocation.schemas(&known.path).collect();
     // As the caller wrote it, or as the source folds names that are not quoted.
     for name in [invocation.name.clone(), invocation.name.to_lowercase()] {
         for schema in &schemas {
@@ -359,10 +352,7 @@ fn not_found(known: &KnownRoutines, invocation: &Invocation) -> Error {
     let names: Vec<(&str, &str)> = (known.routines.iter())
         .map(|routine| (routine.procedure.schema.as_str(), routine.procedure.name.as_str()))
         .collect();
-    let near = near::nearest_qualified(invocation.schema.as_deref(), &invocation.name, &names);
-    let offered: Vec<String> = near.iter().map(|(schema, name)| format!("{schema}.{name}")).collect();
-    let offered: Vec<&str> = offered.iter().map(String::as_str).collect();
-    match near::did_you_mean(&offered) {
+    match near::did_you_mean_qualified(invocation.schema.as_deref(), &invocation.name, &names) {
         Some(hint) => error.hint(hint),
         None => error,
     }

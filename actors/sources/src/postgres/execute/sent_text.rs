@@ -23,4 +23,12 @@ impl SentText {
     pub(crate) fn of(split: Option<&Arc<SplitParameters>>) -> Self {
         split.map_or(Self::SAME, |split| Self::Split(Arc::clone(split)))
     }
+
+    /// Set where places of a value are parameters of their own.
+    pub(crate) fn split(&self) -> Option<&SplitParameters> {
+        match self {
+            Self::Split(split) => Some(split),
+            Self::Behind(_) | Self::Framed => None,
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use serde_json::value::RawValue;
 
 use crate::given;
+use crate::postgres::bind::argument_types::is_array;
 use crate::postgres::catalog::routines::{Routine, Slot, SlotType};
 use crate::{Direction, Invocation};
 use portico_core::call::Argument;
@@ -59,11 +60,6 @@ pub(super) fn number(argument: &Argument) -> Option<usize> {
 pub(super) fn is_whole(elements: &[&Argument]) -> bool {
     let [only] = elements else { return false };
     is_array(only) || (only.value.get() == "null" && number(only).is_none())
-}
-
-/// Whether a value is a JSON array.
-pub(super) fn is_array(argument: &Argument) -> bool {
-    argument.value.get().starts_with('[')
 }
 
 /// Whether each JSON array goes to a parameter that takes one: an array, or JSON.
