@@ -62,9 +62,10 @@ fn repeated(n: usize, between: &str, each: impl Fn(usize) -> String) -> String {
     (0..n).map(each).collect::<Vec<_>>().join(between)
 }
 
-/// What is told of a statement that must not end the process: an answer, or a clear refusal.
+/// What is told of a statement that must not end the process: an answer, or a clear refusal. How long it may take is not
+/// what is tested.
 async fn told(app: &TestApp, what: &str, query: &str) -> (u16, Value) {
-    let (status, answer) = app.query(json!({"query": query, "timeout": 60})).await;
+    let (status, answer) = app.query(json!({"query": query, "timeout": 300})).await;
     let code = &answer["error"]["code"];
     let is_clear = status == 200 || ([400, 413].contains(&status) && *code != json!(null));
     assert!(is_clear, "{what}: {status} {}", answer["error"]);

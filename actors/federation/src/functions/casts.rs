@@ -155,6 +155,9 @@ fn microseconds(type_: &ArrowType) -> ArrowType {
 /// # Errors
 /// `42846` for what it casts to nothing.
 pub(crate) fn as_text(expr: Expr, schema: &DFSchema) -> EngineResult<Expr> {
+    if expr.get_type(schema).is_ok_and(|type_| type_ == ArrowType::Utf8) {
+        return Ok(expr);
+    }
     exact(expr, Arc::new(Field::new("text", ArrowType::Utf8, true)), schema)
 }
 

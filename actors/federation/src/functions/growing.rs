@@ -8,10 +8,10 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType as ArrowType, FieldRef};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::compute::kernels::concat_elements::concat_elements_utf8;
+use datafusion::arrow::compute::kernels::concat_elements::concat_elements_utf8_many;
 use datafusion::arrow::compute::kernels::length::length;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::{Result as EngineResult, exec_err};
+use datafusion::common::{Result as EngineResult};
 use datafusion::execution::{FunctionRegistry, SessionState};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
@@ -79,8 +79,21 @@ pub(crate) fn batch_size(plan: &LogicalPlan) -> EngineResult<usize> {
     Ok((MOST / octets.max(1)).clamp(BATCH_MIN, BATCH))
 }
 
-/// The operator `||`.
-pub(crate) fn concatenation() -> Arc<ScalarUDF> {
+/// What `||` makes of two texts. A chain of them is one call: the engine writes out the name of each nested call again
+/// for each call around it.
+pub(crate) fn joined(left: Expr, right: Expr) -> Expr {
+    let concatenation = concatenation();
+    let texts = |side| match side {
+        Expr::ScalarFunction(call) if call.func == concatenation => call.args,
+        text => vec![text],
+    };
+    let mut all = texts(left);
+    all.extend(texts(right));
+    concatenation.call(all)
+}
+
+/// The operator `||`, over any number of texts.
+fn concatenation() -> Arc<ScalarUDF> {
     static CONCATENATION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
         let signature = Signature::user_defined(Volatility::Immutable);
         let inner = Arc::new(ScalarUDF::new_from_impl(Concatenation { signature }));
@@ -224,9 +237,8 @@ impl ScalarUDFImpl for Concatenation {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
-        let [left, right] = arrays.as_slice() else { return exec_err!("|| takes two texts") };
-        let (left, right) = (cast(left, &ArrowType::Utf8)?, cast(right, &ArrowType::Utf8)?);
-        let joined = concat_elements_utf8(left.as_string::<i32>(), right.as_string::<i32>())?;
-        Ok(ColumnarValue::Array(Arc::new(joined)))
+        let texts = arrays.iter().map(|array| cast(array, &ArrowType::Utf8)).collect::<Result<Vec<_>, _>>()?;
+        let texts: Vec<_> = texts.iter().map(AsArray::as_string::<i32>).collect();
+        Ok(ColumnarValue::Array(Arc::new(concat_elements_utf8_many(&texts)?)))
     }
 }

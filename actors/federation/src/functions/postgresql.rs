@@ -248,8 +248,8 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> En
             return Err(no_function("%", &of, "write CAST(… AS numeric) around its operands"));
         }
         Operator::StringConcat if one(ArrowType::is_string) && both(growing::is_joined) => {
-            let texts = vec![casts::as_text(*left, schema)?, casts::as_text(*right, schema)?];
-            return Ok(Transformed::yes(growing::concatenation().call(texts)));
+            let [left, right] = [casts::as_text(*left, schema)?, casts::as_text(*right, schema)?];
+            return Ok(Transformed::yes(growing::joined(left, right)));
         }
         // PostgreSQL takes the text for one of octets.
         Operator::StringConcat if one(ArrowType::is_string) && one(ArrowType::is_binary) => {
