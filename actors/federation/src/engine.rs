@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -106,7 +107,7 @@ impl Engine {
     /// # Errors
     /// When threads or the folder cannot be had.
     pub fn start(settings: Settings) -> std::io::Result<Self> {
-        fs::create_dir_all(&settings.spill_dir)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&settings.spill_dir)?;
         for entry in fs::read_dir(&settings.spill_dir)?.flatten() {
             if entry.file_name().to_string_lossy().starts_with(SPILLED) {
                 fs::remove_dir_all(entry.path())?;

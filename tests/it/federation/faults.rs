@@ -1,5 +1,6 @@
 //! Statements over several connections whose sources, callers or bounds fail them.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -226,6 +227,9 @@ async fn places_are_not_waited_for_by_who_holds_one() {
 async fn what_does_not_fit_is_spilled_or_refused() {
     let settings = "[federation]\nstatement_memory = 16777216\nmemory = 67108864";
     let pair = Pair::start(WIDE, "", settings).await;
+    // Rows of others are nobody's to read.
+    let folder = pair.app.config.with_file_name("portico.spill");
+    assert_eq!(std::fs::metadata(folder).unwrap().permissions().mode() & 0o777, 0o700);
     // 40 MB are sorted in a memory of 16.
     let sorted = format!(
         "SELECT count(*) AS n, min(id) AS low FROM (SELECT * FROM ({ALL}) AS x ORDER BY filler, id LIMIT 79999) AS y"
