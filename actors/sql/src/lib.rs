@@ -27,7 +27,8 @@ pub use self::parsed::class::reads_only_pragma;
 pub use self::parsed::names::{Named, Naming};
 pub use self::rewrite::Edit;
 pub use self::scans::frame::{
-    alike_parameters, parameter_positions, parameters_apart, parameters_like, parameters_written, query_behind_with,
+    ParametersApart, alike_parameters, parameter_positions, parameters_apart, parameters_like, parameters_written,
+    query_behind_with,
 };
 pub use self::scans::listed::{ListedRelation, listed_relations};
 pub use self::scans::outline::{Outline, outline};

@@ -227,15 +227,15 @@ async fn places_are_not_waited_for_by_who_holds_one() {
 async fn what_does_not_fit_is_spilled_or_refused() {
     let settings = "[federation]\nstatement_memory = 16777216\nmemory = 67108864";
     let pair = Pair::start(WIDE, "", settings).await;
-    // Rows of others are nobody's to read.
-    let folder = pair.app.config.with_file_name("portico.spill");
-    assert_eq!(std::fs::metadata(folder).unwrap().permissions().mode() & 0o777, 0o700);
     // 40 MB are sorted in a memory of 16.
     let sorted = format!(
         "SELECT count(*) AS n, min(id) AS low FROM (SELECT * FROM ({ALL}) AS x ORDER BY filler, id LIMIT 79999) AS y"
     );
     let (status, answer) = pair.app.query(json!({"query": sorted})).await;
     assert_eq!((status, &answer["results"][0]["rows"]), (200, &json!([[79999, 1]])), "{answer}");
+    // Rows of others are nobody's to read.
+    let folder = pair.app.config.with_file_name("portico.spill");
+    assert_eq!(std::fs::metadata(folder).unwrap().permissions().mode() & 0o777, 0o700);
     pair.until_clear().await;
     // Neither side of the join fits. What no plan can write down is refused.
     let joined = format!("SELECT count(*) AS n, sum(id) AS ids FROM ({JOINED}) AS x WHERE filler = again");

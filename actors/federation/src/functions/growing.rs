@@ -10,8 +10,8 @@ use arrow_schema::{DataType as ArrowType, FieldRef};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::compute::kernels::concat_elements::concat_elements_utf8_many;
 use datafusion::arrow::compute::kernels::length::length;
+use datafusion::common::Result as EngineResult;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::{Result as EngineResult};
 use datafusion::execution::{FunctionRegistry, SessionState};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,

@@ -83,6 +83,9 @@ pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str
             Some(hint) => failure.hint(hint),
             None => failure,
         },
+        "42803" if routine == Some("check_agg_arguments") => {
+            failure.hint("aggregate what a subquery has aggregated: SELECT max(n) FROM (SELECT count(*) AS n …) AS q")
+        }
         "42803" => match quoted(&failure.message).map(str::to_owned) {
             Some(column) => failure.hint(format!("add {column} to GROUP BY, or aggregate it: max({column})")),
             None => failure.hint("a condition on an aggregate stands in HAVING, behind GROUP BY"),
@@ -99,6 +102,9 @@ pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str
             }
             None => failure,
         },
+        "22P02" if routine.is_some_and(|routine| routine == "array_in" || routine.starts_with("ReadArray")) => {
+            failure.hint("an array is written '{a,b}'; value = ANY(an_array) asks for one of its elements")
+        }
         "22P02" => failure.hint("a value of that type is due here: a number without quotes or other signs, true or false, JSON, a UUID"),
         "22007" | "22008" => failure.hint("write a date as 'YYYY-MM-DD', a moment as 'YYYY-MM-DD HH:MM:SS'; to_date(text, 'DD/MM/YYYY') reads another form"),
         "22012" => failure.hint("a / NULLIF(b, 0) is NULL where b is 0"),
@@ -171,24 +177,51 @@ fn operator(message: &str) -> Option<String> {
         let pieces: Vec<&str> = types.split(' ').collect();
         let at = pieces.iter().position(|piece| piece.chars().all(|c| "+-*/<>=~!@#%^&|`?".contains(c)))?;
         let (left, right) = (pieces.get(..at)?.join(" "), pieces.get(at + 1..)?.join(" "));
-        let is_text = |kind: &str| matches!(kind, "text" | "character varying" | "character" | "unknown" | "name");
-        return Some(match *pieces.get(at)? {
-            "+" if is_text(&left) || is_text(&right) => "texts are joined by ||: a || b".to_owned(),
-            "~~" | "!~~" | "~~*" | "!~~*" => {
-                format!("LIKE takes a text, and the value is {left}: write value::text LIKE …")
-            }
-            "=" | "<>" if left == "boolean" || right == "boolean" => {
-                "compare a boolean with true or false, or use it as it is".to_owned()
-            }
-            _ if left.is_empty() || right.is_empty() => return None,
-            sign => format!("the left side of {sign} is {left}, the right side {right}: cast one, as in value::{left}"),
-        });
+        return beside(&left, pieces.get(at)?, &right);
     }
     let call = message.split(' ').find(|word| word.contains('('))?;
     if call.starts_with("round(") {
         return Some("round(value::numeric, 2) takes a number of digits".to_owned());
     }
     None
+}
+
+/// What helps where no operator `sign` takes values of these types.
+fn beside(left: &str, sign: &str, right: &str) -> Option<String> {
+    let is_text = |of: &str| matches!(of, "text" | "character varying" | "character" | "unknown" | "name");
+    let is_json = |of: &str| matches!(of, "json" | "jsonb");
+    let is_day = |of: &str| of == "date" || of.starts_with("timestamp");
+    let is_number =
+        |of: &str| matches!(of, "smallint" | "integer" | "bigint" | "numeric" | "real" | "double precision");
+    Some(match sign {
+        "+" if is_text(left) || is_text(right) => "texts are joined by ||: a || b".to_owned(),
+        "||" => "|| joins texts, arrays and JSON: write value::text || …".to_owned(),
+        "==" => "one = compares".to_owned(),
+        "~~" | "!~~" | "~~*" | "!~~*" if is_text(left) => {
+            format!(
+                "LIKE takes a text as its pattern, and this is {right}: write it in single quotes, or pattern::text"
+            )
+        }
+        "~~" | "!~~" | "~~*" | "!~~*" => {
+            format!("LIKE takes a text, and the value is {left}: write value::text LIKE …")
+        }
+        "=" | "<>" if left == "boolean" || right == "boolean" => {
+            "compare a boolean with true or false, or use it as it is".to_owned()
+        }
+        _ if is_json(left) && is_number(right) => {
+            format!("->> takes a member out of JSON as a text, which can be cast: (value ->> 'key')::{right}")
+        }
+        _ if is_day(left) && is_number(right) => {
+            "a date stands in single quotes: '2026-01-31'; days are added as numbers: a_date - value::integer"
+                .to_owned()
+        }
+        _ if is_day(left) && right == "interval" => {
+            "a text beside an interval is read as one: cast it, as in value::date + interval '1 day'".to_owned()
+        }
+        // Neither type is the one that is in the way.
+        _ if left.is_empty() || left == right => return None,
+        _ => format!("the left side of {sign} is {left}, the right side {right}: cast one, as in value::{left}"),
+    })
 }
 
 /// What helps where the statement cannot be parsed.
@@ -233,6 +266,13 @@ mod tests {
             ("42883", "operator does not exist: text + unknown", "SELECT a + 'b'", "||"),
             ("42883", "operator does not exist: integer ~~ unknown", "SELECT a LIKE 'b'", "::text LIKE"),
             ("42883", "operator does not exist: boolean = integer", "SELECT a = 1", "true or false"),
+            ("42883", "operator does not exist: character varying ~~ integer", "SELECT a LIKE 5", "pattern::text"),
+            ("42883", "operator does not exist: integer == integer", "SELECT a == 5", "one = compares"),
+            ("42883", "operator does not exist: integer || integer", "SELECT a || b", "::text ||"),
+            ("42883", "operator does not exist: jsonb > integer", "SELECT a -> 'b' > 3", "->> 'key')::integer"),
+            ("42883", "operator does not exist: date > integer", "SELECT d > 2024-01-01", "single quotes"),
+            ("42883", "operator does not exist: date < interval", "SELECT d < $1 + interval '1 day'", "value::date +"),
+            ("42883", "operator does not exist: point = point", "SELECT a = b", ""),
             ("42883", "operator does not exist: character varying = integer", "SELECT a = 1", "is character varying"),
             ("42883", "function round(double precision, integer) does not exist", "SELECT round(a, 2)", "numeric"),
             ("42803", "column \"c.name\" must appear in the GROUP BY clause", "", "add c.name to GROUP BY"),

@@ -157,6 +157,24 @@ pub(crate) fn refused_parameter(error: &tokio_postgres::Error) -> Option<usize> 
     error.as_db_error()?.where_().filter(|context| context.contains("portal")).and_then(parameter)
 }
 
+/// The number of the parameter of `text` that stands where the source takes no value, counted from 1.
+pub(crate) fn misplaced_parameter(error: &tokio_postgres::Error, text: &str) -> Option<usize> {
+    let source = error.as_db_error()?;
+    let number = parameter(source.message())?;
+    let stands = || match source.position()? {
+        ErrorPosition::Original(position) => {
+            let behind = text.chars().skip(usize::try_from(*position).ok()?.checked_sub(1)?);
+            Some(behind.take(number.to_string().len() + 1).eq(format!("${number}").chars()))
+        }
+        ErrorPosition::Internal { .. } => None,
+    };
+    match *source.code() {
+        SqlState::SYNTAX_ERROR => stands()?.then_some(number),
+        SqlState::UNDEFINED_PARAMETER => Some(number),
+        _ => None,
+    }
+}
+
 /// The number of the first parameter that the source speaks of. The words are in its own language.
 pub(crate) fn parameter(words: &str) -> Option<usize> {
     let (_, digits) = words.split_once('$')?;
@@ -164,13 +182,12 @@ pub(crate) fn parameter(words: &str) -> Option<usize> {
     digits.get(..end)?.parse().ok()
 }
 
+/// Where in the statement it arose.
 fn position(source: &DbError, sent: &SentText) -> Option<usize> {
-    match (source.position()?, sent) {
-        (ErrorPosition::Original(position), SentText::Behind(before)) => {
-            usize::try_from(*position).ok()?.checked_sub(*before).filter(|position| *position > 0)
-        }
-        // Or inside a function's own text, which the caller did not write.
-        _ => None,
+    match source.position()? {
+        ErrorPosition::Original(position) => sent.original_position(usize::try_from(*position).ok()?),
+        // Inside a function's own text, which the caller did not write.
+        ErrorPosition::Internal { .. } => None,
     }
 }
 

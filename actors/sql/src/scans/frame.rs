@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::dialect::Dialect;
 use crate::lexing::lexer::tokens_at_source;
 use crate::lexing::token::{Kind, Token, words};
-use crate::rewrite::{self, Edit};
+use crate::rewrite::{self, Anchor, Edit};
 
 /// The parameters, from 0, that stand in `text` as the one of this number does and nowhere else: each tested for NULL by
 /// itself, or an argument by itself of one call.
@@ -69,14 +69,26 @@ pub fn alike_parameters(text: &str, in_front: usize, behind: usize) -> Vec<usize
     places.iter().map(first).collect()
 }
 
+/// A statement in which places of a value are parameters of their own.
+#[derive(Clone, Debug)]
+pub struct ParametersApart {
+    /// The statement with these parameters.
+    pub text: String,
+    /// For each of them which of the statement's own, from 0, it stands for.
+    pub parameters: Vec<usize>,
+    anchors: Vec<Anchor>,
+}
+
+impl ParametersApart {
+    /// Where in the statement a position of the text lies; both in characters counted from 1.
+    pub fn original_position(&self, position: usize) -> usize {
+        rewrite::original(&self.anchors, position)
+    }
+}
+
 /// The statement `text` where each place of one of its `count` parameters shares the parameter of the place that `first`
-/// names, which is one of the same in front of it or itself; and for each of the new ones which of the old, from 0, it
-/// stands for. `None` where these are no more than before.
-pub fn parameters_apart(
-    text: &str,
-    count: usize,
-    first: impl Fn(usize) -> Option<usize>,
-) -> Option<(String, Vec<usize>)> {
+/// names, which is one of the same in front of it or itself. `None` where these are no more than before.
+pub fn parameters_apart(text: &str, count: usize, first: impl Fn(usize) -> Option<usize>) -> Option<ParametersApart> {
     let (mut edits, mut old, mut numbers) = (Vec::new(), Vec::<usize>::new(), Vec::<usize>::new());
     for (place, (token, index)) in parameters(text).enumerate() {
         let index = index.filter(|index| *index < count)?;
@@ -93,7 +105,11 @@ pub fn parameters_apart(
     let mut values = old.clone();
     values.sort_unstable();
     values.dedup();
-    (values.len() < old.len()).then(|| (rewrite::apply(text, 0..text.len(), 0, &edits).0, old))
+    if values.len() == old.len() {
+        return None;
+    }
+    let (text, anchors) = rewrite::apply(text, 0..text.len(), 0, &edits);
+    Some(ParametersApart { text, parameters: old, anchors })
 }
 
 /// The statement `text` with what `written` gives for each parameter, by its place from 0, in its stead.
@@ -168,14 +184,21 @@ mod tests {
             let first = |place: usize| places.iter().position(|other| *other == places[place]);
             parameters_apart(text, count, |place| if places[place] == 0 { Some(place) } else { first(place) })
         };
-        let (text, places) = apart("SELECT '$1', $1 + $2 -- $1\n, $2, (a)[$1]", 2).unwrap();
+        let told = |apart: ParametersApart| (apart.text, apart.parameters);
+        let (text, places) = told(apart("SELECT '$1', $1 + $2 -- $1\n, $2, (a)[$1]", 2).unwrap());
         assert_eq!(text, "SELECT '$1', $1 + $2 -- $1\n, $2, (a)[$3]");
         assert_eq!(places, [0, 1, 0]);
-        let (text, places) = apart("SELECT $2 + $1, $2, $1", 2).unwrap();
+        let (text, places) = told(apart("SELECT $2 + $1, $2, $1", 2).unwrap());
         assert_eq!((text.as_str(), places), ("SELECT $1 + $2, $1, $3", vec![1, 0, 0]));
-        assert_eq!(apart("SELECT $1, $2, $2", 2), None);
+        assert!(apart("SELECT $1, $2, $2", 2).is_none());
         let third = parameters_apart("SELECT $1, $2, $1, $2, $1", 2, |place| [0, 1, 2, 1, 0].get(place).copied());
-        assert_eq!(third, Some(("SELECT $1, $2, $3, $2, $1".to_owned(), vec![0, 1, 0])));
+        assert_eq!(third.map(told), Some(("SELECT $1, $2, $3, $2, $1".to_owned(), vec![0, 1, 0])));
+        let many = format!("SELECT {}'ä', nope", "$1, ".repeat(12));
+        let apart = parameters_apart(&many, 1, Some).unwrap();
+        let at = |text: &str, what: &str| text.chars().count() - what.len() + 1;
+        assert_eq!(apart.text.len(), many.len() + 3);
+        assert_eq!(apart.original_position(at(&apart.text, "nope")), at(&many, "nope"));
+        assert_eq!(apart.original_position(at(&apart.text, "$12, 'a', nope")), at(&many, "$1, 'a', nope"));
     }
 
     #[test]

@@ -135,6 +135,7 @@ async fn what_does_not_fit_is_told() {
     for (procedure, parameters, words) in [
         ("add", json!({"z": 1}), "public.add(a integer, b integer = default); public.add(a text, c text)"),
         ("either", json!({"x": "2026-01-01"}), "more than one overload"),
+        ("either", json!({"x": true}), "no overload takes arguments of these types"),
         ("listing", json!({}), "listing(n integer)"),
         ("listing", json!([1, 2]), "listing(n integer)"),
         ("add", json!({"a": [1], "b": 1}), "@a: int4 expects a whole number"),

@@ -77,3 +77,13 @@ async fn a_near_procedure_is_told_with_its_schema() {
         assert_eq!(said, (404, &json!(1300), &json!(format!("did you mean {near}?"))), "{procedure}: {answer}");
     }
 }
+
+/// What follows a hint must not answer another question.
+#[actix_web::test]
+async fn a_text_in_double_quotes_is_told_to_be_one() {
+    for app in [service().await, fixture::on_sqlite().await] {
+        let (_, answer) = app.query(json!({"query": "SELECT id FROM customers WHERE name = \"Name 1\""})).await;
+        let hint = answer["error"]["hint"].as_str().unwrap_or_default();
+        assert!(hint.contains("single quotes: 'Name 1'"), "{answer}");
+    }
+}

@@ -135,3 +135,61 @@ async fn values_of_one_statement_do_not_concern_each_other() {
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+/// Also where a value has parameters of its own at its places, whose numbers are longer or shorter than those of the
+/// statement.
+#[actix_web::test]
+async fn an_error_has_its_position_whatever_is_sent_for_the_values() {
+    let app = on_postgres().await;
+    for mistake in ["^nope = 1", "day ^= 5", "id = 1 ^ordr", "id ^IN @a", "id = (SELECT 1 FROM ^gone)", "'ä' = ^nope"]
+    {
+        for (before, behind) in [(0, 0), (1, 0), (0, 1), (1, 2), (3, 9), (11, 1), (12, 12)] {
+            let filters = |from: usize, count: usize| -> Vec<String> {
+                let filter =
+                    |at| format!("(@{0} IS NULL OR name = @{0} OR 'ä' = @{0} OR id = @n)", ["a", "b", "c"][at % 3]);
+                (from..from + count).map(filter).collect()
+            };
+            let mut all = filters(0, before);
+            all.push(mistake.to_owned());
+            all.extend(filters(before, behind));
+            let marked = format!("SELECT id FROM things WHERE {}", all.join(" AND "));
+            let position = marked.chars().position(|each| each == '^').unwrap() + 1;
+            let position = if mistake.contains("@a") { position + "IN ".len() } else { position };
+            let query = marked.replacen('^', "", 1);
+            let given = query.match_indices('@').map(|(at, _)| &query[at + 1..at + 2]);
+            let given: serde_json::Map<_, _> = given
+                .map(|name| (format!("@{name}"), if name == "n" { json!({"value": 3}) } else { json!({"value": "x"}) }))
+                .collect();
+            let (status, answer) = app.query(json!({"query": query, "parameters": given})).await;
+            let message = answer["error"]["message"].as_str().unwrap_or_default();
+            assert!(message.ends_with(&format!(" (at position {position})")), "{query}: {status} {answer}");
+            assert!(!message.contains('$'), "{query}: {answer}");
+        }
+    }
+}
+
+#[actix_web::test]
+async fn a_name_that_stands_for_no_value_is_told_as_it_was_written() {
+    let app = on_postgres().await;
+    for query in [
+        "SELECT count(*) FROM @t",
+        "SELECT id FROM things WHERE (@u IS NULL OR name = @u) ORDER BY id @t",
+        "SELECT 1 WHERE 1 IN @t",
+        "UPDATE @t SET id = 1",
+        "CREATE VIEW seen AS SELECT @t",
+        "ALTER TABLE things ALTER name SET DEFAULT @t",
+    ] {
+        let mut given = json!({"@t": {"value": "x"}});
+        if query.contains("@u") {
+            given["@u"] = json!({"value": "y"});
+        }
+        let (status, answer) = app.query(json!({"query": query, "parameters": given, "dryRun": true})).await;
+        let error = &answer["error"];
+        let message = error["message"].as_str().unwrap_or_default();
+        assert!(status == 400 && message.contains("@t") && !message.contains('$'), "{query}: {answer}");
+        assert!(error["hint"].as_str().unwrap_or_default().starts_with("@t stands for one value"), "{query}: {answer}");
+    }
+    let raising = "DO $do$ BEGIN RAISE EXCEPTION 'at or near \"$1\"' USING ERRCODE = '42601'; END $do$";
+    let (_, answer) = app.query(json!({"query": raising})).await;
+    assert!(answer["error"]["message"].as_str().unwrap_or_default().contains("$1"), "{answer}");
+}

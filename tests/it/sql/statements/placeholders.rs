@@ -10,6 +10,7 @@ on_both! {
     more_values_than_the_source_takes_are_refused
     few_of_many_names_are_told
     a_set_that_lacks_a_value_names_itself
+    a_condition_for_each_of_hundreds_of_rows_is_taken
 }
 
 /// A query that counts orders by their ids, with a placeholder for each of `count` values.
@@ -17,6 +18,14 @@ fn counting(count: usize) -> Value {
     let names: Vec<String> = (0..count).map(|number| format!("@p{number}")).collect();
     let parameters: Map<String, Value> = (0..count).map(|number| (format!("p{number}"), json!(number))).collect();
     json!({"query": format!("SELECT count(*) FROM orders WHERE id IN ({})", names.join(",")), "parameters": parameters})
+}
+
+/// As programs write it for keys of several columns.
+async fn a_condition_for_each_of_hundreds_of_rows_is_taken(app: &TestApp) {
+    let conditions: Vec<String> = (0..950).map(|id| format!("(id = {id} AND customer_id > 0)")).collect();
+    let query = format!("SELECT count(*) > 0 FROM orders WHERE {}", conditions.join(" OR "));
+    let (status, document) = app.query(json!({"query": query})).await;
+    assert_eq!(status, 200, "{:?}", document["error"]);
 }
 
 async fn thousands_of_values_are_bound(app: &TestApp) {

@@ -62,16 +62,20 @@ impl Nearby {
             let places = names.iter().filter_map(|near| here.iter().find(|known| known.column == **near));
             places.map(|known| write(known)).collect::<Vec<_>>()
         };
-        for names in [exact, in_any_case().collect(), near()] {
+        for names in [exact, in_any_case().collect()] {
             if let Some(hint) = offered(&names) {
                 return Ok(Some(hint));
             }
         }
+        let near = offered(&near());
         if self.text.contains(&format!("\"{name}\"")) {
-            return Ok(Some(format!(
-                "double quotes are for names; a text stands in single quotes: '{}'",
-                name.replace('\'', "''")
-            )));
+            // Most who quote a word mean a text: a column in its stead would answer another question.
+            let near = near.map(|near| format!("; of names, {near}")).unwrap_or_default();
+            let text = name.replace('\'', "''");
+            return Ok(Some(format!("double quotes are for names; a text stands in single quotes: '{text}'{near}")));
+        }
+        if near.is_some() {
+            return Ok(near);
         }
         if is_alias(&self.text, name) {
             return Ok(Some(format!(

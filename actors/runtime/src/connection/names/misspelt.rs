@@ -66,7 +66,14 @@ impl Nearby {
 
     /// The same of the routines that the caller sees.
     pub(in crate::connection) async fn near_routines(&self, sought: &str) -> Result<Option<String>> {
-        Ok(self.near_names(sought, &self.names(MetadataKind::Procedures).await?))
+        let names = self.names(MetadataKind::Procedures).await?;
+        let (within, name) = sought.rsplit_once('.').map_or((None, sought), |(schema, name)| (Some(schema), name));
+        let within = within.or(self.default_schema.as_deref());
+        // One of this name takes other arguments, of which the source's own hint tells.
+        if names.iter().any(|(schema, known)| known == name && within == Some(schema)) {
+            return Ok(None);
+        }
+        Ok(self.near_names(sought, &names))
     }
 
     /// Schemas, or tables and routines with theirs, as the caller sees them.

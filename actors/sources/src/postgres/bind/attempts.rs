@@ -88,7 +88,7 @@ impl<'a> Attempts<'a> {
     where
         'a: 't,
     {
-        split.as_ref().map_or(self.execution.text.as_str(), |split| split.text.as_str())
+        split.as_ref().map_or(self.execution.text.as_str(), |split| split.text())
     }
 
     /// Those of these parameters first that stand nearest to what the source refused.

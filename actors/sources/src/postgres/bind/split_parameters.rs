@@ -7,7 +7,7 @@ use tokio_postgres::types::Type;
 
 use crate::postgres::bind::argument_types::own;
 use portico_core::call::Argument;
-use portico_sql::ParameterPlace;
+use portico_sql::{ParameterPlace, ParametersApart};
 
 /// For each place of a value in a statement the first place that shares its parameter.
 pub(crate) type Sharing = Arc<[usize]>;
@@ -15,10 +15,8 @@ pub(crate) type Sharing = Arc<[usize]>;
 /// A statement's text with several parameters for one value: each then has the type of its place, as literals have.
 #[derive(Clone, Debug)]
 pub(crate) struct SplitParameters {
-    pub(crate) text: String,
+    apart: ParametersApart,
     pub(crate) sharing: Sharing,
-    /// For each parameter the argument that is bound to it, from 0.
-    arguments: Vec<usize>,
 }
 
 impl SplitParameters {
@@ -45,24 +43,33 @@ impl SplitParameters {
     /// With the parameters that places share; `None` where nothing is split.
     pub(crate) fn with(text: &str, arguments: &[Argument], sharing: Sharing) -> Option<Self> {
         let first = |place: usize| sharing.get(place).copied();
-        let (text, arguments) = portico_sql::parameters_apart(text, arguments.len(), first)?;
-        Some(Self { text, sharing, arguments })
+        Some(Self { apart: portico_sql::parameters_apart(text, arguments.len(), first)?, sharing })
+    }
+
+    /// The statement's text with these parameters.
+    pub(crate) fn text(&self) -> &str {
+        &self.apart.text
+    }
+
+    /// Where in the statement's own text a position of this one lies; both in characters counted from 1.
+    pub(crate) fn original_position(&self, position: usize) -> usize {
+        self.apart.original_position(position)
     }
 
     /// The same of a part of its statement, in front of which no value stands.
     pub(crate) fn text_of(&self, part: &str, arguments: &[Argument]) -> String {
-        Self::with(part, arguments, Arc::clone(&self.sharing)).map_or_else(|| part.to_owned(), |split| split.text)
+        Self::with(part, arguments, Arc::clone(&self.sharing)).map_or_else(|| part.to_owned(), |split| split.apart.text)
     }
 
     /// The arguments, one for each parameter.
     pub(crate) fn arguments<'a>(&self, arguments: &'a [Argument]) -> Vec<&'a Argument> {
-        self.arguments.iter().filter_map(|index| arguments.get(*index)).collect()
+        self.apart.parameters.iter().filter_map(|index| arguments.get(*index)).collect()
     }
 
     /// Whether one argument has places of different `types`, which are those of the parameters.
     pub(crate) fn differ(&self, types: &[Type]) -> bool {
         let mut seen = HashMap::with_capacity(types.len());
-        self.arguments.iter().zip(types).any(|(index, type_)| *seen.entry(index).or_insert(type_) != type_)
+        self.apart.parameters.iter().zip(types).any(|(index, type_)| *seen.entry(index).or_insert(type_) != type_)
     }
 }
 

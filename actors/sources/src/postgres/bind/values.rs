@@ -15,7 +15,13 @@ pub(crate) fn bound(
     split: Option<&SplitParameters>,
 ) -> Result<Vec<BoundValue>> {
     let given = split.map_or_else(|| arguments.iter().collect(), |split| split.arguments(arguments));
-    if ready.params().len() != given.len() {
+    if let Some(unasked) = given.get(ready.params().len()) {
+        let name = unasked.name.trim_start_matches('@');
+        return Err(Error::invalid(format!("parameter @{name}: the source takes no value there")).hint(format!(
+            "@{name} stands for one value, where an expression may stand: definitions are written out"
+        )));
+    }
+    if ready.params().len() > given.len() {
         let (needs, given) = (ready.params().len(), given.len());
         return Err(Error::invalid(format!("parameters: the statement takes {needs} values, {given} were given")));
     }

@@ -195,6 +195,24 @@ impl Execution {
         }
     }
 
+    /// The failure in which the source speaks of a parameter that stands where no value can, under the caller's name.
+    fn misplaced(&self, mut failure: Error, error: &tokio_postgres::Error, sent: &SentText) -> Error {
+        let Some(number) = failure::misplaced_parameter(error, sent.split().map_or(&self.text, |split| split.text()))
+        else {
+            return failure;
+        };
+        let name = self.argument(number, sent).map(|argument| argument.name.trim_start_matches('@'));
+        let Some(name) = name.filter(|name| name.starts_with(|first: char| first.is_alphabetic() || first == '_'))
+        else {
+            return failure;
+        };
+        failure.message = failure.message.replacen(&format!("${number}"), &format!("@{name}"), 1);
+        failure.hint(format!(
+            "@{name} stands for one value, where an expression may stand: names, keywords and definitions are written \
+             out, and one of a list is = ANY(@{name}) with an array"
+        ))
+    }
+
     /// What the source said, in the caller's terms.
     pub(crate) fn failure(&self, error: &tokio_postgres::Error, sent: &SentText) -> Error {
         if let Some(identity) = self.identity.as_ref().filter(|identity| identity.is_refused()) {
@@ -213,6 +231,9 @@ impl Execution {
             failure.message = format!("parameter @{}: {}", argument.name.trim_start_matches('@'), failure.message);
         }
         let site = failure.get_site().cloned().unwrap_or_default();
+        if !site.raised && !site.within {
+            failure = self.misplaced(failure, error, sent);
+        }
         if !site.within && self.guarded.as_ref().is_some_and(PendingCheck::hides) {
             failure = hiding::uttered(failure);
         }

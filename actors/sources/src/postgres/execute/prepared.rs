@@ -165,7 +165,7 @@ pub(crate) async fn make_ready(
     let sent = SentText::of(split.as_ref());
     let bound = values::bound(execution.arguments(), &ready, sent.split())?;
     let columns = descriptions(ready.columns());
-    let text = sent.split().map(|split| split.text.clone());
+    let text = sent.split().map(|split| split.text().to_owned());
     let natively: Option<Vec<ColumnDecoder>> = columns.iter().map(|column| ColumnDecoder::of(&column.type_)).collect();
     if sent.split().is_none() {
         keep_if_it_comes_again(session, execution, &ready);
@@ -188,11 +188,7 @@ pub(crate) async fn make_ready(
             .hint("cast these columns to text")
             .because(error)
     })?;
-    let sent = match (sent, before) {
-        (SentText::Behind(_), Some(before)) => SentText::Behind(before),
-        (SentText::Behind(_), None) => SentText::Framed,
-        (sent, _) => sent,
-    };
+    let sent = sent.framed(before);
     let text = Some(text);
     Ok(PreparedExecution { ready, text, bound, columns, forms, sent, fallback: None })
 }

@@ -25,6 +25,7 @@ use portico_sql::Class;
 const MOST_NAMES: usize = 10;
 
 const NAME_TYPES: &str = "say with dataType which type is meant";
+const GIVE_TYPES: &str = "give values of the types that one of the candidates takes";
 
 /// Who chooses the overload of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,8 +39,14 @@ enum ChosenBy {
 /// A call of a routine.
 pub(crate) struct RoutineCall {
     pub(crate) execution: Execution,
-    /// Set where the server chooses among overloads: what is said where it cannot.
-    undecided: Option<Error>,
+    /// Set where the server chooses among overloads.
+    undecided: Option<Undecided>,
+}
+
+/// What is said where the server finds no overload, and where it finds several.
+struct Undecided {
+    none: Error,
+    several: Error,
 }
 
 impl RoutineCall {
@@ -47,8 +54,11 @@ impl RoutineCall {
     pub(crate) fn told(self, error: Error) -> Error {
         // The routine that was chosen may say the same of what it calls.
         let is_within = error.get_site().is_some_and(|site| site.within || site.raised);
-        let cannot_choose = !is_within && matches!(error.get_sqlstate(), Some("42883" | "42725"));
-        self.undecided.filter(|_| cannot_choose).unwrap_or(error)
+        match (self.undecided.filter(|_| !is_within), error.get_sqlstate()) {
+            (Some(undecided), Some("42883")) => undecided.none,
+            (Some(undecided), Some("42725")) => undecided.several,
+            _ => error,
+        }
     }
 }
 
@@ -87,7 +97,10 @@ pub(crate) fn execution(
     if fitting.iter().any(|(routine, places)| takes_arrays(routine, places, invocation)) {
         fitting.retain(|(routine, places)| takes_arrays(routine, places, invocation));
     }
-    let undecided = || mismatch(&meant, "more than one overload takes these arguments").hint(NAME_TYPES);
+    let undecided = || Undecided {
+        none: mismatch(&meant, "no overload takes arguments of these types").hint(GIVE_TYPES),
+        several: mismatch(&meant, "more than one overload takes these arguments").hint(NAME_TYPES),
+    };
     let written =
         |(routine, places): &(&Routine, Vec<Option<usize>>), by| call(routine, places, invocation, options, by);
     match fitting.as_slice() {
@@ -99,11 +112,11 @@ pub(crate) fn execution(
             Ok(RoutineCall { execution: written(only, ChosenBy::Us), undecided: None })
         }
         // The server would choose among what is hidden too.
-        _ if hides => Err(undecided()),
+        _ if hides => Err(undecided().several),
         [first, others @ ..] => {
             let execution = written(first, ChosenBy::Server);
             if others.iter().any(|other| written(other, ChosenBy::Server).text != execution.text) {
-                return Err(undecided());
+                return Err(undecided().several);
             }
             Ok(RoutineCall { execution, undecided: Some(undecided()) })
         }

@@ -6,29 +6,40 @@ use crate::postgres::bind::split_parameters::SplitParameters;
 
 /// How positions and parameters of the text that was sent lead back to the statement.
 #[derive(Clone)]
-pub(crate) enum SentText {
-    /// The statement's own text stands in it, behind so many characters.
-    Behind(usize),
-    /// It has parameters of its own: no position leads back.
-    Split(Arc<SplitParameters>),
-    /// No position leads back.
-    Framed,
+pub(crate) struct SentText {
+    /// Characters in front of the statement as it was prepared; `None` where it does not stand there as a whole.
+    before: Option<u32>,
+    split: Option<Arc<SplitParameters>>,
 }
 
 impl SentText {
     /// The statement's own text.
-    pub(crate) const SAME: Self = Self::Behind(0);
+    pub(crate) const SAME: Self = Self { before: Some(0), split: None };
+
+    /// The statement's own text, behind so many characters.
+    pub(crate) fn behind(before: usize) -> Self {
+        Self::SAME.framed(Some(before))
+    }
 
     /// The statement as it was prepared, with a parameter for each place where it is split.
     pub(crate) fn of(split: Option<&Arc<SplitParameters>>) -> Self {
-        split.map_or(Self::SAME, |split| Self::Split(Arc::clone(split)))
+        Self { before: Some(0), split: split.cloned() }
+    }
+
+    /// The same within other words, so many of whose characters stand in front of all of it, if that stands there.
+    #[must_use]
+    pub(crate) fn framed(self, before: Option<usize>) -> Self {
+        Self { before: before.and_then(|before| u32::try_from(before).ok()), ..self }
     }
 
     /// Set where places of a value are parameters of their own.
     pub(crate) fn split(&self) -> Option<&SplitParameters> {
-        match self {
-            Self::Split(split) => Some(split),
-            Self::Behind(_) | Self::Framed => None,
-        }
+        self.split.as_deref()
+    }
+
+    /// Where in the statement a position of the text lies; both in characters counted from 1.
+    pub(crate) fn original_position(&self, position: usize) -> Option<usize> {
+        let position = position.checked_sub(usize::try_from(self.before?).ok()?).filter(|position| *position > 0)?;
+        Some(self.split().map_or(position, |split| split.original_position(position)))
     }
 }

@@ -297,7 +297,7 @@ impl Walls {
                 return Err(Refusal::of_server(execution.failure(&own, &SentText::SAME)));
             }
         }
-        Err(Refusal::of_server(execution.failure(error, &SentText::Behind(shift))))
+        Err(Refusal::of_server(execution.failure(error, &SentText::behind(shift))))
     }
 
     /// What every statement of this shape may do without; `None` where the verdict holds for this one alone.

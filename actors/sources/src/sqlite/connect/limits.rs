@@ -17,7 +17,8 @@ const LIMITS: &[(Limit, i32)] = &[
     (Limit::SQLITE_LIMIT_LENGTH, LONGEST as i32),
     (Limit::SQLITE_LIMIT_FUNCTION_ARG, ARGUMENTS as i32),
     (Limit::SQLITE_LIMIT_SQL_LENGTH, 4 << 20),
-    (Limit::SQLITE_LIMIT_EXPR_DEPTH, 500),
+    // SQLite's own: programs write a condition for each of their rows.
+    (Limit::SQLITE_LIMIT_EXPR_DEPTH, 1000),
     (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 500),
     (Limit::SQLITE_LIMIT_ATTACHED, 0),
     // Matching takes time in the product of pattern and text.
