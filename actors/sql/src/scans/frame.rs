@@ -14,19 +14,39 @@ pub fn parameters_like(text: &str, number: usize) -> Vec<usize> {
     let words = words(&tokens_at_source(text, Dialect::POSTGRESQL));
     let is = |at: usize, word: &[&str]| words.get(at).is_some_and(|token| token.is_any(text, word));
     let of = |at: usize, kinds: &[Kind]| words.get(at).is_some_and(|token| kinds.contains(&token.kind));
+    // Behind these an operand begins, whatever binds more tightly.
+    let begins = |at: usize| {
+        of(at, &[Kind::Open, Kind::Comma]) || is(at, &["HAVING", "NOT", "ON", "OR", "SELECT", "WHEN", "WHERE"])
+    };
     let mut calls = Vec::new();
+    // For each parenthesis whether an AND belongs to a BETWEEN, and the last that does not.
+    let (mut between, mut both) = (vec![false], None);
     // How each of them stands; `None` where it stands in several ways, or in another.
     let mut forms = BTreeMap::<usize, Option<(bool, usize)>>::new();
     for (at, token) in words.iter().enumerate() {
         match token.kind {
-            Kind::Open => calls.push(at),
-            Kind::Close => drop(calls.pop()),
+            Kind::Open => {
+                calls.push(at);
+                between.push(false);
+            }
+            Kind::Close => {
+                calls.pop();
+                between.pop();
+            }
+            _ if token.is_any(text, &["BETWEEN"]) => {
+                between.pop();
+                between.push(true);
+            }
+            _ if token.is_any(text, &["AND"]) => {
+                both = Some(at).filter(|_| between.pop() != Some(true)).or(both);
+                between.push(false);
+            }
             _ => {}
         }
         let Some(index) = parameter_index(*token, text) else { continue };
         let is_null_test = is(at + 1, &["IS"]) && is(at + if is(at + 2, &["NOT"]) { 3 } else { 2 }, &["NULL"]);
         let form = match at.checked_sub(1) {
-            Some(before) if is_null_test && of(before, &[Kind::Open]) => Some((true, 0)),
+            Some(before) if is_null_test && (begins(before) || both == Some(before)) => Some((true, 0)),
             Some(before) if of(before, &[Kind::Open, Kind::Comma]) && of(at + 1, &[Kind::Comma, Kind::Close]) => {
                 calls.last().map(|call| (false, *call))
             }
@@ -208,6 +228,9 @@ mod tests {
         for (number, expected) in [(0, &[0, 1][..]), (4, &[4]), (5, &[5, 6, 7]), (2, &[]), (3, &[]), (9, &[])] {
             assert_eq!(parameters_like(text, number), expected, "{number}");
         }
+        let text = "SELECT $1 IS NULL, $2 IS NULL WHERE $3 IS NULL OR $4 IS NULL AND $5 IS NULL AND NOT $6 IS NOT NULL \
+                    AND a BETWEEN (SELECT b AND $7 IS NULL) AND $8 IS NULL AND $9 + $10 IS NULL AND a = $11 IS NULL";
+        assert_eq!(parameters_like(text, 2), [0, 1, 2, 3, 4, 5, 6]);
         assert_eq!(parameter_positions("SELECT 'ä', $2, $1"), [(12, 1), (16, 0)]);
     }
 
