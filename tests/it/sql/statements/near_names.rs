@@ -87,3 +87,38 @@ async fn a_text_in_double_quotes_is_told_to_be_one() {
         assert!(hint.contains("single quotes: 'Name 1'"), "{answer}");
     }
 }
+
+/// Each hint, and a statement that does what it says.
+#[actix_web::test]
+async fn what_a_hint_says_works() {
+    let app = service().await;
+    for (wrong, words, right) in [
+        ("SELECT id FROM customers WHERE id IN (@l)", "= ANY(@l)", "SELECT id FROM customers WHERE id = ANY(@l)"),
+        ("SELECT @l || 'x'", "@l::int[]", "SELECT @l::int[]"),
+        ("SELECT id FROM customers WHERE name LIKE 5", "single quotes", "SELECT id FROM customers WHERE name LIKE '5'"),
+        ("SELECT id || id FROM customers", "::text ||", "SELECT id::text || id FROM customers"),
+        ("SELECT id FROM customers WHERE id == 1", "one = compares", "SELECT id FROM customers WHERE id = 1"),
+        (
+            "SELECT '{\"a\": 1}'::jsonb -> 'a' > 3",
+            "->> 'key')::integer",
+            "SELECT ('{\"a\": 1}'::jsonb ->> 'a')::integer > 3",
+        ),
+        ("SELECT current_date > 2024-01-01", "'2026-01-31'", "SELECT current_date > '2024-01-01'"),
+        (
+            "SELECT max(count(*)) FROM customers GROUP BY id",
+            "subquery",
+            "SELECT max(n) FROM (SELECT count(*) AS n FROM customers GROUP BY id) AS q",
+        ),
+        ("SELECT 'x' = ARRAY['x']", "= ANY(an_array)", "SELECT 'x' = ANY(ARRAY['x'])"),
+        ("UPDATE customers c SET c.name = 'x'", "without c.", "UPDATE customers c SET name = 'x'"),
+    ] {
+        let ask = async |query: &str| {
+            let given = if query.contains("@l") { json!({"l": [1, 2]}) } else { json!({}) };
+            app.query(json!({"query": query, "parameters": given, "dryRun": true})).await
+        };
+        let (_, answer) = ask(wrong).await;
+        assert!(answer["error"]["hint"].as_str().unwrap_or_default().contains(words), "{wrong}: {answer}");
+        let (status, answer) = ask(right).await;
+        assert_eq!(status, 200, "{right}: {answer}");
+    }
+}

@@ -67,6 +67,12 @@ impl Nearby {
                 return Ok(Some(hint));
             }
         }
+        // UPDATE t SET t.column: whatever is read would know the table.
+        if relations.iter().any(|relation| relation.written.eq_ignore_ascii_case(name)) {
+            return Ok(Some(format!(
+                "what is written is named by its column alone: SET a_column = …, without {name}."
+            )));
+        }
         let near = offered(&near());
         if self.text.contains(&format!("\"{name}\"")) {
             // Most who quote a word mean a text: a column in its stead would answer another question.

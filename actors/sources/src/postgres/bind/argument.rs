@@ -77,7 +77,18 @@ pub(crate) fn in_order(placeholders: &[String], arguments: Vec<Argument>) -> Res
 /// # Errors
 /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) naming the parameter, its type and the form.
 pub(crate) fn bound(argument: &Argument, type_: &Type) -> Result<BoundValue> {
-    text(&argument.value, type_).map(BoundValue).map_err(|wrong| wrong_value(&argument.name, type_, wrong.0))
+    text(&argument.value, type_).map(BoundValue).map_err(|wrong| {
+        let refused = wrong_value(&argument.name, type_, wrong.0);
+        let name = given::bare(&argument.name);
+        match argument.value.get().trim_start().as_bytes().first() {
+            Some(b'[') if !is_true_array(type_) => refused.hint(format!(
+                "@{name} is a list: = ANY(@{name}) asks for one of its values, and a cast such as @{name}::int[] or \
+                 @{name}::jsonb says what it is"
+            )),
+            Some(b'{') => refused.hint(format!("@{name} is a JSON object: a cast, @{name}::jsonb, says so")),
+            _ => refused,
+        }
+    })
 }
 
 /// The error for a value that its type does not take.
@@ -305,8 +316,11 @@ mod tests {
 
     #[test]
     fn a_wrong_form_names_the_parameter() {
-        let message = bound(&argument("@size", "{}"), &Type::INT4).unwrap_err().message;
-        assert_eq!(message, "parameter @size: int4 expects a whole number");
+        let error = bound(&argument("@size", "{}"), &Type::INT4).unwrap_err();
+        assert_eq!(error.message, "parameter @size: int4 expects a whole number");
+        assert!(error.get_hint().unwrap().contains("@size::jsonb"));
+        let error = bound(&argument("@size", "[1]"), &Type::INT4).unwrap_err();
+        assert!(error.get_hint().unwrap().contains("= ANY(@size)"));
     }
 
     #[test]
