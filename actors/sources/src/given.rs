@@ -70,6 +70,11 @@ pub fn bare(name: &str) -> &str {
     name.trim_start_matches('@')
 }
 
+/// Whether a value is a JSON array.
+pub(crate) fn is_array(argument: &Argument) -> bool {
+    argument.value.get().trim().starts_with('[')
+}
+
 /// Placeholders by their names.
 struct Names<'a> {
     placeholders: &'a [String],

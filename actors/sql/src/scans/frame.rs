@@ -33,13 +33,12 @@ pub fn parameters_like(text: &str, number: usize) -> Vec<usize> {
                 calls.pop();
                 between.pop();
             }
-            _ if token.is_any(text, &["BETWEEN"]) => {
-                between.pop();
-                between.push(true);
-            }
+            _ if token.is_any(text, &["BETWEEN"]) => between.last_mut().into_iter().for_each(|open| *open = true),
             _ if token.is_any(text, &["AND"]) => {
-                both = Some(at).filter(|_| between.pop() != Some(true)).or(both);
-                between.push(false);
+                both = match between.last_mut().map(std::mem::take) {
+                    Some(true) => both,
+                    _ => Some(at),
+                };
             }
             _ => {}
         }

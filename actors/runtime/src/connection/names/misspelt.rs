@@ -47,10 +47,7 @@ impl Nearby {
 
     /// A name as it is to be written: with its schema, unless it was sought without one and is found so.
     fn near_names(&self, sought: &str, known: &[(String, String)]) -> Option<String> {
-        let (schema, name) = match sought.rsplit_once('.') {
-            Some((schema, name)) => (Some(schema), name),
-            None => (None, sought),
-        };
+        let (schema, name) = apart(sought);
         let first = self.default_schema.as_deref();
         let known: Vec<(&str, &str)> = known.iter().map(|(schema, name)| (schema.as_str(), name.as_str())).collect();
         let near = near::nearest_qualified(schema.or(first), name, &known);
@@ -67,8 +64,8 @@ impl Nearby {
     /// The same of the routines that the caller sees.
     pub(in crate::connection) async fn near_routines(&self, sought: &str) -> Result<Option<String>> {
         let names = self.names(MetadataKind::Procedures).await?;
-        let (within, name) = sought.rsplit_once('.').map_or((None, sought), |(schema, name)| (Some(schema), name));
-        let within = within.or(self.default_schema.as_deref());
+        let (schema, name) = apart(sought);
+        let within = schema.or(self.default_schema.as_deref());
         // One of this name takes other arguments, of which the source's own hint tells.
         if names.iter().any(|(schema, known)| known == name && within == Some(schema)) {
             return Ok(None);
@@ -83,6 +80,11 @@ impl Nearby {
         let text = |row: &[Option<String>], at: usize| row.get(at).cloned().flatten().unwrap_or_default();
         Ok(rows.iter().map(|row| (text(row, 1), text(row, 2))).collect())
     }
+}
+
+/// The schema that stands in front of a name, and the name.
+fn apart(sought: &str) -> (Option<&str>, &str) {
+    sought.rsplit_once('.').map_or((None, sought), |(schema, name)| (Some(schema), name))
 }
 
 /// The name that a source's message is about: the first in double quotes, or behind "no such table: ".

@@ -80,14 +80,16 @@ pub(crate) fn bound(argument: &Argument, type_: &Type) -> Result<BoundValue> {
     text(&argument.value, type_).map(BoundValue).map_err(|wrong| {
         let refused = wrong_value(&argument.name, type_, wrong.0);
         let name = given::bare(&argument.name);
-        match argument.value.get().trim_start().as_bytes().first() {
-            Some(b'[') if !is_true_array(type_) => refused.hint(format!(
+        if given::is_array(argument) && !is_true_array(type_) {
+            return refused.hint(format!(
                 "@{name} is a list: = ANY(@{name}) asks for one of its values, and a cast such as @{name}::int[] or \
                  @{name}::jsonb says what it is"
-            )),
-            Some(b'{') => refused.hint(format!("@{name} is a JSON object: a cast, @{name}::jsonb, says so")),
-            _ => refused,
+            ));
         }
+        if argument.value.get().trim_start().starts_with('{') {
+            return refused.hint(format!("@{name} is a JSON object: a cast, @{name}::jsonb, says so"));
+        }
+        refused
     })
 }
 

@@ -3,6 +3,7 @@
 use serde_json::value::RawValue;
 use tokio_postgres::types::{Kind, Type};
 
+use crate::given;
 use crate::postgres::bind::argument::{MOST_DIMENSIONS, integral};
 use portico_core::call::Argument;
 
@@ -17,11 +18,6 @@ fn of_json(json: &str) -> Type {
         Some(b'-' | b'0'..=b'9') => of_number(json),
         _ => Type::UNKNOWN,
     }
-}
-
-/// Whether a value is a JSON array.
-pub(crate) fn is_array(argument: &Argument) -> bool {
-    argument.value.get().trim().starts_with('[')
 }
 
 /// The type of a JSON array as that of the same elements in `ARRAY[…]`; `None` where they have none in common, or say
@@ -40,17 +36,17 @@ pub(crate) fn own_array(argument: &Argument) -> Option<Type> {
 
 /// The type that the caller names, where a JSON array is an array.
 pub(crate) fn named_array(argument: &Argument) -> Type {
-    if is_array(argument) { own_array(argument).unwrap_or(Type::UNKNOWN) } else { named(argument) }
+    if given::is_array(argument) { own_array(argument).unwrap_or(Type::UNKNOWN) } else { named(argument) }
 }
 
 /// The same, where a JSON array is JSON.
 pub(crate) fn named_json(argument: &Argument) -> Type {
-    if is_array(argument) { Type::JSONB } else { named(argument) }
+    if given::is_array(argument) { Type::JSONB } else { named(argument) }
 }
 
 /// The type of a value that nothing else gives one, where a JSON array is an array.
 pub(crate) fn array_at_last(argument: &Argument) -> Type {
-    if is_array(argument) { own_array(argument).unwrap_or(Type::TEXT_ARRAY) } else { at_last(argument) }
+    if given::is_array(argument) { own_array(argument).unwrap_or(Type::TEXT_ARRAY) } else { at_last(argument) }
 }
 
 /// The type that the elements of an array have in common, its arrays' elements too; unknown where none of them says it.
@@ -124,7 +120,7 @@ pub(crate) fn named_but_text(argument: &Argument) -> Type {
 /// The type of a value that nothing else gives one.
 pub(crate) fn at_last(argument: &Argument) -> Type {
     match named(argument) {
-        Type::UNKNOWN if is_array(argument) => Type::JSONB,
+        Type::UNKNOWN if given::is_array(argument) => Type::JSONB,
         Type::UNKNOWN => Type::TEXT,
         named => named,
     }

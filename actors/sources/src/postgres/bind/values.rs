@@ -2,6 +2,7 @@
 
 use tokio_postgres::Statement;
 
+use crate::given;
 use crate::postgres::bind::argument;
 use crate::postgres::bind::argument::BoundValue;
 use crate::postgres::bind::split_parameters::SplitParameters;
@@ -14,16 +15,16 @@ pub(crate) fn bound(
     ready: &Statement,
     split: Option<&SplitParameters>,
 ) -> Result<Vec<BoundValue>> {
-    let given = split.map_or_else(|| arguments.iter().collect(), |split| split.arguments(arguments));
-    if let Some(unasked) = given.get(ready.params().len()) {
-        let name = unasked.name.trim_start_matches('@');
+    let values = split.map_or_else(|| arguments.iter().collect(), |split| split.arguments(arguments));
+    if let Some(unasked) = values.get(ready.params().len()) {
+        let name = given::bare(&unasked.name);
         return Err(Error::invalid(format!("parameter @{name}: the source takes no value there")).hint(format!(
             "@{name} stands for one value, where an expression may stand: definitions are written out"
         )));
     }
-    if ready.params().len() > given.len() {
-        let (needs, given) = (ready.params().len(), given.len());
+    if ready.params().len() > values.len() {
+        let (needs, given) = (ready.params().len(), values.len());
         return Err(Error::invalid(format!("parameters: the statement takes {needs} values, {given} were given")));
     }
-    given.into_iter().zip(ready.params()).map(|(argument, type_)| argument::bound(argument, type_)).collect()
+    values.into_iter().zip(ready.params()).map(|(argument, type_)| argument::bound(argument, type_)).collect()
 }

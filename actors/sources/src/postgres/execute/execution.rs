@@ -3,6 +3,7 @@
 use tokio_postgres::error::DbError;
 
 use crate::Access;
+use crate::given;
 use crate::postgres::advice::advise;
 use crate::postgres::bind::argument_types::kind;
 use crate::postgres::bind::fingerprint::QueryFingerprint;
@@ -201,7 +202,7 @@ impl Execution {
         else {
             return failure;
         };
-        let name = self.argument(number, sent).map(|argument| argument.name.trim_start_matches('@'));
+        let name = self.argument(number, sent).map(|argument| given::bare(&argument.name));
         let Some(name) = name.filter(|name| name.starts_with(|first: char| first.is_alphabetic() || first == '_'))
         else {
             return failure;
@@ -228,7 +229,7 @@ impl Execution {
         let refused = failure::refused_parameter(error).and_then(|number| self.argument(number, sent));
         if let Some(argument) = refused.filter(|_| failure.kind == Kind::Rejected) {
             failure.kind = Kind::Invalid;
-            failure.message = format!("parameter @{}: {}", argument.name.trim_start_matches('@'), failure.message);
+            failure.message = format!("parameter @{}: {}", given::bare(&argument.name), failure.message);
         }
         let site = failure.get_site().cloned().unwrap_or_default();
         if !site.raised && !site.within {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use tokio_postgres::types::Type;
 
 use crate::given;
-use crate::postgres::bind::argument_types::{is_array, own, own_array};
+use crate::postgres::bind::argument_types::{own, own_array};
 use crate::postgres::catalog::routines::{KnownRoutines, RETURN_VALUE, Routine, RoutineLookup, Slot, SlotType};
 use crate::postgres::execute::envelope::options::{ExecOptions, TransactionPosition};
 use crate::postgres::execute::execution::{Execution, Values};
@@ -39,14 +39,8 @@ enum ChosenBy {
 /// A call of a routine.
 pub(crate) struct RoutineCall {
     pub(crate) execution: Execution,
-    /// Set where the server chooses among overloads.
-    undecided: Option<Undecided>,
-}
-
-/// What is said where the server finds no overload, and where it finds several.
-struct Undecided {
-    none: Error,
-    several: Error,
+    /// Set where the server chooses among overloads: which these are.
+    candidates: Option<String>,
 }
 
 impl RoutineCall {
@@ -54,9 +48,11 @@ impl RoutineCall {
     pub(crate) fn told(self, error: Error) -> Error {
         // The routine that was chosen may say the same of what it calls.
         let is_within = error.get_site().is_some_and(|site| site.within || site.raised);
-        match (self.undecided.filter(|_| !is_within), error.get_sqlstate()) {
-            (Some(undecided), Some("42883")) => undecided.none,
-            (Some(undecided), Some("42725")) => undecided.several,
+        match (self.candidates.filter(|_| !is_within), error.get_sqlstate()) {
+            (Some(candidates), Some("42883")) => {
+                misfit("no overload takes arguments of these types", &candidates).hint(GIVE_TYPES)
+            }
+            (Some(candidates), Some("42725")) => undecided(&candidates),
             _ => error,
         }
     }
@@ -85,7 +81,7 @@ pub(crate) fn execution(
         .filter(|routine| routine.procedure.is_overload(invocation.overload.as_deref()))
         .collect();
     if meant.is_empty() {
-        return Err(mismatch(&overloads, "the overload that was meant is no longer there"));
+        return Err(misfit("the overload that was meant is no longer there", &candidates(&overloads)));
     }
     let mut fitting: Vec<(&Routine, Vec<Option<usize>>)> = meant
         .iter()
@@ -97,28 +93,24 @@ pub(crate) fn execution(
     if fitting.iter().any(|(routine, places)| takes_arrays(routine, places, invocation)) {
         fitting.retain(|(routine, places)| takes_arrays(routine, places, invocation));
     }
-    let undecided = || Undecided {
-        none: mismatch(&meant, "no overload takes arguments of these types").hint(GIVE_TYPES),
-        several: mismatch(&meant, "more than one overload takes these arguments").hint(NAME_TYPES),
-    };
     let written =
         |(routine, places): &(&Routine, Vec<Option<usize>>), by| call(routine, places, invocation, options, by);
     match fitting.as_slice() {
-        [] => Err(mismatch(&meant, "no overload takes these arguments")),
+        [] => Err(misfit("no overload takes these arguments", &candidates(&meant))),
         [only @ (routine, places)] => {
             if hides {
                 hand_no_names(routine, places, invocation)?;
             }
-            Ok(RoutineCall { execution: written(only, ChosenBy::Us), undecided: None })
+            Ok(RoutineCall { execution: written(only, ChosenBy::Us), candidates: None })
         }
         // The server would choose among what is hidden too.
-        _ if hides => Err(undecided().several),
+        _ if hides => Err(undecided(&candidates(&meant))),
         [first, others @ ..] => {
             let execution = written(first, ChosenBy::Server);
             if others.iter().any(|other| written(other, ChosenBy::Server).text != execution.text) {
-                return Err(undecided().several);
+                return Err(undecided(&candidates(&meant)));
             }
-            Ok(RoutineCall { execution, undecided: Some(undecided()) })
+            Ok(RoutineCall { execution, candidates: Some(candidates(&meant)) })
         }
     }
 }
@@ -247,7 +239,7 @@ fn argument_list(
         let own = match (&slot.type_, argument) {
             _ if by == ChosenBy::Server => return value,
             (SlotType::Named(type_), _) => return format!("{value}::{type_}"),
-            (SlotType::AnyArray, Some(argument)) if is_array(argument) => own_array(argument),
+            (SlotType::AnyArray, Some(argument)) if given::is_array(argument) => own_array(argument),
             (_, argument) => argument.map(own).filter(|own| *own != Type::UNKNOWN),
         };
         own.map_or_else(|| value.clone(), |own| format!("{value}::pg_catalog.{}", own.name()))
@@ -336,9 +328,17 @@ fn call(
     }
 }
 
-fn mismatch(overloads: &[&Routine], message: &str) -> Error {
-    let candidates: Vec<String> = overloads.iter().take(MOST_NAMES).map(|routine| signature(routine)).collect();
-    Error::invalid(format!("parameters: {message}; candidates: {}", candidates.join("; ")))
+fn candidates(overloads: &[&Routine]) -> String {
+    let signatures: Vec<String> = overloads.iter().take(MOST_NAMES).map(|routine| signature(routine)).collect();
+    signatures.join("; ")
+}
+
+fn misfit(message: &str, candidates: &str) -> Error {
+    Error::invalid(format!("parameters: {message}; candidates: {candidates}"))
+}
+
+fn undecided(candidates: &str) -> Error {
+    misfit("more than one overload takes these arguments", candidates).hint(NAME_TYPES)
 }
 
 /// `schema.name(a integer, b text = default)`.

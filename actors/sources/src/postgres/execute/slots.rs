@@ -3,7 +3,6 @@
 use serde_json::value::RawValue;
 
 use crate::given;
-use crate::postgres::bind::argument_types::is_array;
 use crate::postgres::catalog::routines::{Routine, Slot, SlotType};
 use crate::{Direction, Invocation};
 use portico_core::call::Argument;
@@ -59,7 +58,7 @@ pub(super) fn number(argument: &Argument) -> Option<usize> {
 /// Whether a VARIADIC parameter is given its array: one that stands alone, or NULL by the parameter's name.
 pub(super) fn is_whole(elements: &[&Argument]) -> bool {
     let [only] = elements else { return false };
-    is_array(only) || (only.value.get() == "null" && number(only).is_none())
+    given::is_array(only) || (only.value.get() == "null" && number(only).is_none())
 }
 
 /// Whether each JSON array goes to a parameter that takes one: an array, or JSON.
@@ -74,7 +73,7 @@ pub(super) fn takes_arrays(routine: &Routine, places: &[Option<usize>], invocati
     };
     routine.slots.iter().zip(places).all(|(slot, place)| {
         let argument = place.and_then(|index| invocation.arguments.get(index));
-        takes(&slot.type_) || !argument.is_some_and(is_array)
+        takes(&slot.type_) || !argument.is_some_and(given::is_array)
     })
 }
 
