@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use tokio_postgres::Client;
+use tokio_postgres::types::Type;
 
 use super::sources;
 use crate::support::app::TestApp;
@@ -113,11 +114,36 @@ async fn there(database: &Client, expression: &str, row: Option<u32>) -> Texts {
 /// The same in the engine.
 async fn here(app: &TestApp, expression: &str, row: Option<u32>) -> Texts {
     let only = row.map(|row| format!("WHERE k.id = {row}")).unwrap_or_default();
-    let query = format!(
-        "SELECT CAST({expression} AS text) AS value FROM shop.public.kinds k JOIN crm.main.one o ON o.id = k.id {only} \
-         ORDER BY k.id"
-    );
-    texts_here(app, &query).await
+    texts_here(app, &format!("SELECT CAST({expression} AS text) AS value {BOTH} {only} ORDER BY k.id")).await
+}
+
+/// The rows that `here` reads.
+const BOTH: &str = "FROM shop.public.kinds k JOIN crm.main.one o ON o.id = k.id";
+
+/// How the type of what `query` selects is called in results; `None` where it is refused.
+pub(super) async fn type_there(database: &Client, query: &str) -> Option<&'static str> {
+    let prepared = database.prepare(query).await.ok()?;
+    Some(match *prepared.columns()[0].type_() {
+        Type::BYTEA => "BINARY",
+        Type::INT2 => "SMALLINT",
+        Type::INT4 => "INTEGER",
+        Type::INT8 => "BIGINT",
+        Type::FLOAT4 => "FLOAT",
+        Type::FLOAT8 => "DOUBLE",
+        Type::NUMERIC => "NUMERIC",
+        Type::BOOL => "BOOLEAN",
+        Type::DATE => "DATE",
+        Type::TIME => "TIME",
+        Type::TIMESTAMP | Type::TIMESTAMPTZ => "TIMESTAMP",
+        _ => "VARCHAR",
+    })
+}
+
+/// The same of what the engine answers to it.
+pub(super) async fn type_here(app: &TestApp, query: &str) -> Option<String> {
+    let (status, answer) = app.query(json!({"query": query, "schemaOnly": true})).await;
+    let name = &answer["results"][0]["schema"][0]["dataTypeName"];
+    (status == 200).then(|| name.as_str().unwrap().to_owned())
 }
 
 /// Refused alike, or a value that is refused here; never another value.
@@ -142,6 +168,13 @@ async fn values_become_others_as_in_postgresql() {
 pub(super) async fn compare(database: &Client, app: &TestApp, expressions: Vec<String>, is_same: Same) {
     let (mut differ, mut refused, mut compared) = (Vec::new(), Vec::new(), 0);
     for expression in expressions {
+        let there_is = type_there(database, &format!("SELECT {expression} FROM kinds k")).await;
+        let here_is = type_here(app, &format!("SELECT {expression} AS value {BOTH}")).await;
+        if let (Some(there), Some(here)) = (there_is, here_is)
+            && there != here
+        {
+            differ.push(format!("{expression}: in PostgreSQL it is {there}, here {here}"));
+        }
         // All rows at once, or each by itself where one of them is refused.
         let rows = match (there(database, &expression, None).await, here(app, &expression, None).await) {
             (Ok(there), Ok(here)) => there.into_iter().zip(here).map(|(there, here)| (Ok(here), Ok(there))).collect(),

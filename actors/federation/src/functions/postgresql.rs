@@ -136,6 +136,12 @@ fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) ->
     {
         return Err(no_function(func.name(), of, "write CAST(… AS numeric) around its argument"));
     }
+    // To PostgreSQL that is an interval.
+    if func.name() == "date_trunc"
+        && let Some(of @ ArrowType::Time64(_)) = types.last()
+    {
+        return Err(no_function(func.name(), of, "extract(hour FROM …) is a number"));
+    }
     let args = match func.name() {
         "concat" | "concat_ws" => {
             args.into_iter().map(|each| casts::shown(each, schema)).collect::<EngineResult<_>>()?
@@ -152,6 +158,12 @@ fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) ->
         }
         "greatest" | "least" => comparison::compared(of_one_type(args, schema, Use::Answered), schema, true)?,
         "coalesce" => of_one_type(args, schema, Use::Answered),
+        // The engine's takes no smallint.
+        "substr" | "overlay" => {
+            let is_small = |expr: &Expr| expr.get_type(schema).is_ok_and(|of| of == ArrowType::Int16);
+            let widened = |expr| if is_small(&expr) { to_type(expr, ArrowType::Int32) } else { expr };
+            args.into_iter().map(widened).collect()
+        }
         // PostgreSQL takes a date for an instant here.
         "date_trunc" => args.into_iter().map(|each| times::begun_in_utc(each, schema)).collect(),
         _ => args,

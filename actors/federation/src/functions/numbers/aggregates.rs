@@ -63,6 +63,7 @@ impl AggregateUDFImpl for Exact {
 
     fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
         Ok(match (self.name, types) {
+            ("sum", [ArrowType::Int64]) => ArrowType::Decimal128(DIGITS, 0),
             ("sum", [ArrowType::Decimal128(_, scale)]) => ArrowType::Decimal128(DIGITS, *scale),
             ("sum", _) => ArrowType::Int64,
             (_, [of]) => ArrowType::Decimal128(DIGITS, scale_of(of).max(SCALE)),
