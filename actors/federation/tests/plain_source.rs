@@ -153,7 +153,7 @@ async fn rows(engine: &Engine, connections: &Arc<Plain>, query: &str) -> Result<
             Part::Columns(columns) => width = columns.len(),
             Part::Rows(batch) => rows.extend((0..batch.rows()).map(|row| {
                 let cell = |column| match batch.cell(row, column).unwrap() {
-                    Cell::Text(text) => text.into_owned(),
+                    Cell::Text(text) | Cell::Decimal(text) => text.into_owned(),
                     Cell::Integer(number) => number.to_string(),
                     Cell::Null => "NULL".to_owned(),
                     other => format!("{other:?}"),
