@@ -97,7 +97,7 @@ impl Cluster {
         let (home, port) = (self.home.display(), self.port);
         let text = format!(
             "listen_addresses = '127.0.0.1'\nport = {port}\nunix_socket_directories = '{home}'\nfsync = off\n\
-             full_page_writes = off\nmax_connections = 40\nwal_level = replica\nhot_standby = on\n{more}\n"
+             full_page_writes = off\njit = off\nmax_connections = 40\nwal_level = replica\nhot_standby = on\n{more}\n"
         );
         self.write("postgresql.conf", &text);
     }

@@ -17,7 +17,8 @@ use tokio_postgres::{Client, NoTls};
 
 /// Sets up the cluster, starts the server and waits for the end of its standard input: the end of
 /// the tests, whatever brings it about, closes the pipe. Then it stops the server and clears up.
-/// Where `openssl` is at hand the server offers TLS with a certificate that nobody trusts.
+/// The server compiles no statements (JIT): few run long enough.
+/// Where `openssl` is at hand it offers TLS with a certificate that nobody trusts.
 const KEEPER: &str = r#"
 set -e
 trap '' INT HUP
@@ -28,7 +29,7 @@ if openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -su
     -keyout "$home/data/server.key" -out "$home/data/server.crt" >"$home/openssl.log" 2>&1; then
     tls=on
 fi
-"$bin/postgres" -D "$home/data" -k "$home" -p "$port" -c listen_addresses=127.0.0.1 -c fsync=off \
+"$bin/postgres" -D "$home/data" -k "$home" -p "$port" -c listen_addresses=127.0.0.1 -c fsync=off -c jit=off \
     -c ssl=$tls -c max_connections=300 -c full_page_writes=off -c synchronous_commit=off >"$home/server.log" 2>&1 &
 server=$!
 until "$bin/pg_isready" -q -h "$home" -p "$port"; do
