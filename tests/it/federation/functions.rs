@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::casts::{compare, kinds, texts_here, texts_there, trimmed, type_here, type_there};
+use super::casts::{BOTH, compare, kinds, other_type, texts_here, texts_there, trimmed};
 use super::sources;
 use crate::support::fixture;
 use crate::support::postgres::connect;
@@ -354,18 +354,9 @@ async fn aggregates_answer_as_in_postgresql() {
             let ask = |from: &str| {
                 format!("SELECT CAST({call} AS text) AS it FROM {from} WHERE k.id < 5 GROUP BY k.s ORDER BY k.s")
             };
-            let typed = |from: &str| format!("SELECT {call} AS it FROM {from} GROUP BY k.s");
-            let types = (
-                type_there(&database, &typed("kinds k")).await,
-                type_here(&app, &typed("shop.public.kinds k JOIN crm.main.one o ON o.id = k.id")).await,
-            );
-            if let (Some(there), Some(here)) = types
-                && there != here
-            {
-                differ.push(format!("{call}: in PostgreSQL it is {there}, here {here}"));
-            }
+            differ.extend(other_type(&app, &call, "GROUP BY k.s").await);
             let there = texts_there(&database, &ask("kinds k")).await;
-            let here = texts_here(&app, &ask("shop.public.kinds k JOIN crm.main.one o ON o.id = k.id")).await;
+            let here = texts_here(&app, &ask(BOTH)).await;
             match (here, there) {
                 (Ok(here), Ok(there)) if is_alike(&here, &there) => compared += 1,
                 (Err(_), Err(_)) => {}

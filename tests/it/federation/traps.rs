@@ -108,6 +108,11 @@ async fn answers_are_postgresql_s() {
             rows(json!([[1]])),
         ),
         (
+            "a sum that fits after all",
+            format!("SELECT sum(t.l) - 1 FROM {BOTH} WHERE t.id IN (1, 3)"),
+            rows(json!([[9_223_372_036_854_775_801_i64]])),
+        ),
+        (
             "a sum of bigints is an exact number, with all its digits",
             format!("SELECT sum(t.l), sum(t.n) / 2 FROM {BOTH} WHERE t.id < 3"),
             rows(json!([[9_223_372_036_854_775_808_u64, 1]])),

@@ -125,11 +125,21 @@ impl ExprPlanner for Parts {
     }
 }
 
-/// Refuses a function of texts that is given octets.
+/// Refuses a function that answers otherwise for values of these types.
 ///
 /// # Errors
 /// `42883`, with what to write.
 pub(crate) fn admit_scalar(name: &str, of: &[ArrowType]) -> EngineResult<()> {
+    match (name, of) {
+        ("round" | "trunc", [of, _]) if of.is_floating() => {
+            return Err(no_function(name, of, "write CAST(… AS numeric) around its argument"));
+        }
+        // To PostgreSQL that is an interval.
+        ("date_trunc", [.., of @ ArrowType::Time64(_)]) => {
+            return Err(no_function(name, of, "extract(hour FROM …) is a number"));
+        }
+        _ => {}
+    }
     let takes_all = matches!(name, "coalesce" | "greatest" | "least" | "nullif" | "concat" | "concat_ws");
     match of.iter().find(|of| of.is_binary() && !takes_all) {
         Some(of) if SCALAR.contains(&name) => Err(no_function(name, of, "ask for it on the table's own connection")),

@@ -130,18 +130,6 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
 fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
     let types: Vec<ArrowType> = args.iter().filter_map(|each| each.get_type(schema).ok()).collect();
     allowed::admit_scalar(func.name(), &types)?;
-    if matches!(func.name(), "round" | "trunc")
-        && let [of, _] = types.as_slice()
-        && of.is_floating()
-    {
-        return Err(no_function(func.name(), of, "write CAST(… AS numeric) around its argument"));
-    }
-    // To PostgreSQL that is an interval.
-    if func.name() == "date_trunc"
-        && let Some(of @ ArrowType::Time64(_)) = types.last()
-    {
-        return Err(no_function(func.name(), of, "extract(hour FROM …) is a number"));
-    }
     let args = match func.name() {
         "concat" | "concat_ws" => {
             args.into_iter().map(|each| casts::shown(each, schema)).collect::<EngineResult<_>>()?
@@ -158,12 +146,6 @@ fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) ->
         }
         "greatest" | "least" => comparison::compared(of_one_type(args, schema, Use::Answered), schema, true)?,
         "coalesce" => of_one_type(args, schema, Use::Answered),
-        // The engine's takes no smallint.
-        "substr" | "overlay" => {
-            let is_small = |expr: &Expr| expr.get_type(schema).is_ok_and(|of| of == ArrowType::Int16);
-            let widened = |expr| if is_small(&expr) { to_type(expr, ArrowType::Int32) } else { expr };
-            args.into_iter().map(widened).collect()
-        }
         // PostgreSQL takes a date for an instant here.
         "date_trunc" => args.into_iter().map(|each| times::begun_in_utc(each, schema)).collect(),
         _ => args,

@@ -63,8 +63,9 @@ impl AggregateUDFImpl for Exact {
 
     fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
         Ok(match (self.name, types) {
-            ("sum", [ArrowType::Int64]) => ArrowType::Decimal128(DIGITS, 0),
-            ("sum", [ArrowType::Decimal128(_, scale)]) => ArrowType::Decimal128(DIGITS, *scale),
+            ("sum", [of @ (ArrowType::Int64 | ArrowType::Decimal128(..))]) => {
+                ArrowType::Decimal128(DIGITS, scale_of(of))
+            }
             ("sum", _) => ArrowType::Int64,
             (_, [of]) => ArrowType::Decimal128(DIGITS, scale_of(of).max(SCALE)),
             _ => return exec_err!("{} takes one value", self.name),
