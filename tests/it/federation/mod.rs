@@ -2,6 +2,7 @@
 
 mod bounds;
 mod casts;
+mod comparing;
 mod crossing;
 mod differential;
 mod faults;

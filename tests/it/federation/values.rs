@@ -78,3 +78,75 @@ async fn columns_without_a_type_have_that_of_their_values() {
     let grouped = "SELECT sum(t.total), max(t.more) FROM crm.main.totals t JOIN shop.public.orders o ON o.id = t.id";
     assert_eq!(answer(&app, grouped).await["rows"], json!([[13.75, 5]]));
 }
+
+/// Both zeros are one value: whatever compares, groups, orders, numbers or joins rows tells them apart as little as
+/// PostgreSQL does.
+#[actix_web::test]
+async fn both_zeros_of_floats_are_one_value() {
+    let app = two_sources(
+        "CREATE TABLE z (id int, f float8, r real, g int);
+         INSERT INTO z VALUES (1, '-0', '0', 2), (2, '0', '-0', 1), (3, '-0', '-0', 3), (4, 1, 1, 0), (5, -1, -1, 0),
+             (6, NULL, NULL, 0), (7, 'NaN', 'NaN', 0), (8, '0', '0', 0)",
+        "CREATE TABLE one (id BIGINT); INSERT INTO one VALUES (1), (2), (3), (4), (5), (6), (7), (8)",
+    )
+    .await;
+    let alone = "(SELECT id AS zid, f, r, g FROM shop.public.z) AS z";
+    let both = "(SELECT z.id AS zid, z.f, z.r, z.g FROM shop.public.z z JOIN crm.main.one o ON o.id = z.id) AS z";
+    for text in [
+        "SELECT count(*) FROM $ GROUP BY # ORDER BY 1",
+        "SELECT count(*), sum(g) FROM $ GROUP BY #, g ORDER BY 1, 2",
+        "SELECT count(*) FROM $ GROUP BY # * 1 ORDER BY 1",
+        "SELECT count(*) FROM $ GROUP BY ROLLUP (#) ORDER BY 1",
+        "SELECT # + 1 AS it, count(*) FROM $ GROUP BY # HAVING # < 1 ORDER BY 1",
+        "SELECT count(*) FROM (SELECT DISTINCT # FROM $) AS x",
+        "SELECT count(*) FROM (SELECT DISTINCT #, g > 1 FROM $) AS x",
+        "SELECT count(DISTINCT #), count(DISTINCT # * 2) FROM $",
+        "SELECT sum(DISTINCT CAST(# AS float8)) FROM $ WHERE zid < 7",
+        "SELECT zid FROM $ ORDER BY #, g",
+        "SELECT zid FROM $ ORDER BY # DESC NULLS LAST, g DESC",
+        "SELECT zid FROM $ ORDER BY -#, g",
+        "SELECT zid FROM $ ORDER BY #, g LIMIT 3",
+        "SELECT zid, rank() OVER (ORDER BY #) FROM $ ORDER BY 1",
+        "SELECT zid, dense_rank() OVER (ORDER BY # DESC) FROM $ ORDER BY 1",
+        "SELECT zid, row_number() OVER (PARTITION BY # ORDER BY g) FROM $ ORDER BY 1",
+        "SELECT zid, count(*) OVER (PARTITION BY #) FROM $ ORDER BY 1",
+        "SELECT zid, sum(g) OVER (ORDER BY #) FROM $ ORDER BY 1",
+        "SELECT zid, row_number() OVER (ORDER BY #, g) FROM $ ORDER BY 1",
+        "SELECT string_agg(CAST(zid AS text), ',' ORDER BY #, g) FROM $",
+        "SELECT DISTINCT ON (#) zid FROM $ ORDER BY #, g",
+        "SELECT count(*) FROM (SELECT # FROM $ UNION SELECT # + 0 FROM $) AS x",
+        "SELECT count(*) FROM (SELECT # FROM $ WHERE g = 1 INTERSECT SELECT # FROM $ WHERE g = 2) AS x",
+        "SELECT count(*) FROM (SELECT # FROM $ WHERE g = 1 EXCEPT SELECT # FROM $ WHERE g = 2) AS x",
+        "SELECT zid FROM $ WHERE # = 0 ORDER BY 1",
+        "SELECT zid FROM $ WHERE # < 0 OR # > 0 ORDER BY 1",
+        "SELECT zid FROM $ WHERE # <= -0.0::float8 ORDER BY 1",
+        "SELECT zid FROM $ WHERE # IN (0, 5) ORDER BY 1",
+        "SELECT zid FROM $ WHERE # IN (0, zid) ORDER BY 1",
+        "SELECT zid FROM $ WHERE # BETWEEN 0 AND 0 ORDER BY 1",
+        "SELECT zid FROM $ WHERE # IS DISTINCT FROM 0 ORDER BY 1",
+        "SELECT zid, CASE # WHEN 0 THEN 'zero' ELSE 'other' END FROM $ ORDER BY 1",
+        "SELECT zid, nullif(#, 0) IS NULL FROM $ ORDER BY 1",
+        "SELECT zid, # = -# FROM $ ORDER BY 1",
+        "SELECT count(*) FROM $ JOIN $ y ON y.# = z.#",
+        "SELECT count(*) FROM $ JOIN $ y ON y.# = z.# AND y.g = z.g",
+        "SELECT count(*) FROM $ JOIN $ y ON y.# = z.# + 0",
+        "SELECT count(*) FROM $ LEFT JOIN $ y ON y.# = z.# AND y.zid <> z.zid",
+        "SELECT count(*) FROM $ JOIN $ y ON y.# IS NOT DISTINCT FROM z.#",
+        "SELECT count(*) FROM $ JOIN $ y ON y.# <= z.#",
+        "SELECT zid FROM $ WHERE # IN (SELECT # FROM $ WHERE zid = 1) ORDER BY 1",
+        "SELECT zid FROM $ WHERE # NOT IN (SELECT # FROM $ WHERE zid = 1) ORDER BY 1",
+        "SELECT zid FROM $ WHERE EXISTS (SELECT 1 FROM $ y WHERE y.# = z.# AND y.zid <> z.zid) ORDER BY 1",
+        "SELECT zid FROM $ WHERE # = (SELECT max(#) FROM $ WHERE zid < 4) ORDER BY 1",
+    ] {
+        for column in ["f", "r"] {
+            let text = text.replace('#', column);
+            let [there, here] =
+                [alone, both].map(|from| text.replace("$ y", &from.replace(") AS z", ") AS y")).replace('$', from));
+            let (_, there) = app.query(json!({"query": there})).await;
+            let (_, here) = app.query(json!({"query": here})).await;
+            let rows = &there["results"][0]["rows"];
+            assert!(rows.is_array(), "{text}: {there}");
+            assert_eq!(here["results"][0]["rows"], *rows, "{text}: {here}");
+        }
+    }
+}

@@ -1,57 +1,26 @@
 //! Functions that a statement over several connections has: those that answer what PostgreSQL answers by that name, for
 //! the types that are listed. What is not listed is not there: the engine has more, and means other things by some names.
 
+use std::slice;
 use std::sync::Arc;
 
 use arrow_schema::DataType as ArrowType;
 use datafusion::common::Result as EngineResult;
 use datafusion::execution::SessionStateBuilder;
+use datafusion::functions::core::overlay;
+use datafusion::functions::unicode::{strpos, substr};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult};
 use datafusion::logical_expr::{AggregateUDF, Expr, ScalarUDF};
 
 use super::formatted;
 use super::numbers::{doubles, rounding};
 use super::parts;
+use super::typed;
 use super::types::{AS_DOUBLE, no_function};
 
-/// Functions of values, as the engine calls them.
-const SCALAR: &[&str] = &[
-    "abs",
-    "ascii",
-    "bit_length",
-    "btrim",
-    "character_length",
-    "coalesce",
-    "concat",
-    "concat_ws",
-    "current_date",
-    "date_trunc",
-    "greatest",
-    "initcap",
-    "least",
-    "left",
-    "lower",
-    "lpad",
-    "ltrim",
-    "now",
-    "nullif",
-    "octet_length",
-    "overlay",
-    "pi",
-    "random",
-    "repeat",
-    "replace",
-    "reverse",
-    "right",
-    "rpad",
-    "rtrim",
-    "split_part",
-    "starts_with",
-    "strpos",
-    "substr",
-    "translate",
-    "upper",
-];
+/// Functions of values of any type, or of none, as the engine calls them.
+const SCALAR: &[&str] =
+    &["coalesce", "concat", "concat_ws", "current_date", "greatest", "least", "now", "nullif", "pi", "random"];
 /// Aggregates, as the engine calls them.
 const AGGREGATE: &[&str] = &[
     "avg",
@@ -83,7 +52,7 @@ const ALIASES: &[(&str, &str)] = &[("bool_and", "every"), ("var", "variance")];
 /// The names of all functions that are there, in order.
 pub fn functions() -> Vec<&'static str> {
     let others = [doubles::names(), rounding::NAMES.to_vec(), vec![formatted::NAME]].concat();
-    let mut names: Vec<&str> = SCALAR.iter().chain(AGGREGATE).copied().chain(others).collect();
+    let mut names: Vec<&str> = SCALAR.iter().chain(AGGREGATE).copied().chain(typed::names()).chain(others).collect();
     names.sort_unstable();
     names.dedup();
     names
@@ -101,7 +70,8 @@ pub(crate) fn keep(builder: &mut SessionStateBuilder) {
     let scalar = builder.scalar_functions().get_or_insert_default();
     let (doubles, others): (Vec<_>, Vec<_>) =
         std::mem::take(scalar).into_iter().partition(|function| doubles::is_one(function.name()));
-    scalar.extend(others.into_iter().filter(|function| SCALAR.contains(&function.name())));
+    let is_there = |name: &str| SCALAR.contains(&name) || typed::is_one(name);
+    scalar.extend(others.into_iter().filter(|function| is_there(function.name())).map(typed::typed));
     scalar.extend(doubles.into_iter().map(doubles::checked));
     scalar.extend(rounding::functions());
     scalar.push(formatted::to_char());
@@ -112,16 +82,39 @@ pub(crate) fn keep(builder: &mut SessionStateBuilder) {
             *function = Arc::new(AggregateUDF::clone(function).with_aliases([*name]));
         }
     }
-    builder.expr_planners().get_or_insert_default().insert(0, Arc::new(Parts(parts::extract())));
+    let syntax = Syntax {
+        extract: parts::extract(),
+        overlay: typed::typed(overlay()),
+        position: typed::typed(strpos()),
+        substring: typed::typed(substr()),
+    };
+    builder.expr_planners().get_or_insert_default().insert(0, Arc::new(syntax));
 }
 
-/// Plans `EXTRACT`.
+/// Plans the functions that have a syntax of their own.
 #[derive(Debug)]
-struct Parts(Arc<ScalarUDF>);
+struct Syntax {
+    extract: Arc<ScalarUDF>,
+    overlay: Arc<ScalarUDF>,
+    position: Arc<ScalarUDF>,
+    substring: Arc<ScalarUDF>,
+}
 
-impl ExprPlanner for Parts {
+impl ExprPlanner for Syntax {
     fn plan_extract(&self, args: Vec<Expr>) -> EngineResult<PlannerResult<Vec<Expr>>> {
-        Ok(PlannerResult::Planned(self.0.call(args)))
+        Ok(PlannerResult::Planned(self.extract.call(args)))
+    }
+
+    fn plan_overlay(&self, args: Vec<Expr>) -> EngineResult<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(self.overlay.call(args)))
+    }
+
+    fn plan_position(&self, args: Vec<Expr>) -> EngineResult<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(self.position.call(args)))
+    }
+
+    fn plan_substring(&self, args: Vec<Expr>) -> EngineResult<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(self.substring.call(args)))
     }
 }
 
@@ -131,18 +124,14 @@ impl ExprPlanner for Parts {
 /// `42883`, with what to write.
 pub(crate) fn admit_scalar(name: &str, of: &[ArrowType]) -> EngineResult<()> {
     match (name, of) {
-        ("round" | "trunc", [of, _]) if of.is_floating() => {
-            return Err(no_function(name, of, "write CAST(… AS numeric) around its argument"));
+        ("round" | "trunc", [number, _]) if number.is_floating() => {
+            Err(no_function(name, of, "write CAST(… AS numeric) around its argument"))
+        }
+        ("concat_ws", [separator, ..]) if !(separator.is_string() || separator.is_null()) => {
+            Err(no_function(name, of, "write CAST(… AS text) around what stands first"))
         }
         // To PostgreSQL that is an interval.
-        ("date_trunc", [.., of @ ArrowType::Time64(_)]) => {
-            return Err(no_function(name, of, "extract(hour FROM …) is a number"));
-        }
-        _ => {}
-    }
-    let takes_all = matches!(name, "coalesce" | "greatest" | "least" | "nullif" | "concat" | "concat_ws");
-    match of.iter().find(|of| of.is_binary() && !takes_all) {
-        Some(of) if SCALAR.contains(&name) => Err(no_function(name, of, "ask for it on the table's own connection")),
+        ("date_trunc", [.., ArrowType::Time64(_)]) => Err(no_function(name, of, "extract(hour FROM …) is a number")),
         _ => Ok(()),
     }
 }
@@ -154,14 +143,14 @@ pub(crate) fn admit_scalar(name: &str, of: &[ArrowType]) -> EngineResult<()> {
 pub(crate) fn admit_aggregate(name: &str, of: Option<&ArrowType>) -> EngineResult<()> {
     let Some(of) = of else { return Ok(()) };
     if OF_DOUBLES.contains(&name) && (of.is_integer() || of.is_decimal()) {
-        return Err(no_function(name, of, AS_DOUBLE));
+        return Err(no_function(name, slice::from_ref(of), AS_DOUBLE));
     }
     match (name, of) {
-        ("sum", ArrowType::Float32) => Err(no_function(name, of, AS_DOUBLE)),
+        ("sum", ArrowType::Float32) => Err(no_function(name, slice::from_ref(of), AS_DOUBLE)),
         ("string_agg", of) if !(of.is_string() || of.is_null()) => {
-            Err(no_function(name, of, "write CAST(… AS text) around its argument"))
+            Err(no_function(name, slice::from_ref(of), "write CAST(… AS text) around its argument"))
         }
-        ("min" | "max", ArrowType::Boolean) => Err(no_function(name, of, "use bool_and or bool_or")),
+        ("min" | "max", ArrowType::Boolean) => Err(no_function(name, slice::from_ref(of), "use bool_and or bool_or")),
         _ => Ok(()),
     }
 }

@@ -231,7 +231,9 @@ fn written(type_: &ArrowType) -> EngineResult<ArrowType> {
     match type_ {
         ArrowType::Date32 => Ok(ArrowType::Date32),
         ArrowType::Timestamp(_, zone) => Ok(ArrowType::Timestamp(TimeUnit::Microsecond, zone.clone())),
-        other => Err(no_function(NAME, other, "write dates and timestamps with it, and round numbers")),
+        other => {
+            Err(no_function(NAME, std::slice::from_ref(other), "write dates and timestamps with it, and round numbers"))
+        }
     }
 }
 

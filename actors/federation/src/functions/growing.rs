@@ -10,8 +10,8 @@ use arrow_schema::{DataType as ArrowType, FieldRef};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::compute::kernels::concat_elements::concat_elements_utf8_many;
 use datafusion::arrow::compute::kernels::length::length;
-use datafusion::common::Result as EngineResult;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{Result as EngineResult, ScalarValue};
 use datafusion::execution::{FunctionRegistry, SessionState};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
@@ -152,6 +152,19 @@ fn argument(value: &ColumnarValue) -> EngineResult<Argument> {
     })
 }
 
+/// A negative length is none: the engine panics where it makes room for texts of such lengths.
+fn at_least_none(length: &mut ColumnarValue) {
+    match length {
+        ColumnarValue::Scalar(ScalarValue::Int64(Some(length))) => *length = (*length).max(0),
+        ColumnarValue::Array(lengths) => {
+            if let Some(numbers) = lengths.as_primitive_opt::<Int64Type>() {
+                *lengths = Arc::new(numbers.unary::<_, Int64Type>(|length| length.max(0)));
+            }
+        }
+        ColumnarValue::Scalar(_) => {}
+    }
+}
+
 /// A function with the length of what it makes.
 #[derive(Debug)]
 struct Bounded {
@@ -198,7 +211,12 @@ impl ScalarUDFImpl for Bounded {
         self.inner.coerce_types(types)
     }
 
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
+        if matches!(self.name(), "lpad" | "rpad")
+            && let Some(length) = args.args.get_mut(1)
+        {
+            at_least_none(length);
+        }
         let arguments = args.args.iter().map(argument).collect::<EngineResult<Vec<_>>>()?;
         let is_one = arguments.iter().all(|argument| matches!(argument, Argument::One(_)));
         let rows = if is_one { 1 } else { args.number_rows };

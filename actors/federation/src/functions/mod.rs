@@ -9,4 +9,5 @@ pub(crate) mod parts;
 pub(crate) mod postgresql;
 pub(crate) mod times;
 pub(crate) mod type_names;
+pub(crate) mod typed;
 pub(crate) mod types;

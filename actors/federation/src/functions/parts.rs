@@ -123,7 +123,7 @@ fn taken_of(type_: &ArrowType) -> EngineResult<ArrowType> {
         ArrowType::Time64(_) => Ok(ArrowType::Time64(TimeUnit::Microsecond)),
         other => Err::<_, DataFusionError>(super::types::no_function(
             EXTRACT,
-            other,
+            std::slice::from_ref(other),
             "take parts of dates, times and timestamps",
         )),
     }

@@ -21,7 +21,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use super::numbers::{self, aggregates, doubles};
 use super::types::no_function;
-use super::{allowed, casts, growing, times};
+use super::{allowed, casts, growing, times, typed};
 use crate::plan::comparison;
 
 /// To be run before the engine's own coercion of types: what ours are compared with, or stand beside of, is then coerced to
@@ -52,7 +52,11 @@ impl AnalyzerRule for AsPostgresql {
                 let name = names.save(&expr);
                 let expr = expr.transform_up(|expr| match expr {
                     Expr::Literal(value, metadata) if !is_kept => Ok(literal(value, metadata)),
-                    expr => rewrite(expr, &schema),
+                    expr if is_kept => rewrite(expr, &schema),
+                    expr => {
+                        typed::admit(&expr, &schema)?;
+                        rewrite(expr, &schema)
+                    }
                 })?;
                 Ok(expr.update_data(|expr| name.restore(expr)))
             })?;
@@ -100,7 +104,7 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
             any.map_or_else(|| not_impl_err!("IN of nothing"), |any| Ok(Transformed::yes(any)))
         }
         Expr::Like(like) => {
-            let expr = Box::new(comparison::matched(*like.expr, schema)?);
+            let expr = Box::new(comparison::filled(*like.expr, schema, "LIKE of")?);
             Ok(Transformed::yes(Expr::Like(Like { expr, ..like })))
         }
         Expr::Case(case) => Ok(Transformed::yes(Expr::Case(branches(case, schema)?))),
@@ -132,8 +136,18 @@ fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) ->
     allowed::admit_scalar(func.name(), &types)?;
     let args = match func.name() {
         "concat" | "concat_ws" => {
-            args.into_iter().map(|each| casts::shown(each, schema)).collect::<EngineResult<_>>()?
+            // What stands between the others is a text, and has no blanks at its end.
+            let between = usize::from(func.name() == "concat_ws");
+            let shown = |(place, each)| {
+                let each = if place < between { each } else { comparison::filled(each, schema, "the text of")? };
+                casts::shown(each, schema)
+            };
+            args.into_iter().enumerate().map(shown).collect::<EngineResult<_>>()?
         }
+        "octet_length" => args
+            .into_iter()
+            .map(|each| comparison::filled(each, schema, "the length of"))
+            .collect::<EngineResult<_>>()?,
         // Its value is of the type of the first, whatever that is compared with.
         "nullif" => {
             let Ok([value, other]) = <[Expr; 2]>::try_from(args) else {
@@ -239,7 +253,7 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> En
         }
         Operator::Modulo if one(ArrowType::is_floating) => {
             let of = types.iter().flatten().find(|of| of.is_floating()).cloned().unwrap_or(ArrowType::Float64);
-            return Err(no_function("%", &of, "write CAST(… AS numeric) around its operands"));
+            return Err(no_function("%", &[of], "write CAST(… AS numeric) around its operands"));
         }
         Operator::StringConcat if one(ArrowType::is_string) && both(growing::is_joined) => {
             let [left, right] = [casts::as_text(*left, schema)?, casts::as_text(*right, schema)?];
@@ -266,21 +280,29 @@ fn is_listed(expr: &Expr) -> bool {
     }
 }
 
-/// The number with the other sign, which the lowest whole one of its type does not have; `None` for what is none.
+/// The number with the other sign, which the lowest whole one of its type does not have; `None` for what is exact or no
+/// number. To the engine what is no number has a sign too.
 fn negated(expr: &Expr, schema: &DFSchema) -> EngineResult<Option<Expr>> {
-    let Some(difference) = numbers::checked(Operator::Minus) else { return Ok(None) };
+    let [whole, float] = [numbers::checked(Operator::Minus), doubles::operator(Operator::Minus)];
     let type_ = match expr {
         // Of many signs in a row each would ask for the type of all that is behind it.
         Expr::ScalarFunction(call)
-            if call.func == difference && matches!(call.args.first(), Some(Expr::Literal(..))) =>
+            if [&whole, &float].into_iter().any(|one| one.as_ref() == Some(&call.func))
+                && matches!(call.args.first(), Some(Expr::Literal(..))) =>
         {
             call.args.first().map(|zero| zero.get_type(schema))
         }
         _ => Some(expr.get_type(schema)),
     };
-    let Some(type_) = type_.and_then(EngineResult::ok).filter(ArrowType::is_signed_integer) else { return Ok(None) };
-    let zero = Expr::Literal(ScalarValue::new_zero(&type_)?, None);
-    Ok(Some(difference.call(vec![zero, expr.clone()])))
+    let Some(Ok(type_)) = type_ else { return Ok(None) };
+    let (difference, zero) = match &type_ {
+        of if of.is_signed_integer() => (whole, ScalarValue::new_zero(of)?),
+        // From this zero both become the other one.
+        ArrowType::Float32 => (float, ScalarValue::Float32(Some(-0.0))),
+        ArrowType::Float64 => (float, ScalarValue::Float64(Some(-0.0))),
+        _ => return Ok(None),
+    };
+    Ok(difference.map(|difference| difference.call(vec![Expr::Literal(zero, None), expr.clone()])))
 }
 
 /// Whether a frame's bound is so far from the row at hand.
@@ -299,6 +321,8 @@ fn branches(Case { expr, when_then_expr, else_expr }: Case, schema: &DFSchema) -
     if let Some(expr) = expr {
         whens.insert(0, *expr);
         whens = same(whens, schema, false, Use::Compared)?;
+        // The engine looks constants up by their bits.
+        whens = whens.into_iter().map(|one| doubles::with_one_zero(one, schema)).collect::<EngineResult<_>>()?;
         subject = Some(Box::new(whens.remove(0)));
     }
     let has_else = else_expr.is_some();

@@ -111,8 +111,9 @@ pub(super) fn no_cast(from: TypeCategory, to: TypeCategory) -> DataFusionError {
 /// What to write where a function takes floats of double precision.
 pub(crate) const AS_DOUBLE: &str = "write CAST(… AS double precision) around its argument";
 
-/// The refusal of a function for a type.
-pub(crate) fn no_function(name: &str, of: &ArrowType, hint: &'static str) -> DataFusionError {
-    let message = format!("function {name}({}) is not there over several connections", type_name(of));
+/// The refusal of a function for values of these types.
+pub(crate) fn no_function(name: &str, of: &[ArrowType], hint: &'static str) -> DataFusionError {
+    let of: Vec<String> = of.iter().map(type_name).collect();
+    let message = format!("function {name}({}) is not there over several connections", of.join(", "));
     carried(Error::new(Kind::Rejected, message).sqlstate("42883").hint(hint))
 }

@@ -121,12 +121,15 @@ impl Comparison {
     }
 }
 
-fn refused(expr: &Expr, what: &str) -> DataFusionError {
-    let name = match expr {
+fn of(expr: &Expr) -> String {
+    match expr {
         Expr::Column(column) => column.name.clone(),
         other => other.schema_name().to_string(),
-    };
-    let message = format!("query: {what} {name} over several connections, whose type has rules of its own");
+    }
+}
+
+fn refused(expr: &Expr, what: &str) -> DataFusionError {
+    let message = format!("query: {what} {} over several connections, whose type has rules of its own", of(expr));
     carried(Error::invalid(message).hint("do it on its own connection, or in a view there"))
 }
 
@@ -172,13 +175,13 @@ pub(crate) fn compared(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool) -> R
     exprs.into_iter().map(one).collect()
 }
 
-/// What a pattern is held against: a padded text has its blanks there.
+/// A padded text with its blanks, which count where a pattern is held against it, or its own text is asked for.
 ///
 /// # Errors
 /// For one among others, whose blanks are not known.
-pub(crate) fn matched(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+pub(crate) fn filled(expr: Expr, schema: &DFSchema, what: &str) -> Result<Expr> {
     match Comparison::handed_on(&expr, schema) {
-        Comparison::Padded(_) if !matches!(expr, Expr::Column(_)) => Err(refused(&expr, "LIKE of")),
+        Comparison::Padded(_) if !matches!(expr, Expr::Column(_)) => Err(refused(&expr, what)),
         Comparison::Padded(length) if length > 0 => {
             let length = i64::try_from(length).unwrap_or(i64::MAX);
             Ok(rpad().call(vec![expr, lit(length), lit(" ")]))
@@ -208,6 +211,21 @@ pub(crate) fn text(expr: &Expr, schema: &DFSchema) -> Result<bool> {
         Comparison::Plain => Ok(false),
         Comparison::Uuid | Comparison::Coded | Comparison::Padded(_) => Ok(true),
         Comparison::Canonical | Comparison::Own => Err(refused(expr, "the text of")),
+    }
+}
+
+/// Refuses what is no text to PostgreSQL where `function` takes one.
+///
+/// # Errors
+/// For values that the engine has as texts, and PostgreSQL as something else.
+pub(crate) fn is_text(expr: &Expr, schema: &DFSchema, function: &str) -> Result<()> {
+    match Comparison::handed_on(expr, schema) {
+        Comparison::Plain | Comparison::Padded(_) => Ok(()),
+        Comparison::Canonical | Comparison::Own => Err(refused(expr, "the text of")),
+        Comparison::Uuid | Comparison::Coded => {
+            let message = format!("{function} takes a text, and {} is of a type of its own", of(expr));
+            Err(carried(Error::new(Kind::Rejected, message).sqlstate("42883").hint("write CAST(… AS text) around it")))
+        }
     }
 }
 

@@ -17,3 +17,4 @@ mod refused;
 pub(crate) mod sources;
 mod spelling;
 pub(crate) mod unique;
+mod zeros;

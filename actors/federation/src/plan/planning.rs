@@ -26,6 +26,7 @@ use super::parameters;
 use super::parse::{self, Explain, Query};
 use super::sources;
 use super::unique;
+use super::zeros;
 use crate::connections::Connections;
 use crate::failure::engine_error;
 use crate::functions::growing;
@@ -115,7 +116,7 @@ pub(crate) async fn plan(
         pushing.plan(&optimized).map_err(engine_error)?
     };
     estimate(&pushing.into_leaves(), order::is_chosen(&pushed), connections.as_ref(), deadline).await;
-    let pushed = order::by_estimates(pushed).and_then(unique::names).map_err(engine_error)?;
+    let pushed = order::by_estimates(pushed).and_then(unique::names).and_then(zeros::as_one).map_err(engine_error)?;
     let rows = growing::batch_size(&pushed).map_err(engine_error)?;
     let state = if rows == state.config().batch_size() {
         Arc::clone(state)

@@ -9,9 +9,10 @@ use arrow_array::types::{Float32Type, Float64Type};
 use arrow_schema::{ArrowError, DataType as ArrowType, Field, FieldRef};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::compute::kernels::numeric;
-use datafusion::common::{DataFusionError, Result as EngineResult, exec_err, plan_err};
+use datafusion::common::{DFSchema, DataFusionError, Result as EngineResult, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ExprSchemable, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Volatility,
 };
 
 use super::functions::hashed_name;
@@ -107,10 +108,10 @@ impl ScalarUDFImpl for Checked {
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> EngineResult<FieldRef> {
         let count = FUNCTIONS.iter().find(|(name, _)| *name == self.name()).map_or(0, |(_, count)| *count);
-        let types = || args.arg_fields.iter().map(|field| field.data_type());
-        match types().find(|of| **of != ArrowType::Float64) {
-            Some(of) => Err(no_function(self.name(), of, AS_DOUBLE)),
-            None if types().count() == count => Ok(Arc::new(Field::new(self.name(), ArrowType::Float64, true))),
+        let types: Vec<ArrowType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        match types.iter().find(|of| **of != ArrowType::Float64) {
+            Some(of) => Err(no_function(self.name(), std::slice::from_ref(of), AS_DOUBLE)),
+            None if types.len() == count => Ok(Arc::new(Field::new(self.name(), ArrowType::Float64, true))),
             None => plan_err!("function {} takes {count} values", self.name()),
         }
     }
@@ -177,6 +178,16 @@ pub(crate) fn operator(operator: Operator) -> Option<Arc<ScalarUDF>> {
         Operator::Divide => &DIVIDED,
         _ => return None,
     }))
+}
+
+/// The value, and 0 where it is a float that is −0: to the engine these are two by their bits.
+pub(crate) fn with_one_zero(value: Expr, schema: &DFSchema) -> EngineResult<Expr> {
+    let type_ = value.get_type(schema)?;
+    if !type_.is_floating() {
+        return Ok(value);
+    }
+    let zero = Expr::Literal(ScalarValue::new_zero(&type_)?, None);
+    Ok(PLUS.call(vec![value, zero]))
 }
 
 /// An operator on floats of one width.

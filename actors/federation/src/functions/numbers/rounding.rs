@@ -148,9 +148,10 @@ impl ScalarUDFImpl for Rounding {
             {
                 ArrowType::Decimal128(DIGITS, self.scale(args.scalar_arguments.get(1).copied().flatten())?)
             }
-            [of, ..] => {
+            given @ [_, ..] => {
                 let hint = "cast its argument to numeric, or leave the digits out";
-                return Err(no_function(self.name(), of.data_type(), hint));
+                let types: Vec<ArrowType> = given.iter().map(|field| field.data_type().clone()).collect();
+                return Err(no_function(self.name(), &types, hint));
             }
             [] => return plan_err!("function {} takes a value", self.name()),
         };

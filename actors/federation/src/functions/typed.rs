@@ -1,0 +1,191 @@
+//! The engine's functions of texts and times, with the types of arguments that PostgreSQL's have: the engine takes
+//! others too, and refuses some of these with words of its own.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType as ArrowType, FieldRef, TimeUnit};
+use datafusion::common::{DFSchema, DataFusionError, Result as EngineResult};
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+
+use super::types::no_function;
+use crate::plan::comparison;
+
+/// What an argument is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Takes {
+    Text,
+    /// `integer`, and what becomes one by itself.
+    Integer,
+    Number,
+    /// A date or a time.
+    Time,
+}
+
+impl Takes {
+    fn takes(self, of: &ArrowType) -> bool {
+        of.is_null()
+            || match self {
+                Self::Text => of.is_string(),
+                Self::Integer => of.is_signed_integer(),
+                Self::Number => of.is_numeric(),
+                Self::Time => of.is_temporal(),
+            }
+    }
+
+    /// What the engine's function is given.
+    fn given(self, of: &ArrowType) -> ArrowType {
+        match self {
+            Self::Text => ArrowType::Utf8,
+            Self::Integer => ArrowType::Int64,
+            Self::Time if *of == ArrowType::Date32 => ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            Self::Number | Self::Time => of.clone(),
+        }
+    }
+}
+
+/// Functions as the engine calls them, with their arguments, and how many of these have to be there.
+const FUNCTIONS: &[(&str, &[Takes], usize)] = &[
+    ("abs", &[Takes::Number], 1),
+    ("ascii", &[Takes::Text], 1),
+    ("bit_length", &[Takes::Text], 1),
+    ("btrim", &[Takes::Text, Takes::Text], 1),
+    ("character_length", &[Takes::Text], 1),
+    ("date_trunc", &[Takes::Text, Takes::Time], 2),
+    ("initcap", &[Takes::Text], 1),
+    ("left", &[Takes::Text, Takes::Integer], 2),
+    ("lower", &[Takes::Text], 1),
+    ("lpad", &[Takes::Text, Takes::Integer, Takes::Text], 2),
+    ("ltrim", &[Takes::Text, Takes::Text], 1),
+    ("octet_length", &[Takes::Text], 1),
+    ("overlay", &[Takes::Text, Takes::Text, Takes::Integer, Takes::Integer], 3),
+    ("repeat", &[Takes::Text, Takes::Integer], 2),
+    ("replace", &[Takes::Text, Takes::Text, Takes::Text], 3),
+    ("reverse", &[Takes::Text], 1),
+    ("right", &[Takes::Text, Takes::Integer], 2),
+    ("rpad", &[Takes::Text, Takes::Integer, Takes::Text], 2),
+    ("rtrim", &[Takes::Text, Takes::Text], 1),
+    ("split_part", &[Takes::Text, Takes::Text, Takes::Integer], 3),
+    ("starts_with", &[Takes::Text, Takes::Text], 2),
+    ("strpos", &[Takes::Text, Takes::Text], 2),
+    ("substr", &[Takes::Text, Takes::Integer, Takes::Integer], 2),
+    ("translate", &[Takes::Text, Takes::Text, Takes::Text], 3),
+    ("upper", &[Takes::Text], 1),
+];
+
+fn arguments(name: &str) -> Option<(&'static [Takes], usize)> {
+    FUNCTIONS.iter().find(|(one, ..)| *one == name).map(|(_, takes, needed)| (*takes, *needed))
+}
+
+/// Whether a function is one of them.
+pub(crate) fn is_one(name: &str) -> bool {
+    arguments(name).is_some()
+}
+
+/// Their names.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    FUNCTIONS.iter().map(|(name, ..)| *name)
+}
+
+/// The function with the types of PostgreSQL's; itself, if it is none of them.
+pub(crate) fn typed(inner: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
+    match arguments(inner.name()) {
+        Some((takes, needed)) => {
+            let signature = Signature::user_defined(Volatility::Immutable);
+            Arc::new(ScalarUDF::new_from_impl(Typed { inner, takes, needed, signature }))
+        }
+        None => inner,
+    }
+}
+
+/// Refuses a call with values that PostgreSQL would have to be told to cast.
+///
+/// # Errors
+/// `42883`, with what to write.
+pub(crate) fn admit(expr: &Expr, schema: &DFSchema) -> EngineResult<()> {
+    let Expr::ScalarFunction(call) = expr else { return Ok(()) };
+    let takes = match call.name() {
+        "concat_ws" => &[Takes::Text],
+        name => arguments(name).map_or(&[][..], |(takes, _)| takes),
+    };
+    for (argument, takes) in call.args.iter().zip(takes) {
+        match takes {
+            Takes::Text => comparison::is_text(argument, schema, call.name())?,
+            Takes::Integer if argument.get_type(schema).is_ok_and(|of| of == ArrowType::Int64) => {
+                return Err(refusal(call.name(), &types(&call.args, schema)));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn types(args: &[Expr], schema: &DFSchema) -> Vec<ArrowType> {
+    args.iter().filter_map(|each| each.get_type(schema).ok()).collect()
+}
+
+fn refusal(name: &str, of: &[ArrowType]) -> DataFusionError {
+    no_function(name, of, "cast what is of another type, or ask for it on the table's own connection")
+}
+
+/// A function of the engine.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Typed {
+    inner: Arc<ScalarUDF>,
+    takes: &'static [Takes],
+    needed: usize,
+    signature: Signature,
+}
+
+impl Typed {
+    fn fits(&self, count: usize) -> bool {
+        (self.needed..=self.takes.len()).contains(&count)
+    }
+}
+
+impl ScalarUDFImpl for Typed {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.inner.aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// What it does not take is left as it is, and refused with its type.
+    fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
+        if !self.fits(types.len()) {
+            return Ok(types.to_vec());
+        }
+        let given = |(of, takes): (&ArrowType, &Takes)| if takes.takes(of) { takes.given(of) } else { of.clone() };
+        Ok(types.iter().zip(self.takes).map(given).collect())
+    }
+
+    fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
+        self.inner.return_type(types)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> EngineResult<FieldRef> {
+        let types: Vec<ArrowType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        if self.fits(types.len()) && types.iter().zip(self.takes).all(|(of, takes)| takes.takes(of)) {
+            self.inner.return_field_from_args(args)
+        } else {
+            Err(refusal(self.name(), &types))
+        }
+    }
+
+    fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> EngineResult<ExprSimplifyResult> {
+        self.inner.simplify(args, info)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
+        self.inner.invoke_with_args(args)
+    }
+}
