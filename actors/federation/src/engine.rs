@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
-use datafusion::common::Result as EngineResult;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -23,9 +22,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::connections::Connections;
 use crate::failure::{engine_error, is_memory_exhausted};
+use crate::functions::allowed;
 use crate::functions::postgresql::AsPostgresql;
 use crate::functions::type_names::TypeNames;
-use crate::functions::{allowed, growing};
 use crate::plan::crossed;
 use crate::plan::explained;
 use crate::plan::origin::Origins;
@@ -124,7 +123,7 @@ impl Engine {
         let statements = statements(&settings);
         Ok(Self {
             settings,
-            base: base().map_err(std::io::Error::other)?,
+            base: base(),
             room: Arc::new(Semaphore::new(statements)),
             own: Mutex::default(),
             runtime: Some(runtime),
@@ -240,7 +239,7 @@ impl Engine {
 }
 
 /// What all statements are planned with: functions, rules and options.
-fn base() -> EngineResult<SessionState> {
+fn base() -> SessionState {
     let mut config = SessionConfig::new()
         .with_target_partitions(1)
         .with_create_default_catalog_and_schema(false)
@@ -262,7 +261,7 @@ fn base() -> EngineResult<SessionState> {
     analyzer.insert(0, Arc::new(AsPostgresql));
     let mut builder = SessionStateBuilder::new().with_default_features();
     allowed::keep(&mut builder);
-    let mut state = builder
+    builder
         .with_type_planner(Arc::new(TypeNames))
         .with_config(config)
         .with_analyzer_rules(analyzer)
@@ -270,9 +269,7 @@ fn base() -> EngineResult<SessionState> {
         .with_physical_optimizer_rule(Arc::new(BindKeys))
         .with_physical_optimizer_rule(Arc::new(YieldInJoins))
         .with_physical_optimizer_rule(Arc::new(BeginWhenRead))
-        .build();
-    growing::bound(&mut state)?;
-    Ok(state)
+        .build()
 }
 
 impl Drop for Engine {

@@ -112,6 +112,7 @@ async fn no_statement_comes_to_more_than_fits() {
         ("cube", format!("SELECT count(*) {FROM} GROUP BY CUBE ({cube})")),
         ("repeat", format!("SELECT repeat('x', 2000000000) {FROM}")),
         ("repeat by rows", format!("SELECT repeat(c.name, o.id * 200000000) {FROM}")),
+        ("overlay", format!("SELECT overlay(repeat('x', 900000) PLACING repeat('y', 900000) FROM 1 FOR 0) {FROM}")),
         ("lpad", format!("SELECT lpad('x', 2000000000) {FROM}")),
         ("replace", format!("SELECT replace(repeat('x', 1000000), 'x', repeat('y', 1000000)) {FROM}")),
         ("regexp_replace", format!("SELECT regexp_replace(repeat('x', 1000000), 'x', repeat('y', 1000), 'g') {FROM}")),

@@ -13,6 +13,7 @@ use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult};
 use datafusion::logical_expr::{AggregateUDF, Expr, ScalarUDF};
 
 use super::formatted;
+use super::growing;
 use super::numbers::{doubles, rounding};
 use super::parts;
 use super::typed;
@@ -71,7 +72,7 @@ pub(crate) fn keep(builder: &mut SessionStateBuilder) {
     let (doubles, others): (Vec<_>, Vec<_>) =
         std::mem::take(scalar).into_iter().partition(|function| doubles::is_one(function.name()));
     let is_there = |name: &str| SCALAR.contains(&name) || typed::is_one(name);
-    scalar.extend(others.into_iter().filter(|function| is_there(function.name())).map(typed::typed));
+    scalar.extend(others.into_iter().filter(|function| is_there(function.name())).map(as_postgresql));
     scalar.extend(doubles.into_iter().map(doubles::checked));
     scalar.extend(rounding::functions());
     scalar.push(formatted::to_char());
@@ -84,14 +85,19 @@ pub(crate) fn keep(builder: &mut SessionStateBuilder) {
     }
     let syntax = Syntax {
         extract: parts::extract(),
-        overlay: typed::typed(overlay()),
-        position: typed::typed(strpos()),
-        substring: typed::typed(substr()),
+        overlay: as_postgresql(overlay()),
+        position: as_postgresql(strpos()),
+        substring: as_postgresql(substr()),
     };
     builder.expr_planners().get_or_insert_default().insert(0, Arc::new(syntax));
 }
 
-/// Plans the functions that have a syntax of their own.
+/// The engine's function, with PostgreSQL's types and a bound.
+fn as_postgresql(function: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
+    growing::bounded(typed::typed(function))
+}
+
+/// Plans the functions that have a syntax of their own: the engine has its own ones for these.
 #[derive(Debug)]
 struct Syntax {
     extract: Arc<ScalarUDF>,

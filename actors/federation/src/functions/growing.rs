@@ -12,7 +12,6 @@ use datafusion::arrow::compute::kernels::concat_elements::concat_elements_utf8_m
 use datafusion::arrow::compute::kernels::length::length;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result as EngineResult, ScalarValue};
-use datafusion::execution::{FunctionRegistry, SessionState};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
@@ -54,13 +53,12 @@ fn padded(values: &Values<'_>) -> u64 {
     values.length(1).saturating_mul(4)
 }
 
-/// Puts the bounded functions into the places of the engine's.
-pub(crate) fn bound(state: &mut SessionState) -> EngineResult<()> {
-    for (name, growth) in GROWING {
-        let inner = state.udf(name)?;
-        state.register_udf(Arc::new(ScalarUDF::new_from_impl(Bounded { inner, growth: *growth })))?;
+/// The function with a bound of what it makes; itself, if that is no longer than what it is given.
+pub(crate) fn bounded(inner: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
+    match GROWING.iter().find(|(name, _)| *name == inner.name()) {
+        Some((_, growth)) => Arc::new(ScalarUDF::new_from_impl(Bounded { inner, growth: *growth })),
+        None => inner,
     }
-    Ok(())
 }
 
 /// How many rows go through `plan` at once: each of its constant texts may be written out for each of them.

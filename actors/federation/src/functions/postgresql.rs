@@ -52,11 +52,7 @@ impl AnalyzerRule for AsPostgresql {
                 let name = names.save(&expr);
                 let expr = expr.transform_up(|expr| match expr {
                     Expr::Literal(value, metadata) if !is_kept => Ok(literal(value, metadata)),
-                    expr if is_kept => rewrite(expr, &schema),
-                    expr => {
-                        typed::admit(&expr, &schema)?;
-                        rewrite(expr, &schema)
-                    }
+                    expr => rewrite(expr, &schema),
                 })?;
                 Ok(expr.update_data(|expr| name.restore(expr)))
             })?;
@@ -134,6 +130,7 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
 fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
     let types: Vec<ArrowType> = args.iter().filter_map(|each| each.get_type(schema).ok()).collect();
     allowed::admit_scalar(func.name(), &types)?;
+    typed::admit(func.name(), &args, schema)?;
     let args = match func.name() {
         "concat" | "concat_ws" => {
             // What stands between the others is a text, and has no blanks at its end.

@@ -7,8 +7,7 @@ use arrow_schema::{DataType as ArrowType, FieldRef, TimeUnit};
 use datafusion::common::{DFSchema, DataFusionError, Result as EngineResult};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
 use super::types::no_function;
@@ -18,7 +17,7 @@ use crate::plan::comparison;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Takes {
     Text,
-    /// `integer`, and what becomes one by itself.
+    /// A whole number; a bigint too, which is what the engine has of some of PostgreSQL's integers.
     Integer,
     Number,
     /// A date or a time.
@@ -101,30 +100,17 @@ pub(crate) fn typed(inner: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
     }
 }
 
-/// Refuses a call with values that PostgreSQL would have to be told to cast.
+/// Refuses a call with values that only the engine has as texts.
 ///
 /// # Errors
 /// `42883`, with what to write.
-pub(crate) fn admit(expr: &Expr, schema: &DFSchema) -> EngineResult<()> {
-    let Expr::ScalarFunction(call) = expr else { return Ok(()) };
-    let takes = match call.name() {
+pub(crate) fn admit(name: &str, args: &[Expr], schema: &DFSchema) -> EngineResult<()> {
+    let takes = match name {
         "concat_ws" => &[Takes::Text],
         name => arguments(name).map_or(&[][..], |(takes, _)| takes),
     };
-    for (argument, takes) in call.args.iter().zip(takes) {
-        match takes {
-            Takes::Text => comparison::is_text(argument, schema, call.name())?,
-            Takes::Integer if argument.get_type(schema).is_ok_and(|of| of == ArrowType::Int64) => {
-                return Err(refusal(call.name(), &types(&call.args, schema)));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn types(args: &[Expr], schema: &DFSchema) -> Vec<ArrowType> {
-    args.iter().filter_map(|each| each.get_type(schema).ok()).collect()
+    let texts = args.iter().zip(takes).filter(|(_, takes)| **takes == Takes::Text);
+    texts.map(|(argument, _)| argument).try_for_each(|argument| comparison::is_text(argument, schema, name))
 }
 
 fn refusal(name: &str, of: &[ArrowType]) -> DataFusionError {
