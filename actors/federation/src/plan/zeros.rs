@@ -1,5 +1,5 @@
-//! Both zeros of floats are one value wherever rows are joined, grouped, ordered or numbered: the engine tells them apart by their
-//! bits.
+//! Both zeros of floats are one value wherever rows are joined, grouped, ordered or numbered: the engine tells them
+//! apart by their bits.
 
 use std::sync::Arc;
 
@@ -7,31 +7,31 @@ use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::{AggregateFunction, Sort, WindowFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, GroupingSet, LogicalPlan};
+use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, GroupingSet, LogicalPlan, Window};
 
 use crate::functions::numbers::doubles;
 
 /// The plan in which they are. To be called for what is left to the engine: sources do it by themselves.
 pub(crate) fn as_one(plan: LogicalPlan) -> Result<LogicalPlan> {
-    plan.transform_up_with_subqueries(|plan| {
-        let schema = merge_schema(&plan.inputs());
-        let names = NamePreserver::new(&plan);
-        let is_keyed = matches!(plan, LogicalPlan::Aggregate(_));
-        match plan {
-            LogicalPlan::Sort(mut sort) => {
-                sort.expr = ordered(sort.expr, &schema)?;
-                Ok(Transformed::yes(LogicalPlan::Sort(sort)))
-            }
-            LogicalPlan::Join(mut join) => {
-                let (left, right) = (Arc::clone(join.left.schema()), Arc::clone(join.right.schema()));
-                let keys = join.on.into_iter().map(|(one, other)| {
-                    Ok((doubles::with_one_zero(one, &left)?, doubles::with_one_zero(other, &right)?))
-                });
-                join.on = keys.collect::<Result<_>>()?;
-                Ok(Transformed::yes(LogicalPlan::Join(join)))
-            }
-            LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) => plan.map_expressions(|expr| {
+    plan.transform_up_with_subqueries(|plan| match plan {
+        LogicalPlan::Sort(mut sort) => {
+            sort.expr = ordered(sort.expr, sort.input.schema())?;
+            Ok(Transformed::yes(LogicalPlan::Sort(sort)))
+        }
+        LogicalPlan::Join(mut join) => {
+            let (left, right) = (join.left.schema(), join.right.schema());
+            let keys = join
+                .on
+                .into_iter()
+                .map(|(one, other)| Ok((doubles::with_one_zero(one, left)?, doubles::with_one_zero(other, right)?)));
+            join.on = keys.collect::<Result<_>>()?;
+            Ok(Transformed::yes(LogicalPlan::Join(join)))
+        }
+        LogicalPlan::Aggregate(Aggregate { ref input, .. }) | LogicalPlan::Window(Window { ref input, .. }) => {
+            let schema = Arc::clone(input.schema());
+            let names = NamePreserver::new(&plan);
+            let is_keyed = matches!(plan, LogicalPlan::Aggregate(_));
+            plan.map_expressions(|expr| {
                 let name = names.save(&expr);
                 let expr = match expr {
                     Expr::Alias(mut alias) => {
@@ -41,9 +41,9 @@ pub(crate) fn as_one(plan: LogicalPlan) -> Result<LogicalPlan> {
                     expr => inside(expr, &schema, is_keyed)?,
                 };
                 Ok(Transformed::yes(name.restore(expr)))
-            }),
-            plan => Ok(Transformed::no(plan)),
+            })
         }
+        plan => Ok(Transformed::no(plan)),
     })
     .data()
 }
@@ -65,29 +65,33 @@ fn inside(expr: Expr, schema: &DFSchema, is_keyed: bool) -> Result<Expr> {
             Expr::WindowFunction(Box::new(WindowFunction { fun, params }))
         }
         Expr::GroupingSet(sets) => {
-            let each = |sets: Vec<Vec<Expr>>| sets.into_iter().map(|set| one_each(set, schema)).collect::<Result<_>>();
+            let named = |set: Vec<Expr>| set.into_iter().map(|expr| named(expr, schema)).collect::<Result<_>>();
             Expr::GroupingSet(match sets {
-                GroupingSet::Rollup(set) => GroupingSet::Rollup(one_each(set, schema)?),
-                GroupingSet::Cube(set) => GroupingSet::Cube(one_each(set, schema)?),
-                GroupingSet::GroupingSets(sets) => GroupingSet::GroupingSets(each(sets)?),
+                GroupingSet::Rollup(set) => GroupingSet::Rollup(named(set)?),
+                GroupingSet::Cube(set) => GroupingSet::Cube(named(set)?),
+                GroupingSet::GroupingSets(sets) => {
+                    GroupingSet::GroupingSets(sets.into_iter().map(named).collect::<Result<_>>()?)
+                }
             })
         }
-        expr if is_keyed => one(expr, schema)?,
+        expr if is_keyed => doubles::with_one_zero(expr, schema)?,
         expr => expr,
     })
 }
 
 fn ordered(by: Vec<Sort>, schema: &DFSchema) -> Result<Vec<Sort>> {
-    by.into_iter().map(|by| Ok(Sort { expr: one(by.expr, schema)?, ..by })).collect()
+    by.into_iter().map(|by| Ok(Sort { expr: doubles::with_one_zero(by.expr, schema)?, ..by })).collect()
 }
 
 fn one_each(exprs: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
-    exprs.into_iter().map(|expr| one(expr, schema)).collect()
+    exprs.into_iter().map(|expr| doubles::with_one_zero(expr, schema)).collect()
 }
 
-/// The float with one zero, under its name.
-fn one(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+/// A float under its own name, by which the columns of grouping sets are called.
+fn named(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    if !expr.get_type(schema)?.is_floating() {
+        return Ok(expr);
+    }
     let (relation, name) = expr.qualified_name();
-    let with_one_zero = doubles::with_one_zero(expr.clone(), schema)?;
-    Ok(if with_one_zero == expr { expr } else { with_one_zero.alias_qualified(relation, name) })
+    Ok(doubles::with_one_zero(expr, schema)?.alias_qualified(relation, name))
 }
