@@ -32,6 +32,10 @@ INSERT INTO kinds VALUES
     (9, 1, 0, 1, 1, 1, '-0', '-0', true, '04:05', '0x1F', '', NULL, NULL, NULL, NULL, NULL, NULL),
     (10, 1, 0, 1, 2.5, 3.5, 2.5, -3.5, true, '1_000', '1.', '', NULL, NULL, NULL, NULL, NULL, NULL)";
 
+/// Its columns, of a type each.
+pub(super) const COLUMNS: &[&str] =
+    &["s", "i", "l", "n", "p", "f", "r", "b", "t", "v", "c", "d", "ts", "tz", "h", "o", "u"];
+
 /// The rows of `kinds`, told by an engine over two connections.
 pub(super) const BOTH: &str = "shop.public.kinds k JOIN crm.main.one o ON o.id = k.id";
 /// The same, told by their own connection.
