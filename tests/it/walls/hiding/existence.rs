@@ -67,11 +67,13 @@ impl Attack {
     }
 }
 
-/// Whether the time was up, no session was free, or the source gave no sign of life in time.
+/// Whether the time was up, no session was free, or the source gave no sign of life in time: by the code of an
+/// answer of the SQL API, by the words of one to an agent, which has no code.
 fn is_busy(answer: &str) -> bool {
-    ["\"code\":1500", "\"code\":1600", "\"code\":1700", "the source is unavailable"]
-        .iter()
-        .any(|it| answer.contains(it))
+    let codes = ["\"code\":1500", "\"code\":1600", "\"code\":1700"];
+    let words =
+        ["SQLSTATE: 57014", "is busy: ", "every session of this connection is in use", "the source is unavailable"];
+    codes.iter().chain(&words).any(|it| answer.contains(it))
 }
 
 /// What an answer tells, with the names that do not exist in the place of the hidden ones, and without its hint:
