@@ -134,6 +134,51 @@ async fn tables_of_one_source_are_joined_there() {
     assert_eq!(fetched_from(&app, "shop", query).await, 10 * 10 + 10 * 100);
 }
 
+/// Whether there is a partner in another table is asked at the source that has both, also where the engine joins what is
+/// asked about with something else first.
+#[actix_web::test]
+async fn partners_are_looked_for_at_their_source() {
+    let app = two_sources(
+        "CREATE TABLE lines (id int PRIMARY KEY, deal_id int, seller_id int, late bool);
+         INSERT INTO lines SELECT i, i / 4, i % 100, i % 7 = 0 FROM generate_series(0, 3999) i; ANALYZE lines",
+        "CREATE TABLE sellers (id INTEGER PRIMARY KEY, city TEXT);
+         WITH RECURSIVE i(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM i WHERE i < 99)
+         INSERT INTO sellers SELECT i, 'city ' || (i % 10) FROM i",
+    )
+    .await;
+    let is_late = |i: i32| i % 7 == 0;
+    let others = |i: i32| (i / 4 * 4..i / 4 * 4 + 4).filter(move |other| *other != i);
+    let of_city = |i: i32| i % 10 == 3;
+    let alone_late = |i: &i32| of_city(*i) && is_late(*i) && !others(*i).any(is_late);
+    let some_late = |i: &i32| of_city(*i) && others(*i).any(is_late);
+    let (alone_late, some_late) = ((0..4000).filter(alone_late).count(), (0..4000).filter(some_late).count());
+    let exists = "EXISTS (SELECT 1 FROM shop.public.lines x WHERE x.deal_id = l.deal_id AND x.id <> l.id AND x.late)";
+    for (condition, expected) in [
+        (format!("l.late AND NOT {exists}"), alone_late),
+        (exists.to_owned(), some_late),
+        (format!("{exists} AND l.deal_id IN (SELECT deal_id FROM shop.public.lines WHERE id > 0)"), some_late),
+        (format!("{exists} AND l.deal_id NOT IN (SELECT deal_id FROM shop.public.lines WHERE id < 0)"), some_late),
+    ] {
+        for from in [
+            "shop.public.lines l JOIN crm.main.sellers s ON s.id = l.seller_id",
+            "crm.main.sellers s JOIN (SELECT id AS id, deal_id, seller_id, late FROM shop.public.lines) l \
+             ON s.id = l.seller_id",
+        ] {
+            let query = format!("SELECT count(*) FROM {from} WHERE s.city = 'city 3' AND {condition}");
+            assert_eq!(answer(&app, &query).await["rows"], json!([[expected]]), "{query}");
+            if !condition.contains("NOT IN") {
+                let mut fetched = fetched(&app, &query).await;
+                fetched.sort();
+                assert_eq!(fetched, [("crm".to_owned(), 10), ("shop".to_owned(), expected as u64)], "{query}");
+            }
+        }
+    }
+    // The seller is another source's: what is asked of it stays.
+    let query = "SELECT count(*) FROM shop.public.lines l JOIN crm.main.sellers s ON s.id = l.seller_id WHERE EXISTS \
+                 (SELECT 1 FROM shop.public.lines x WHERE x.deal_id = s.id AND x.id <> l.id)";
+    assert_eq!(answer(&app, query).await["rows"], json!([[4000]]));
+}
+
 /// Joins of other kinds stay where they are, and what is inside of them is ordered by itself.
 #[actix_web::test]
 async fn other_joins_keep_their_places() {

@@ -191,11 +191,13 @@ fn link(plan: &LogicalPlan) -> Option<&Join> {
         && join.null_equality == NullEquality::NullEqualsNothing
         && !join.null_aware
         && !join.on.is_empty();
-    let has_subqueries = |expr: &Expr| {
-        expr.exists(|expr| Ok(matches!(expr, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_))))
-            .unwrap_or(true)
-    };
     (is_plain && !join.filter.as_ref().is_some_and(has_subqueries)).then_some(join)
+}
+
+/// Whether a subquery stands in `expr`.
+pub(super) fn has_subqueries(expr: &Expr) -> bool {
+    expr.exists(|expr| Ok(matches!(expr, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_))))
+        .unwrap_or(true)
 }
 
 /// Whether it may belong to a chain.

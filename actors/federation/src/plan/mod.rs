@@ -6,6 +6,7 @@ pub(crate) mod comparison;
 pub(crate) mod crossed;
 mod distinct_on;
 pub(crate) mod exact;
+pub(crate) mod exists;
 pub(crate) mod explained;
 pub(crate) mod labels;
 pub(crate) mod order;

@@ -19,6 +19,7 @@ use futures_util::future::{join, join_all};
 use super::bounds;
 use super::distinct_on;
 use super::exact;
+use super::exists;
 use super::labels;
 use super::order;
 use super::origin;
@@ -111,7 +112,8 @@ pub(crate) async fn plan(
     let optimized = state.optimize(&plan).and_then(exact::keep_digits).map_err(engine_error)?;
     let mut pushing = Pushing::new(Arc::clone(&connections), pushdown, deadline);
     let pushed = if pushdown {
-        sources::together(optimized.clone()).and_then(|together| pushing.plan(&together)).map_err(engine_error)?
+        let asked = exists::at_their_tables(optimized.clone()).and_then(sources::together);
+        asked.and_then(|together| pushing.plan(&together)).map_err(engine_error)?
     } else {
         pushing.plan(&optimized).map_err(engine_error)?
     };

@@ -2,7 +2,7 @@
 //! source does itself only what stands together: `customer JOIN orders JOIN lineitem` has two tables of one source that
 //! are no neighbours.
 
-use datafusion::common::Result;
+use datafusion::common::{JoinType, Result};
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
 
@@ -76,10 +76,13 @@ fn mergeable(chain: &Chain, groups: &[Group]) -> Option<(usize, usize, usize)> {
     })
 }
 
-/// The connection of a table, with conditions or without.
-fn source(plan: &LogicalPlan) -> Option<usize> {
+/// The connection of a table, with conditions or without. A condition may be that another of its tables has a partner.
+pub(super) fn source(plan: &LogicalPlan) -> Option<usize> {
     match plan {
         LogicalPlan::TableScan(scan) => table(scan, |table| table.connection),
+        LogicalPlan::Join(join) if matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti) => {
+            source(&join.left).filter(|left| source(&join.right) == Some(*left))
+        }
         LogicalPlan::Filter(_) | LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_) => {
             source(plan.inputs().first()?)
         }
@@ -96,6 +99,9 @@ fn is_unique(plan: &LogicalPlan, place: usize) -> bool {
             table(scan, unique).unwrap_or(false)
         }
         LogicalPlan::Filter(filter) => is_unique(&filter.input, place),
+        LogicalPlan::Join(join) if matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti) => {
+            is_unique(&join.left, place)
+        }
         LogicalPlan::SubqueryAlias(alias) => is_unique(&alias.input, place),
         LogicalPlan::Projection(projection) => match projection.expr.get(place) {
             Some(Expr::Column(column)) => {

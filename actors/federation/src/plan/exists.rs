@@ -1,0 +1,138 @@
+//! Where rows are asked whether another table has a partner of theirs: `EXISTS`, `NOT EXISTS` and `IN` of a subquery.
+//! The engine asks so of what a join gives; a table whose own columns tell is asked before that, where one source has both
+//! tables.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{Column, JoinType, Result};
+use datafusion::logical_expr::{Expr, Filter, Join, LogicalPlan, Projection};
+
+use super::chain::has_subqueries;
+use super::sources::source;
+
+/// The same plan with such questions asked of the tables that they are about.
+///
+/// # Errors
+/// What the engine says of a plan that it made itself.
+pub(crate) fn at_their_tables(plan: LogicalPlan) -> Result<LogicalPlan> {
+    plan.transform_up_with_subqueries(|node| {
+        let LogicalPlan::Join(join) = &node else { return Ok(Transformed::no(node)) };
+        let moved = match Question::of(join) {
+            Some(question) => question.asked_below(&join.left)?,
+            None => None,
+        };
+        Ok(moved.map_or_else(|| Transformed::no(node), Transformed::yes))
+    })
+    .data()
+}
+
+/// A join that only tells which rows of its left side there are.
+struct Question<'a> {
+    join: &'a Join,
+    /// The source of its right side.
+    source: usize,
+    /// What it looks at of the left side: as it names that, and as what is looked through does.
+    columns: Vec<(Column, Column)>,
+}
+
+impl<'a> Question<'a> {
+    fn of(join: &'a Join) -> Option<Self> {
+        let asks = matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti);
+        let source = source(&join.right).filter(|_| asks)?;
+        let exprs = || join.on.iter().flat_map(|(one, other)| [one, other]).chain(&join.filter);
+        if exprs().any(|expr| expr.is_volatile() || has_subqueries(expr)) {
+            return None;
+        }
+        let mut columns = Vec::new();
+        for column in exprs().flat_map(Expr::column_refs) {
+            match (join.left.schema().has_column(column), join.right.schema().has_column(column)) {
+                (true, false) => columns.push((column.clone(), column.clone())),
+                (false, true) => {}
+                _ => return None,
+            }
+        }
+        (!columns.is_empty()).then_some(Self { join, source, columns })
+    }
+
+    /// `plan` with the question asked of a table below its top; `None` where none of that source is the one.
+    fn asked_below(&self, plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
+        Ok(match plan {
+            LogicalPlan::Join(join) => {
+                let left = match join.join_type {
+                    JoinType::Inner | JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti => {
+                        self.asked(&join.left)?
+                    }
+                    _ => None,
+                };
+                let right = match join.join_type {
+                    JoinType::Inner | JoinType::Right if left.is_none() => self.asked(&join.right)?,
+                    _ => None,
+                };
+                let join = match (left, right) {
+                    (Some(left), _) => Some(Join { left: Arc::new(left), ..join.clone() }),
+                    (None, Some(right)) => Some(Join { right: Arc::new(right), ..join.clone() }),
+                    (None, None) => None,
+                };
+                join.map(LogicalPlan::Join)
+            }
+            LogicalPlan::Filter(filter) => {
+                let input = self.asked(&filter.input)?.map(Arc::new);
+                let over = |input| Filter::try_new(filter.predicate.clone(), input).map(LogicalPlan::Filter);
+                input.map(over).transpose()?
+            }
+            LogicalPlan::Projection(projection) => {
+                let Some(below) = self.under(projection) else { return Ok(None) };
+                let input = below.asked(&projection.input)?.map(Arc::new);
+                let (exprs, schema) = (&projection.expr, &projection.schema);
+                let over = |input| Projection::try_new_with_schema(exprs.clone(), input, Arc::clone(schema));
+                input.map(over).transpose()?.map(LogicalPlan::Projection)
+            }
+            _ => None,
+        })
+    }
+
+    /// `plan` with the question asked of it, or of what lies below.
+    fn asked(&self, plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
+        if !self.columns.iter().all(|(_, column)| plan.schema().has_column(column)) {
+            return Ok(None);
+        }
+        if source(plan) == Some(self.source) { self.of_rows(plan).map(Some) } else { self.asked_below(plan) }
+    }
+
+    /// The question of the rows of `plan`.
+    fn of_rows(&self, plan: &LogicalPlan) -> Result<LogicalPlan> {
+        let renamed = |expr: &Expr| {
+            let rename = |expr: Expr| {
+                let Expr::Column(column) = &expr else { return Ok(Transformed::no(expr)) };
+                let named = self.columns.iter().find(|(above, _)| above == column);
+                let named = named.map(|(_, below)| Expr::Column(below.clone()));
+                Ok(named.map_or_else(|| Transformed::no(expr), Transformed::yes))
+            };
+            expr.clone().transform(rename).data()
+        };
+        let on = self.join.on.iter().map(|(left, right)| Ok((renamed(left)?, right.clone())));
+        let join = Join::try_new(
+            Arc::new(plan.clone()),
+            Arc::clone(&self.join.right),
+            on.collect::<Result<_>>()?,
+            self.join.filter.as_ref().map(renamed).transpose()?,
+            self.join.join_type,
+            self.join.join_constraint,
+            self.join.null_equality,
+            self.join.null_aware,
+        )?;
+        Ok(LogicalPlan::Join(join))
+    }
+
+    /// The same question under a projection that only hands its columns on.
+    fn under(&self, projection: &Projection) -> Option<Self> {
+        let columns = self.columns.iter().map(|(above, column)| {
+            let place = projection.schema.maybe_index_of_column(column)?;
+            let Expr::Column(below) = projection.expr.get(place)? else { return None };
+            // Such a name would be one of the other side's.
+            (!self.join.right.schema().has_column(below)).then(|| (above.clone(), below.clone()))
+        });
+        Some(Self { join: self.join, source: self.source, columns: columns.collect::<Option<_>>()? })
+    }
+}
