@@ -69,7 +69,7 @@ const MERGED: usize = 4;
 /// Batches that wait for their reader.
 const AHEAD: usize = 2;
 /// Keys that are sent to a source at most, and their octets.
-const MOST_KEYS: usize = 20_000;
+const MOST_KEYS: usize = 50_000;
 const MOST_KEYS_OCTETS: usize = 4 << 20;
 /// What of a name in the folder of spilled rows is ours.
 const SPILLED: &str = "datafusion-";

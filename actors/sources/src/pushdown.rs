@@ -25,6 +25,8 @@ pub enum Type {
     },
     /// Text.
     Text,
+    /// Text that is filled up with blanks, which are no part of its value.
+    Padded,
     /// A UUID; its text is in small letters.
     Uuid,
     /// A day.

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{answer, two_sources};
+use super::{answer, sent, two_sources};
 
 const POSTGRES: &str = "
 CREATE COLLATION apart (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
@@ -192,4 +192,50 @@ async fn what_has_no_value_is_refused_by_its_column() {
         (status == 200 && document["results"][0]["rows"] == json!([[1]])) || told.contains("column \\\"d\\\""),
         "{document}"
     );
+}
+
+/// In its own collation a text is looked for with its index and its statistics. That alone is asked where it tells
+/// what octets tell; where it may tell more, both are.
+#[actix_web::test]
+async fn texts_are_compared_in_the_collation_of_their_column() {
+    let app = two_sources(POSTGRES, SQLITE).await;
+    for (condition, parts, without, expected) in [
+        ("t.t = 'a'", vec!["t.\"t\" = CAST(*** AS text)"], "COLLATE", json!([[2]])),
+        (
+            "t.t IN ('a', 'B')",
+            vec!["(t.\"t\" = CAST(*** AS text) OR t.\"t\" = CAST(*** AS text))"],
+            "COLLATE",
+            json!([[1], [2]]),
+        ),
+        (
+            "t.y = 'a'",
+            vec!["t.\"y\" = CAST(*** AS text)", "(t.\"y\" COLLATE \"C\" = CAST(*** AS text))"],
+            "-",
+            json!([[1]]),
+        ),
+        ("'p' = t.c", vec!["t.\"c\" = CAST(*** AS bpchar)"], "COLLATE", json!([[1], [2]])),
+        ("t.c IN ('q', 'p', 'r', 's')", vec!["t.\"c\" IN (CAST("], "COLLATE", json!([[1], [2], [3]])),
+        ("t.c = 'p '", vec!["t.\"c\" = CAST("], "-", json!([[1], [2]])),
+        ("t.c || '' = 'p '", vec![], "AS bpchar", json!([])),
+        ("NOT (t.c = 'p')", vec![], "AS bpchar", json!([[3]])),
+    ] {
+        let query = format!("SELECT t.id FROM {BOTH} WHERE {condition} ORDER BY 1");
+        assert_eq!(answer(&app, &query).await["rows"], expected, "{condition}");
+        let sent = sent(&app);
+        let (_, statement) = sent.iter().find(|(name, _)| name == "shop").unwrap();
+        let has = |part: &&str| statement.contains(*part);
+        assert!(parts.iter().all(has) && !has(&without), "{condition}: {statement}");
+    }
+    for (column, key, expected) in [
+        ("t", "GROUP BY t.\"t\"", json!([["B", 1], ["a", 1], ["z", 1], ["ä", 1]])),
+        ("y", "GROUP BY t.\"y\" COLLATE \"C\"", json!([["A", 1], ["a", 1], ["b", 1], [null, 1]])),
+        ("c", "GROUP BY t.\"c\"", json!([["p   ", 2], ["q   ", 1], [null, 1]])),
+    ] {
+        let grouped = format!("SELECT {column} AS k, count(*) AS n FROM shop.public.t GROUP BY {column}");
+        let query = format!("SELECT g.k, g.n FROM ({grouped}) g JOIN crm.main.one o ON o.id = g.n ORDER BY 1");
+        assert_eq!(answer(&app, &query).await["rows"], expected, "{column}");
+        let sent = sent(&app);
+        let (_, statement) = sent.iter().find(|(name, _)| name == "shop").unwrap();
+        assert!(statement.ends_with(key) || statement.contains(&format!("{key})")), "{column}: {statement}");
+    }
 }

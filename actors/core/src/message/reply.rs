@@ -354,8 +354,20 @@ pub struct Column {
     pub zoned: bool,
     /// How its texts compare.
     pub text: TextType,
+    /// Which of its texts are equal at their source.
+    pub collation: Collation,
     /// Whether it is one of its table's primary key; absent where the source does not tell with a result.
     pub key: Option<bool>,
+}
+
+/// Which texts of a column are equal at their source (PostgreSQL, "Nondeterministic Collations").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Collation {
+    /// Some may be that are written otherwise; or the source does not tell.
+    #[default]
+    Other,
+    /// Only those that are written alike.
+    Deterministic,
 }
 
 /// How texts of a column compare at their source.
@@ -400,6 +412,7 @@ impl Column {
             enforced: false,
             zoned: false,
             text: TextType::Own,
+            collation: Collation::default(),
             key: None,
         }
     }

@@ -22,6 +22,13 @@ pub(super) struct Rendered {
     pub(super) type_: Type,
 }
 
+/// An equality as the source tells it.
+struct Equality {
+    sql: String,
+    /// Whether it holds exactly where it does for the engine, and not also elsewhere.
+    exact: bool,
+}
+
 /// What the names of an expression stand for.
 pub(super) struct NameScope<'a> {
     pub(super) dialect: &'static Pushdown,
@@ -45,37 +52,45 @@ impl<'a> NameScope<'a> {
 
     /// A truth value, as a condition.
     pub(super) fn condition(&self, expr: &Expr) -> Option<String> {
+        // The engine writes a short list as alternatives.
+        if let Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) = expr {
+            return Some(format!("({} {op} {})", self.condition(left)?, self.condition(right)?));
+        }
         let rendered = self.render(expr)?;
         if rendered.type_ != Type::Boolean {
             return None;
         }
-        // Indexes are made in the column's own collation.
         Some(match self.equality_at_source(expr) {
-            Some(wider) => format!("{wider} AND {}", rendered.sql),
+            Some(Equality { sql, exact: true }) => sql,
+            Some(Equality { sql, exact: false }) => format!("{sql} AND {}", rendered.sql),
             None => rendered.sql,
         })
     }
 
-    /// The equality of a text in its column's own collation, where that is implied.
-    fn equality_at_source(&self, expr: &Expr) -> Option<String> {
-        let raw = |expr: &Expr| self.column(expr)?.raw.clone().filter(|_| self.dialect.equality_is_wider);
-        match expr {
-            Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) => {
-                let (column, value) = match (raw(left), raw(right)) {
-                    (Some(column), None) => (column, right),
-                    (None, Some(column)) => (column, left),
-                    _ => return None,
-                };
-                matches!(**value, Expr::Literal(..)).then_some(())?;
-                Some(format!("{column} = {}", self.render(value)?.sql))
-            }
-            Expr::InList(InList { expr, list, negated: false }) => {
-                let column = raw(expr)?;
-                let values: Option<Vec<String>> = list.iter().map(|value| Some(self.render(value)?.sql)).collect();
-                Some(format!("{column} IN ({})", values?.join(", ")))
-            }
-            _ => None,
-        }
+    /// The equality of a text with literals, where its column's own collation tells it or at least finds no less equal.
+    fn equality_at_source(&self, expr: &Expr) -> Option<Equality> {
+        let wider = self.dialect.equality_is_wider;
+        let raw = |expr: &Expr| self.column(expr)?.raw.as_ref().filter(|raw| raw.exact || wider);
+        let (column, values, is_list) = match expr {
+            Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) => match (raw(left), raw(right)) {
+                (Some(column), None) => (column, std::slice::from_ref(right.as_ref()), false),
+                (None, Some(column)) => (column, std::slice::from_ref(left.as_ref()), false),
+                _ => return None,
+            },
+            Expr::InList(InList { expr, list, negated: false }) => (raw(expr)?, list.as_slice(), true),
+            _ => return None,
+        };
+        let mut exact = column.exact;
+        let literal = |value: &Expr| {
+            let Expr::Literal(ScalarValue::Utf8(Some(text)), _) = value else { return None };
+            // The padded value has no blank at its end, and is equal to one that has.
+            exact &= column.type_ != Type::Padded || !text.ends_with(' ');
+            (self.dialect.literal)(text, column.type_)
+        };
+        let values = values.iter().map(literal).collect::<Option<Vec<_>>>()?.join(", ");
+        let column = &column.sql;
+        let sql = if is_list { format!("{column} IN ({values})") } else { format!("{column} = {values}") };
+        Some(Equality { sql, exact })
     }
 
     /// The expression, where the source means the same by it.

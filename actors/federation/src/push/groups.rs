@@ -6,7 +6,7 @@ use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema};
 use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
 use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, cast};
 
-use super::expressions::{NameScope, type_of};
+use super::expressions::{NameScope, Rendered, type_of};
 use super::select::{Output, Select};
 use crate::functions::numbers;
 use crate::tables::table::UNBOUNDED;
@@ -92,7 +92,12 @@ pub(super) fn group(aggregate: &Aggregate, select: &Select) -> Option<Groups> {
     if keys.iter().zip(&aggregate.group_expr).any(|(_, expr)| expr.column_refs().is_empty()) {
         return None;
     }
-    let group = Some(keys.into_iter().map(|key| key.sql).collect());
+    // In its own collation a key needs no cast, and has its statistics.
+    let at_source = |(expr, key): (&Expr, Rendered)| {
+        let raw = scope.column(expr).and_then(|output| output.raw.as_ref()).filter(|raw| raw.exact);
+        raw.map_or(key.sql, |raw| raw.sql.clone())
+    };
+    let group = Some(aggregate.group_expr.iter().zip(keys).map(at_source).collect());
     Some(Groups { select: Select { outputs, group, order: Vec::new(), ..select }, averages })
 }
 
@@ -125,6 +130,7 @@ impl<'a> Called<'a> {
         let sql = match self.name {
             "count" => match self.argument {
                 Expr::Literal(value, _) if !value.is_null() && !self.distinct => "COUNT(*)".to_owned(),
+                argument if !self.distinct && never_null(argument, scope) => "COUNT(*)".to_owned(),
                 argument if !self.distinct => {
                     let counted = scope.column(argument).map(|output| output.sql.clone());
                     format!("COUNT({})", counted.or_else(|| Some(scope.render(argument)?.sql))?)
@@ -165,8 +171,14 @@ impl<'a> Called<'a> {
         (fits && (scope.dialect.does)(argument.type_, Use::Compute)).then_some(())?;
         let total = Type::Decimal { precision: numbers::DIGITS, scale };
         let sum = scope.cast(&format!("SUM({})", argument.sql), total)?;
-        Some((output(sum.sql, total), scale, output(format!("COUNT({})", argument.sql), Type::BigInt)))
+        let count = if never_null(self.argument, scope) { "*" } else { &argument.sql };
+        Some((output(sum.sql, total), scale, output(format!("COUNT({count})"), Type::BigInt)))
     }
+}
+
+/// Whether `expr` has a value in each row, so that its values need not be counted by themselves.
+fn never_null(expr: &Expr, scope: &NameScope<'_>) -> bool {
+    expr.nullable(scope.schema).is_ok_and(|nullable| !nullable)
 }
 
 fn output(sql: String, type_: Type) -> Output {

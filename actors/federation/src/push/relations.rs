@@ -15,11 +15,12 @@ use datafusion::logical_expr::{
 
 use super::expressions::{NameScope, type_of};
 use super::groups::{Groups, group};
-use super::select::{Output, Select};
+use super::select::{Output, Raw, Select};
 use crate::connections::Connections;
 use crate::run::leaf::LeafTable;
 use crate::statement::Deadline;
 use crate::tables::table::Table;
+use portico_core::reply::{Collation, TextType};
 use portico_sources::pushdown::{Type, Use};
 
 /// The name of a leaf within a plan.
@@ -129,22 +130,23 @@ impl Pushing {
         let all: Vec<usize> = (0..table.columns.len()).collect();
         let places = scan.projection.as_ref().unwrap_or(&all);
         let outputs = places.iter().filter_map(|place| table.columns.get(*place)).map(|column| {
-            let raw = format!("t.{}", quoted(&column.name));
-            let unique = column.unique;
+            let own = format!("t.{}", quoted(&column.name));
+            let (unique, exact) = (column.unique, column.collation == Collation::Deterministic);
             match (column.type_, dialect) {
                 (Some(Type::Text), Some(dialect)) => {
-                    let sql = format!("{raw}{}", dialect.by_octets);
-                    Output { sql, raw: Some(raw), type_: column.type_, unique }
+                    let sql = format!("{own}{}", dialect.by_octets);
+                    let raw = Some(Raw { sql: own, type_: Type::Text, exact });
+                    Output { sql, raw, type_: column.type_, unique }
                 }
-                (type_, Some(dialect)) if column.padded => match (dialect.type_name)(Type::Text) {
+                (type_, Some(dialect)) if column.text == TextType::Padded => match (dialect.type_name)(Type::Text) {
                     Some(text) => {
-                        let raw = format!("CAST({raw} AS {text})");
-                        let sql = format!("{raw}{}", dialect.by_octets);
-                        Output { sql, raw: None, type_: Some(Type::Text), unique }
+                        let sql = format!("CAST({own} AS {text}){}", dialect.by_octets);
+                        let raw = Some(Raw { sql: own, type_: Type::Padded, exact });
+                        Output { sql, raw, type_: Some(Type::Text), unique }
                     }
-                    None => Output { sql: raw, raw: None, type_, unique },
+                    None => Output { sql: own, raw: None, type_, unique },
                 },
-                (type_, dialect) => Output { sql: raw, raw: None, type_: type_.filter(|_| dialect.is_some()), unique },
+                (type_, dialect) => Output { sql: own, raw: None, type_: type_.filter(|_| dialect.is_some()), unique },
             }
         });
         let from = format!("{}.{} AS t", quoted(&table.schema), quoted(&table.name));

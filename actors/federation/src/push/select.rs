@@ -26,11 +26,21 @@ pub(crate) struct Output {
     /// An expression over what is in FROM.
     pub(super) sql: String,
     /// The same as it is at the source, without what makes the engine's comparison of it.
-    pub(super) raw: Option<String>,
+    pub(super) raw: Option<Raw>,
     /// What both sides understand alike; absent for what is only handed on.
     pub(super) type_: Option<Type>,
     /// Whether no value of it comes twice.
     pub(super) unique: bool,
+}
+
+/// A text column as it is at the source: in its own collation, in which its indexes and statistics are.
+#[derive(Clone, Debug)]
+pub(super) struct Raw {
+    pub(super) sql: String,
+    /// [`Type::Text`] or [`Type::Padded`].
+    pub(super) type_: Type,
+    /// Whether values are equal there exactly where they are so to the engine.
+    pub(super) exact: bool,
 }
 
 impl Select {
@@ -113,8 +123,9 @@ impl Select {
 
     fn text(&self, outermost: bool) -> String {
         let column = |(place, output): (usize, &Output)| {
-            let sql = output.raw.as_ref().filter(|_| outermost && self.group.is_none() && !self.distinct);
-            format!("{} AS c{place}", sql.unwrap_or(&output.sql))
+            let is_sent = |raw: &&Raw| raw.type_ == Type::Text && outermost && self.group.is_none() && !self.distinct;
+            let raw = output.raw.as_ref().filter(is_sent).map(|raw| &raw.sql);
+            format!("{} AS c{place}", raw.unwrap_or(&output.sql))
         };
         let mut columns: Vec<String> = self.outputs.iter().enumerate().map(column).collect();
         if columns.is_empty() {
@@ -145,17 +156,17 @@ impl Select {
         self.outputs.get(place)?.type_
     }
 
-    /// The same rows as far as the column at `place` is among the values of `type_` that are bound to `parameter`;
-    /// `None` where the source cannot tell.
+    /// The same rows as far as the column at `place` is among the values of `type_` that are bound to `parameter`, and
+    /// maybe some more; `None` where the source cannot tell.
     pub(crate) fn among(self, place: usize, parameter: &str, type_: Type) -> Option<Self> {
-        let among = self.dialect?.among;
-        let wider = self.dialect?.equality_is_wider;
+        let dialect = self.dialect?;
         let mut select = self.wrapped();
-        let output = select.outputs.get(place)?.clone();
-        let raw = output.raw.as_deref().filter(|_| wider);
-        let conditions = [raw, Some(output.sql.as_str())].into_iter().flatten();
-        let conditions: Option<Vec<String>> = conditions.map(|sql| among(sql, parameter, type_)).collect();
-        select.filters.extend(conditions?);
+        let output = select.outputs.get(place)?;
+        let condition = match output.raw.as_ref().filter(|raw| raw.exact || dialect.equality_is_wider) {
+            Some(raw) => (dialect.among)(&raw.sql, parameter, raw.type_),
+            None => (dialect.among)(&output.sql, parameter, type_),
+        };
+        select.filters.push(condition?);
         Some(select)
     }
 

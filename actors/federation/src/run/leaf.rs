@@ -296,9 +296,8 @@ impl ExecutionPlan for Leaf {
     fn partition_statistics(&self, _: Option<usize>) -> EngineResult<Arc<Statistics>> {
         let mut statistics = Statistics::new_unknown(&self.table.fields);
         if let Some(rows) = self.table.expected.get().and_then(|rows| usize::try_from(*rows).ok()) {
+            // Which side of a join is read first is decided by its keys, and not by the width of its rows.
             statistics.num_rows = Precision::Inexact(rows);
-            // About what a value has; which side of a join is smaller is decided by it.
-            statistics.total_byte_size = Precision::Inexact(rows.saturating_mul(16 * self.table.fields.fields().len()));
         }
         for (column, values) in statistics.column_statistics.iter_mut().zip(&self.table.distinct) {
             if let Some(values) = values.get().and_then(|values| usize::try_from(*values).ok()) {

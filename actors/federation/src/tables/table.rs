@@ -17,7 +17,7 @@ use crate::plan::origin::{self, Origin, Origins};
 use portico_core::call::{Limits, MetadataFilter, MetadataKind, Mode, Op, Sql};
 use portico_core::error::{Error, Result};
 use portico_core::pattern::speaks_of;
-use portico_core::reply::{Cell, Column, DataType, Part, Results, TextType};
+use portico_core::reply::{Cell, Collation, Column, DataType, Part, Results, TextType};
 use portico_sources::catalog;
 use portico_sources::pushdown::Type;
 
@@ -42,8 +42,10 @@ pub(crate) struct TableColumn {
     pub(crate) name: String,
     /// What both sides understand alike; absent for what only the engine compares, or nobody.
     pub(crate) type_: Option<Type>,
-    /// Whether its text is filled up with blanks that mean nothing.
-    pub(crate) padded: bool,
+    /// How its texts compare at the source.
+    pub(crate) text: TextType,
+    /// Which of its texts are equal there.
+    pub(crate) collation: Collation,
     /// Whether it alone is the table's key.
     pub(crate) unique: bool,
     /// Whether it is an exact number without a bound.
@@ -115,8 +117,9 @@ impl Table {
             let nullable = !column.enforced || column.nullable;
             let field = Field::new(&column.label, kind.arrow.clone(), nullable);
             let unbounded = kind.unbounded;
-            let (name, type_, padded) = (column.label.clone(), kind.type_, kind.padded);
-            known.push(TableColumn { name, type_, padded, unique, unbounded });
+            let (name, type_) = (column.label.clone(), kind.type_);
+            let (text, collation) = (column.text, column.collation);
+            known.push(TableColumn { name, type_, text, collation, unique, unbounded });
             let comparison = Comparison::of(&column);
             let origin = origins.add(Origin { column, unbounded, padded: kind.padded });
             fields.push(origin::mark(field, origin, comparison));

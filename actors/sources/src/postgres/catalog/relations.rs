@@ -18,15 +18,19 @@ use crate::postgres::session::housekeeping::Housekeeping;
 use crate::postgres::session::own::{ask, get};
 use crate::{MOST_TABLES, Table};
 use portico_core::error::Result;
+use portico_core::reply::Collation;
 
 /// What a foreign table says of NULL nobody enforces, also where it is a partition; a table that inherits may take NULL where its parent
 /// does not, and rows with the same key; a constraint may have been added without a look at the rows that there are; and
-/// a rule may answer in the place of the table.
+/// a rule may answer in the place of the table. 100 and 950 are the collations of the database and of C, which tell all
+/// values apart.
 const RELATIONS: &str = "\
 SELECT c.oid, n.nspname::text, c.relname::text, a.attnum, a.attname::text,
     a.attnotnull AND (c.relkind = 'p' OR c.relkind = 'r' AND NOT c.relhassubclass) AND NOT x.is_foreign
         AND a.attnum <> ALL (x.unproven) AND NOT c.relhasrules,
-    a.attnum = ANY (x.key) AND (c.relkind = 'p' OR NOT c.relhassubclass)
+    a.attnum = ANY (x.key) AND (c.relkind = 'p' OR NOT c.relhassubclass),
+    a.attcollation = ANY ('{0,100,950}') OR NOT EXISTS (SELECT FROM pg_catalog.pg_collation o
+        WHERE o.oid = a.attcollation AND NOT o.collisdeterministic)
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 CROSS JOIN LATERAL (SELECT ARRAY(SELECT pg_catalog.unnest(k.conkey) FROM pg_catalog.pg_constraint k
@@ -89,6 +93,7 @@ pub(crate) struct RelationColumn {
     pub(crate) not_null: bool,
     /// Whether it is one of the primary key.
     pub(crate) key: bool,
+    pub(crate) collation: Collation,
 }
 
 /// Tables and views by their numbers.
@@ -122,7 +127,9 @@ fn read(rows: &[Row]) -> Result<Relations, tokio_postgres::Error> {
         let relation = found.entry(row.try_get(0)?).or_default();
         relation.schema = row.try_get(1)?;
         relation.name = row.try_get(2)?;
-        let column = RelationColumn { name: row.try_get(4)?, not_null: row.try_get(5)?, key: row.try_get(6)? };
+        let collation = if row.try_get(7)? { Collation::Deterministic } else { Collation::Other };
+        let column =
+            RelationColumn { name: row.try_get(4)?, not_null: row.try_get(5)?, key: row.try_get(6)?, collation };
         relation.columns.insert(row.try_get(3)?, column);
     }
     Ok(found)

@@ -249,6 +249,7 @@ fn describe(seen: &ColumnDescription, relations: &Relations, connection: &str, m
         text: types::text_type(&seen.type_),
         nullable: may_be_outer || !underlying.is_some_and(|column| column.not_null),
         key: underlying.map(|column| column.key),
+        collation: underlying.map(|column| column.collation).unwrap_or_default(),
     }
 }
 
