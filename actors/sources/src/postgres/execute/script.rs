@@ -98,11 +98,23 @@ pub(crate) async fn columns(
         described.push((descriptions(ready.statement.columns()), &execution.text));
     }
     let tables = described.iter().flat_map(|(seen, _)| relations::tables(seen)).collect();
-    let (relations, clean) = context.bound(join(relations::seen_by(&session, tables), session.after_reading())).await?;
-    if clean {
-        session.settle();
-    }
-    let relations = relations.map_err(|error| context.judge(failure::statement(&error, None, &SentText::SAME)))?;
+    let relations = if shared.pooled {
+        let (relations, clean) =
+            context.bound(join(relations::seen_by(&session, tables), session.after_reading())).await?;
+        if clean {
+            session.settle();
+        }
+        relations.map_err(|error| context.judge(failure::statement(&error, None, &SentText::SAME)))?
+    } else {
+        // The session holds the tables until they are told of: beside it, where that question is prepared.
+        let relations = context.bound(shared.cache.ask_of(tables).answer()).await?;
+        session.runtime().clone().spawn(async move {
+            if session.after_reading().await {
+                session.settle();
+            }
+        });
+        relations
+    };
     let parts: Vec<_> = described
         .iter()
         .map(|(seen, text)| Part::Columns(rows::columns(seen, text, &shared.name, &relations)))
