@@ -16,7 +16,7 @@ use crate::carried::carried;
 use crate::connections::Connections;
 use crate::failure::{engine_error, of_connection};
 use crate::plan::origin::Origins;
-use crate::plan::parse;
+use crate::plan::text::parse;
 use crate::statement::Deadline;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::near;

@@ -6,11 +6,11 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::{DFParserBuilder, ExplainStatement, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{self, VisitMut};
 
-use super::labels;
 use super::refused;
 use super::spelling;
 use crate::dialect::Bounded;
 use crate::failure::engine_error;
+use crate::plan::labels;
 use portico_core::error::{Error, Result};
 use portico_sql::{Class, Dialect, Given};
 
