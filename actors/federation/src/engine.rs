@@ -26,9 +26,9 @@ use crate::functions::allowed;
 use crate::functions::postgresql::AsPostgresql;
 use crate::functions::type_names::TypeNames;
 use crate::plan::explained;
-use crate::plan::joins::crossed;
 use crate::plan::origin::Origins;
 use crate::plan::planning::{self, LowMemoryPlan, Planned};
+use crate::plan::rules;
 use crate::plan::text::parse::Explain;
 use crate::run::binding::BindKeys;
 use crate::run::later::BeginWhenRead;
@@ -265,7 +265,7 @@ fn base() -> SessionState {
         .with_type_planner(Arc::new(TypeNames))
         .with_config(config)
         .with_analyzer_rules(analyzer)
-        .with_optimizer_rules(crossed::rules())
+        .with_optimizer_rules(rules::all())
         .with_physical_optimizer_rule(Arc::new(BindKeys))
         .with_physical_optimizer_rule(Arc::new(YieldInJoins))
         .with_physical_optimizer_rule(Arc::new(BeginWhenRead))

@@ -173,6 +173,18 @@ async fn partners_are_looked_for_at_their_source() {
             }
         }
     }
+    // What its source does not do is asked of what the join leaves.
+    for condition in ["x.id < l.id", "x.deal_id = l.deal_id AND upper(x.deal_id || 'a') <> '1A' AND x.id <> l.id"] {
+        let query = format!(
+            "SELECT count(*) FROM shop.public.lines l JOIN shop.public.lines m ON m.id = l.id \
+             JOIN crm.main.sellers s ON s.id = l.seller_id WHERE s.city = 'city 3' \
+             AND EXISTS (SELECT 1 FROM shop.public.lines x WHERE {condition})"
+        );
+        let mut fetched = fetched(&app, &query).await;
+        fetched.sort();
+        assert_eq!(fetched.iter().map(|(name, _)| &**name).collect::<Vec<_>>(), ["crm", "shop", "shop"], "{condition}");
+        assert!(fetched.contains(&("shop".to_owned(), 400)), "{condition}: {fetched:?}");
+    }
     // The seller is another source's: what is asked of it stays.
     let query = "SELECT count(*) FROM shop.public.lines l JOIN crm.main.sellers s ON s.id = l.seller_id WHERE EXISTS \
                  (SELECT 1 FROM shop.public.lines x WHERE x.deal_id = s.id AND x.id <> l.id)";

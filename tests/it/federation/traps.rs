@@ -239,3 +239,76 @@ async fn texts_are_compared_in_the_collation_of_their_column() {
         assert!(statement.ends_with(key) || statement.contains(&format!("{key})")), "{column}: {statement}");
     }
 }
+
+/// The engine puts the columns of a subquery beside those of the query around it, and looks for them by their names alone.
+#[actix_web::test]
+async fn subqueries_over_tables_with_columns_of_one_name() {
+    let app = two_sources(POSTGRES, SQLITE).await;
+    let joined = "FROM shop.public.u u JOIN shop.public.t t ON t.n = u.x WHERE t.id = o.id";
+    for (query, expected) in [
+        (format!("o.id FROM crm.main.one o WHERE EXISTS (SELECT * {joined})"), json!([[1], [2]])),
+        (format!("o.id FROM crm.main.one o WHERE NOT EXISTS (SELECT u.id, t.id {joined})"), json!([[3], [4]])),
+        (format!("o.id FROM crm.main.one o WHERE EXISTS (SELECT 1 {joined} AND u.id = o.id + 3)"), json!([[1]])),
+        (format!("o.id FROM crm.main.one o WHERE o.id + 3 IN (SELECT u.id {joined})"), json!([[1]])),
+        (format!("o.id FROM crm.main.one o WHERE o.id IN (SELECT t.id {joined} AND u.id = o.id)"), json!([[1], [2]])),
+        (
+            format!("o.id, (SELECT max(u.id) {joined}), (SELECT min(t.id) {joined}) FROM crm.main.one o"),
+            json!([[1, 5, 1], [2, 2, 2], [3, null, null], [4, null, null]]),
+        ),
+        (
+            format!(
+                "o.id FROM crm.main.one o JOIN shop.public.t z ON z.id = o.id WHERE EXISTS (SELECT * {joined} AND u.id = z.id)"
+            ),
+            json!([[1], [2]]),
+        ),
+    ] {
+        assert_eq!(answer(&app, &format!("SELECT {query} ORDER BY 1")).await["rows"], expected, "{query}");
+    }
+}
+
+#[actix_web::test]
+async fn what_is_counted_is_computed() {
+    let app = two_sources(POSTGRES, SQLITE).await;
+    for counted in ["id / (id - id)", "id % 0", "CASE WHEN id / 0 = 1 THEN 1 ELSE 2 END", "id / 0 = 1"] {
+        let groups = format!("SELECT count({counted}) AS n FROM shop.public.t");
+        let query = format!("SELECT x.n FROM ({groups}) x JOIN crm.main.one o ON o.id = 1");
+        let (_, document) = app.query(json!({"query": query})).await;
+        assert!(document.to_string().contains("22012"), "{counted}: {document}");
+    }
+    let query = format!("SELECT count(DISTINCT t.c), sum(t.n), count(t.id) FROM {BOTH}");
+    assert_eq!(answer(&app, &query).await["rows"], json!([[2, 7, 4]]));
+    let query = format!("SELECT o.k, count(DISTINCT t.c), sum(t.n), max(t.n) FROM {BOTH} GROUP BY o.k ORDER BY 1");
+    let expected = json!([["A", 1, 2, 2], ["a", 1, 1, 1], ["b", 1, null, null], [null, 0, 4, 4]]);
+    assert_eq!(answer(&app, &query).await["rows"], expected);
+}
+
+#[actix_web::test]
+async fn not_in_of_what_speaks_of_the_query_around_it_is_refused() {
+    let app = two_sources(POSTGRES, SQLITE).await;
+    for condition in ["u.x > o.id", "u.x = o.id", "o.id > 2"] {
+        let inner = format!("SELECT u.n FROM shop.public.u u WHERE {condition}");
+        let query = format!("SELECT o.id FROM crm.main.one o WHERE o.id NOT IN ({inner})");
+        let (status, document) = app.query(json!({"query": query})).await;
+        let told = document["error"]["hint"].as_str().unwrap_or_default();
+        assert!(status == 400 && told.contains("write NOT EXISTS"), "{condition}: {document}");
+    }
+}
+
+/// What a derived table computes has another type than the engine thinks at first: that of PostgreSQL.
+#[actix_web::test]
+async fn subqueries_speak_of_what_is_computed_around_them() {
+    let app = two_sources(POSTGRES, SQLITE).await;
+    let computed = "(SELECT n + 1 AS n, coalesce(n, 0) AS m FROM shop.public.u) made JOIN crm.main.one o ON o.id = 1";
+    for (condition, expected) in [
+        ("EXISTS (SELECT 1 FROM shop.public.t t WHERE t.id = made.n)", json!([[2]])),
+        ("NOT EXISTS (SELECT 1 FROM shop.public.t t WHERE t.id = made.n)", json!([[6], [8], [null]])),
+        ("EXISTS (SELECT 1 FROM shop.public.t t WHERE t.id > made.n)", json!([[2]])),
+        ("EXISTS (SELECT 1 FROM shop.public.t t WHERE t.id + 1 = made.n * 1 + 2)", json!([[2]])),
+        ("EXISTS (SELECT 1 FROM shop.public.t t WHERE t.id = made.m)", json!([[2]])),
+        ("made.n IN (SELECT t.id FROM shop.public.t t WHERE t.n < made.n + 1)", json!([[2]])),
+        ("made.n > (SELECT max(t.id) FROM shop.public.t t WHERE t.id = made.n - 4)", json!([[6], [8]])),
+    ] {
+        let query = format!("SELECT made.n FROM {computed} WHERE {condition} ORDER BY 1");
+        assert_eq!(answer(&app, &query).await["rows"], expected, "{condition}");
+    }
+}

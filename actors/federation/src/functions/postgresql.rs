@@ -7,7 +7,7 @@ use arrow_schema::DataType as ArrowType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue, not_impl_err};
+use datafusion::common::{DFSchema, DFSchemaRef, Result as EngineResult, ScalarValue, not_impl_err};
 use datafusion::logical_expr::expr::{
     AggregateFunction, Between, BinaryExpr, Case, Cast, InList, Like, ScalarFunction, WindowFunction,
 };
@@ -33,40 +33,57 @@ impl AnalyzerRule for AsPostgresql {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> EngineResult<LogicalPlan> {
         // What such a query is joined with has been given its type.
         let is_recursive = plan.exists(|node| Ok(matches!(node, LogicalPlan::RecursiveQuery(_))))?;
-        let is_kept = |node: &LogicalPlan| match node {
-            LogicalPlan::Values(_) => true,
-            // Its columns are called by their expressions.
-            LogicalPlan::Aggregate(of) => of.group_expr.iter().any(|expr| matches!(expr, Expr::GroupingSet(_))),
-            _ => is_recursive,
-        };
-        plan.transform_up_with_subqueries(|plan| {
-            comparison::check_comparisons(&plan)?;
-            // Its numbers are no values.
-            if matches!(plan, LogicalPlan::Limit(_)) {
-                return Ok(Transformed::no(plan));
-            }
-            let schema = merge_schema(&plan.inputs());
-            let names = NamePreserver::new(&plan);
-            let is_kept = is_kept(&plan);
-            let rewritten = plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let expr = expr.transform_up(|expr| match expr {
-                    Expr::Literal(value, metadata) if !is_kept => Ok(literal(value, metadata)),
-                    expr => rewrite(expr, &schema),
-                })?;
-                Ok(expr.update_data(|expr| name.restore(expr)))
-            })?;
-            if rewritten.transformed {
-                return Ok(Transformed::yes(rewritten.data.recompute_schema()?));
-            }
-            Ok(rewritten)
-        })
-        .data()
+        analyzed(plan, is_recursive)
     }
 
     fn name(&self) -> &'static str {
         "as_postgresql"
     }
+}
+
+/// The plan with what it reads before it, and its subqueries after that: they may speak of it, by its types.
+fn analyzed(plan: LogicalPlan, is_recursive: bool) -> EngineResult<LogicalPlan> {
+    let before: Vec<DFSchemaRef> = plan.inputs().into_iter().map(|input| Arc::clone(input.schema())).collect();
+    let mut plan = plan.map_children(|child| analyzed(child, is_recursive).map(Transformed::yes)).data()?;
+    if !is_recursive && plan.inputs().into_iter().zip(&before).any(|(input, before)| input.schema() != before) {
+        plan = plan.recompute_schema()?;
+    }
+    let schema = merge_schema(&plan.inputs());
+    let subquery = |subquery| analyzed(with_outer_types(subquery, &schema)?, is_recursive).map(Transformed::yes);
+    let plan = plan.map_subqueries(subquery).data()?;
+    comparison::check_comparisons(&plan)?;
+    let is_kept = match &plan {
+        // Its numbers are no values.
+        LogicalPlan::Limit(_) => return Ok(plan),
+        LogicalPlan::Values(_) => true,
+        // Its columns are called by their expressions.
+        LogicalPlan::Aggregate(of) => of.group_expr.iter().any(|expr| matches!(expr, Expr::GroupingSet(_))),
+        _ => is_recursive,
+    };
+    let names = NamePreserver::new(&plan);
+    let rewritten = plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let expr = expr.transform_up(|expr| match expr {
+            Expr::Literal(value, metadata) if !is_kept => Ok(literal(value, metadata)),
+            expr => rewrite(expr, &schema),
+        })?;
+        Ok(expr.update_data(|expr| name.restore(expr)))
+    })?;
+    if rewritten.transformed { rewritten.data.recompute_schema() } else { Ok(rewritten.data) }
+}
+
+/// The subquery, in which the columns of the query around it have the types that they have there by now.
+fn with_outer_types(subquery: LogicalPlan, schema: &DFSchema) -> EngineResult<LogicalPlan> {
+    let typed = |expr| match expr {
+        Expr::OuterReferenceColumn(field, column) => Ok(match schema.maybe_index_of_column(&column) {
+            Some(place) if schema.field(place).data_type() != field.data_type() => {
+                Transformed::yes(Expr::OuterReferenceColumn(Arc::clone(&schema.fields()[place]), column))
+            }
+            _ => Transformed::no(Expr::OuterReferenceColumn(field, column)),
+        }),
+        other => Ok(Transformed::no(other)),
+    };
+    subquery.transform_down_with_subqueries(|node| node.map_expressions(|expr| expr.transform_up(typed))).data()
 }
 
 fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {

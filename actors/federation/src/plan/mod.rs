@@ -8,6 +8,7 @@ pub(crate) mod joins;
 pub(crate) mod labels;
 pub(crate) mod origin;
 pub(crate) mod planning;
+pub(crate) mod rules;
 pub(crate) mod text;
 pub(crate) mod unique;
 mod zeros;

@@ -106,11 +106,15 @@ pub(crate) async fn plan(
             .map_err(engine_error)?,
         None => plan,
     };
-    let optimized = state.optimize(&plan).and_then(exact::keep_digits).map_err(engine_error)?;
+    let optimized = unique::names_in_subqueries(plan.clone()).and_then(|plan| state.optimize(&plan));
+    let optimized = optimized.and_then(exact::keep_digits).map_err(engine_error)?;
+    exists::check(&optimized)?;
     let mut pushing = Pushing::new(Arc::clone(&connections), pushdown, deadline);
     let pushed = if pushdown {
-        let asked = exists::at_their_tables(optimized.clone()).and_then(sources::together);
-        asked.and_then(|together| pushing.plan(&together)).map_err(engine_error)?
+        let is_done = |plan: &LogicalPlan| pushing.is_whole(plan);
+        let asked = exists::at_their_tables(optimized.clone(), &is_done);
+        let together = asked.and_then(|asked| sources::together(asked, &is_done)).map_err(engine_error)?;
+        pushing.plan(&together).map_err(engine_error)?
     } else {
         pushing.plan(&optimized).map_err(engine_error)?
     };

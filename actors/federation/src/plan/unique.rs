@@ -6,11 +6,19 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, DFSchema, Result as EngineResult};
+use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::{Expr, Join, LogicalPlan, Projection, Subquery};
 
 /// The same plan, whose columns have other names where two sides of a join had the same one. Their places are the same.
 pub(crate) fn names(plan: LogicalPlan) -> EngineResult<LogicalPlan> {
     rename(plan, &mut 0)
+}
+
+/// The same plan, in whose subqueries columns have names of their own: the engine puts them side by side with those of the
+/// query around them, and there looks for the column that a condition means by its name alone too.
+pub(crate) fn names_in_subqueries(plan: LogicalPlan) -> EngineResult<LogicalPlan> {
+    let mut fresh = 0;
+    plan.transform_down(|node| node.map_expressions(|expr| subqueries(expr, &mut fresh))).data()
 }
 
 fn rename(plan: LogicalPlan, fresh: &mut usize) -> EngineResult<LogicalPlan> {
@@ -57,19 +65,60 @@ fn renamed(expr: Expr, before: &DFSchema, after: &DFSchema) -> EngineResult<Expr
             let place = before.index_of_column(&column)?;
             Ok(Transformed::yes(Expr::Column(Column::from(after.qualified_field(place)))))
         }
-        other => Ok(Transformed::no(other)),
+        other => of_subquery(other, |subquery| {
+            let outer = |expr| match expr {
+                Expr::OuterReferenceColumn(field, column) => Ok(match before.maybe_index_of_column(&column) {
+                    Some(place) => {
+                        let column = Column::from(after.qualified_field(place));
+                        Transformed::yes(Expr::OuterReferenceColumn(field, column))
+                    }
+                    None => Transformed::no(Expr::OuterReferenceColumn(field, column)),
+                }),
+                other => Ok(Transformed::no(other)),
+            };
+            let Subquery { subquery, outer_ref_columns, spans } = subquery;
+            let plan = Arc::unwrap_or_clone(subquery)
+                .transform_down_with_subqueries(|node| node.map_expressions(|expr| expr.transform_up(outer)))
+                .data()?;
+            let outer_ref_columns = outer_ref_columns.into_iter().map(|expr| expr.transform_up(outer).data());
+            Ok(Subquery {
+                subquery: Arc::new(plan),
+                outer_ref_columns: outer_ref_columns.collect::<EngineResult<_>>()?,
+                spans,
+            })
+        }),
     };
     expr.transform_up(column).data()
 }
 
+/// The expression with another subquery, where it has one.
+fn of_subquery(expr: Expr, other: impl FnOnce(Subquery) -> EngineResult<Subquery>) -> EngineResult<Transformed<Expr>> {
+    Ok(Transformed::yes(match expr {
+        Expr::ScalarSubquery(subquery) => Expr::ScalarSubquery(other(subquery)?),
+        Expr::Exists(Exists { subquery, negated }) => Expr::Exists(Exists { subquery: other(subquery)?, negated }),
+        Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
+            Expr::InSubquery(InSubquery { expr, subquery: other(subquery)?, negated })
+        }
+        none => return Ok(Transformed::no(none)),
+    }))
+}
+
 /// The expression with renamed columns within its subqueries.
 fn subqueries(expr: Expr, fresh: &mut usize) -> EngineResult<Transformed<Expr>> {
-    expr.transform_up(|expr| match expr {
-        Expr::ScalarSubquery(Subquery { subquery, outer_ref_columns, spans }) => {
-            let subquery = Arc::new(rename(Arc::unwrap_or_clone(subquery), fresh)?);
-            Ok(Transformed::yes(Expr::ScalarSubquery(Subquery { subquery, outer_ref_columns, spans })))
-        }
-        other => Ok(Transformed::no(other)),
+    expr.transform_up(|expr| {
+        let is_value = matches!(expr, Expr::ScalarSubquery(_));
+        of_subquery(expr, |Subquery { subquery, outer_ref_columns, spans }| {
+            let schema = Arc::clone(subquery.schema());
+            let mut renamed = rename(Arc::unwrap_or_clone(subquery), fresh)?;
+            // What it is a value of may be called by its name.
+            if is_value && renamed.schema().field_names() != schema.field_names() {
+                let columns = renamed.schema().columns().into_iter().zip(schema.iter());
+                let named = columns
+                    .map(|(column, (of, field))| Expr::Column(column).alias_qualified(of.cloned(), field.name()));
+                renamed = LogicalPlan::Projection(Projection::try_new(named.collect(), Arc::new(renamed))?);
+            }
+            Ok(Subquery { subquery: Arc::new(renamed), outer_ref_columns, spans })
+        })
     })
 }
 

@@ -130,11 +130,12 @@ impl<'a> Called<'a> {
         let sql = match self.name {
             "count" => match self.argument {
                 Expr::Literal(value, _) if !value.is_null() && !self.distinct => "COUNT(*)".to_owned(),
-                argument if !self.distinct && never_null(argument, scope) => "COUNT(*)".to_owned(),
-                argument if !self.distinct => {
-                    let counted = scope.column(argument).map(|output| output.sql.clone());
-                    format!("COUNT({})", counted.or_else(|| Some(scope.render(argument)?.sql))?)
-                }
+                argument if !self.distinct => match scope.column(argument) {
+                    Some(_) if never_null(argument, scope) => "COUNT(*)".to_owned(),
+                    Some(column) => format!("COUNT({})", column.sql),
+                    // It may fail.
+                    None => format!("COUNT({})", scope.render(argument)?.sql),
+                },
                 argument => format!("COUNT(DISTINCT {})", scope.render(argument)?.sql),
             },
             "sum" => {
@@ -171,12 +172,13 @@ impl<'a> Called<'a> {
         (fits && (scope.dialect.does)(argument.type_, Use::Compute)).then_some(())?;
         let total = Type::Decimal { precision: numbers::DIGITS, scale };
         let sum = scope.cast(&format!("SUM({})", argument.sql), total)?;
-        let count = if never_null(self.argument, scope) { "*" } else { &argument.sql };
+        let is_counted = scope.column(self.argument).is_none() || !never_null(self.argument, scope);
+        let count = if is_counted { &argument.sql } else { "*" };
         Some((output(sum.sql, total), scale, output(format!("COUNT({count})"), Type::BigInt)))
     }
 }
 
-/// Whether `expr` has a value in each row, so that its values need not be counted by themselves.
+/// Whether `expr` has a value in each row, so that the values of a column need not be counted by themselves.
 fn never_null(expr: &Expr, scope: &NameScope<'_>) -> bool {
     expr.nullable(scope.schema).is_ok_and(|nullable| !nullable)
 }

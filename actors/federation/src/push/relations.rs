@@ -54,6 +54,12 @@ impl Pushing {
         self.engine(part, plan.schema())
     }
 
+    /// Whether one source does all of `plan`.
+    pub(crate) fn is_whole(&self, plan: &LogicalPlan) -> bool {
+        let mut tried = Self::new(Arc::clone(&self.connections), self.pushes, self.deadline);
+        matches!(tried.part(plan), Ok(Part::Source(_)))
+    }
+
     /// The leaves, in the order in which they were made.
     pub(crate) fn into_leaves(self) -> Vec<Arc<LeafTable>> {
         self.leaves

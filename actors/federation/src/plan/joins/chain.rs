@@ -37,6 +37,9 @@ impl Side {
     }
 }
 
+/// The order of a chain; `None` where it stays as it is.
+pub(super) type Reordered<'a> = &'a dyn Fn(Chain) -> Result<Option<LogicalPlan>>;
+
 /// Some of the items, joined.
 pub(super) type Joined = (LogicalPlan, Items);
 
@@ -158,7 +161,7 @@ impl Chain {
 ///
 /// # Errors
 /// What the engine says of a plan that it made itself.
-pub(super) fn each(plan: LogicalPlan, reordered: fn(Chain) -> Result<Option<LogicalPlan>>) -> Result<LogicalPlan> {
+pub(super) fn each(plan: LogicalPlan, reordered: Reordered<'_>) -> Result<LogicalPlan> {
     match Chain::of(&plan).map(reordered) {
         Some(Ok(Some(plan))) => Ok(plan),
         Some(Ok(None)) => looked_through(plan, true, reordered),
@@ -168,11 +171,7 @@ pub(super) fn each(plan: LogicalPlan, reordered: fn(Chain) -> Result<Option<Logi
 }
 
 /// The plan with what it is made of reordered; the parts of an `ordered` chain are not looked at as chains again.
-fn looked_through(
-    plan: LogicalPlan,
-    ordered: bool,
-    reordered: fn(Chain) -> Result<Option<LogicalPlan>>,
-) -> Result<LogicalPlan> {
+fn looked_through(plan: LogicalPlan, ordered: bool, reordered: Reordered<'_>) -> Result<LogicalPlan> {
     let inner = |child: LogicalPlan| {
         if ordered && (is_link(&child) || narrowing(&child).is_some()) {
             looked_through(child, true, reordered)

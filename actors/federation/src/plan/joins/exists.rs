@@ -1,6 +1,6 @@
 //! Where rows are asked whether another table has a partner of theirs: `EXISTS`, `NOT EXISTS` and `IN` of a subquery.
 //! The engine asks so of what a join gives; a table whose own columns tell is asked before that, where one source has both
-//! tables.
+//! tables and does it.
 
 use std::sync::Arc;
 
@@ -9,16 +9,34 @@ use datafusion::common::{Column, JoinType, Result};
 use datafusion::logical_expr::{Expr, Filter, Join, LogicalPlan, Projection};
 
 use super::chain::has_subqueries;
-use super::sources::source;
+use super::sources::{IsDone, source};
+use crate::failure::engine_error;
+use portico_core::error::{Error, Result as CoreResult};
+
+/// Refuses `NOT IN` of a query that speaks of the query around it: the engine looks for NULL in it before its conditions.
+///
+/// # Errors
+/// Says what to write.
+pub(crate) fn check(plan: &LogicalPlan) -> CoreResult<()> {
+    let is_unanswered = |node: &LogicalPlan| {
+        let is_unanswered = |join: &Join| join.null_aware && (join.on.len() != 1 || join.filter.is_some());
+        Ok(matches!(node, LogicalPlan::Join(join) if is_unanswered(join)))
+    };
+    if plan.exists(is_unanswered).map_err(engine_error)? {
+        return Err(Error::invalid("query: NOT IN of a query that speaks of the query around it, over several connections")
+            .hint("write NOT EXISTS (SELECT … WHERE … AND their_column = value); NOT IN has no row where one of their values is NULL"));
+    }
+    Ok(())
+}
 
 /// The same plan with such questions asked of the tables that they are about.
 ///
 /// # Errors
 /// What the engine says of a plan that it made itself.
-pub(crate) fn at_their_tables(plan: LogicalPlan) -> Result<LogicalPlan> {
+pub(crate) fn at_their_tables(plan: LogicalPlan, is_done: IsDone<'_>) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|node| {
         let LogicalPlan::Join(join) = &node else { return Ok(Transformed::no(node)) };
-        let moved = match Question::of(join) {
+        let moved = match Question::of(join, is_done) {
             Some(question) => question.asked_below(&join.left)?,
             None => None,
         };
@@ -32,14 +50,15 @@ struct Question<'a> {
     join: &'a Join,
     /// The source of its right side.
     source: usize,
+    is_done: IsDone<'a>,
     /// What it looks at of the left side: as it names that, and as what is looked through does.
     columns: Vec<(Column, Column)>,
 }
 
 impl<'a> Question<'a> {
-    fn of(join: &'a Join) -> Option<Self> {
+    fn of(join: &'a Join, is_done: IsDone<'a>) -> Option<Self> {
         let asks = matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti);
-        let source = source(&join.right).filter(|_| asks)?;
+        let source = source(&join.right, is_done).filter(|_| asks)?;
         let exprs = || join.on.iter().flat_map(|(one, other)| [one, other]).chain(&join.filter);
         if exprs().any(|expr| expr.is_volatile() || has_subqueries(expr)) {
             return None;
@@ -52,7 +71,7 @@ impl<'a> Question<'a> {
                 _ => return None,
             }
         }
-        (!columns.is_empty()).then_some(Self { join, source, columns })
+        (!columns.is_empty()).then_some(Self { join, source, is_done, columns })
     }
 
     /// `plan` with the question asked of a table below its top; `None` where none of that source is the one.
@@ -97,7 +116,11 @@ impl<'a> Question<'a> {
         if !self.columns.iter().all(|(_, column)| plan.schema().has_column(column)) {
             return Ok(None);
         }
-        if source(plan) == Some(self.source) { self.of_rows(plan).map(Some) } else { self.asked_below(plan) }
+        if source(plan, self.is_done) != Some(self.source) {
+            return self.asked_below(plan);
+        }
+        let asked = self.of_rows(plan)?;
+        Ok((self.is_done)(&asked).then_some(asked))
     }
 
     /// The question of the rows of `plan`.
@@ -133,6 +156,6 @@ impl<'a> Question<'a> {
             // Such a name would be one of the other side's.
             (!self.join.right.schema().has_column(below)).then(|| (above.clone(), below.clone()))
         });
-        Some(Self { join: self.join, source: self.source, columns: columns.collect::<Option<_>>()? })
+        Some(Self { columns: columns.collect::<Option<_>>()?, ..*self })
     }
 }

@@ -1,7 +1,6 @@
 //! What is joined where, and in which order.
 
 mod chain;
-pub(crate) mod crossed;
 pub(super) mod exists;
 pub(super) mod order;
 pub(super) mod sources;

@@ -9,12 +9,15 @@ use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
 use super::chain::{self, Chain, Items, Side, only};
 use crate::tables::table::Table;
 
+/// Whether one source does all of a plan.
+pub(crate) type IsDone<'a> = &'a dyn Fn(&LogicalPlan) -> bool;
+
 /// The same plan with what one source can join put together.
 ///
 /// # Errors
 /// What the engine says of a plan that it made itself.
-pub(crate) fn together(plan: LogicalPlan) -> Result<LogicalPlan> {
-    chain::each(plan, joined)
+pub(crate) fn together(plan: LogicalPlan, is_done: IsDone<'_>) -> Result<LogicalPlan> {
+    chain::each(plan, &|chain| joined(chain, is_done))
 }
 
 /// Some items of a chain, all of one source where that is known.
@@ -27,9 +30,9 @@ struct Group {
 }
 
 /// The chain with its groups joined first, and these in the order in which they are written.
-fn joined(mut chain: Chain) -> Result<Option<LogicalPlan>> {
+fn joined(mut chain: Chain, is_done: IsDone<'_>) -> Result<Option<LogicalPlan>> {
     let group = |(root, plan): (usize, &LogicalPlan)| {
-        let (plan, of, source) = (plan.clone(), only(root), source(plan));
+        let (plan, of, source) = (plan.clone(), only(root), source(plan, is_done));
         Group { plan, of, source, root }
     };
     let mut groups: Vec<Group> = chain.items.iter().enumerate().map(group).collect();
@@ -44,7 +47,7 @@ fn joined(mut chain: Chain) -> Result<Option<LogicalPlan>> {
         return Ok(None);
     }
     for group in groups.iter_mut().filter(|group| group.source.is_none()) {
-        group.plan = together(group.plan.clone())?;
+        group.plan = together(group.plan.clone(), is_done)?;
     }
     let first = groups.remove(0);
     let (mut plan, mut of) = (first.plan, first.of);
@@ -76,15 +79,16 @@ fn mergeable(chain: &Chain, groups: &[Group]) -> Option<(usize, usize, usize)> {
     })
 }
 
-/// The connection of a table, with conditions or without. A condition may be that another of its tables has a partner.
-pub(super) fn source(plan: &LogicalPlan) -> Option<usize> {
+/// The connection of a table, with conditions or without. A condition may be that another of its tables has a partner,
+/// where the source does it.
+pub(super) fn source(plan: &LogicalPlan, is_done: IsDone<'_>) -> Option<usize> {
     match plan {
         LogicalPlan::TableScan(scan) => table(scan, |table| table.connection),
         LogicalPlan::Join(join) if matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti) => {
-            source(&join.left).filter(|left| source(&join.right) == Some(*left))
+            source(&join.left, is_done).filter(|_| is_done(plan))
         }
         LogicalPlan::Filter(_) | LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_) => {
-            source(plan.inputs().first()?)
+            source(plan.inputs().first()?, is_done)
         }
         _ => None,
     }

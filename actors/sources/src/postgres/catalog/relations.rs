@@ -23,14 +23,14 @@ use portico_core::reply::Collation;
 /// What a foreign table says of NULL nobody enforces, also where it is a partition; a table that inherits may take NULL where its parent
 /// does not, and rows with the same key; a constraint may have been added without a look at the rows that there are; and
 /// a rule may answer in the place of the table. 100 and 950 are the collations of the database and of C, which tell all
-/// values apart.
+/// values apart; before PostgreSQL 12 all do.
 const RELATIONS: &str = "\
 SELECT c.oid, n.nspname::text, c.relname::text, a.attnum, a.attname::text,
     a.attnotnull AND (c.relkind = 'p' OR c.relkind = 'r' AND NOT c.relhassubclass) AND NOT x.is_foreign
         AND a.attnum <> ALL (x.unproven) AND NOT c.relhasrules,
     a.attnum = ANY (x.key) AND (c.relkind = 'p' OR NOT c.relhassubclass),
     a.attcollation = ANY ('{0,100,950}') OR NOT EXISTS (SELECT FROM pg_catalog.pg_collation o
-        WHERE o.oid = a.attcollation AND NOT o.collisdeterministic)
+        WHERE o.oid = a.attcollation AND pg_catalog.to_jsonb(o) ->> 'collisdeterministic' = 'false')
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 CROSS JOIN LATERAL (SELECT ARRAY(SELECT pg_catalog.unnest(k.conkey) FROM pg_catalog.pg_constraint k
