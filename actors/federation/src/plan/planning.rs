@@ -106,7 +106,8 @@ pub(crate) async fn plan(
             .map_err(engine_error)?,
         None => plan,
     };
-    let optimized = unique::names_in_subqueries(plan.clone()).and_then(|plan| state.optimize(&plan));
+    let planned = Arc::clone(plan.schema());
+    let optimized = unique::names_in_subqueries(plan).and_then(|plan| state.optimize(&plan));
     let optimized = optimized.and_then(exact::keep_digits).map_err(engine_error)?;
     exists::check(&optimized)?;
     let mut pushing = Pushing::new(Arc::clone(&connections), pushdown, deadline);
@@ -129,7 +130,7 @@ pub(crate) async fn plan(
     };
     let run =
         DefaultPhysicalPlanner::default().create_physical_plan(&pushed, state.as_ref()).await.map_err(engine_error)?;
-    let schema = marked(run.schema().fields(), plan.schema().fields(), &optimized);
+    let schema = marked(run.schema().fields(), planned.fields(), &optimized);
     Ok(Planned { plan: run, schema, explain, context: state.task_ctx(), low_memory: LowMemoryPlan { pushed, state } })
 }
 

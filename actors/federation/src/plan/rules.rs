@@ -13,7 +13,7 @@ type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 /// A rule for the plans that it is for.
 #[derive(Debug)]
 struct Where {
-    is_for: fn(&LogicalPlan) -> Result<bool>,
+    is_for: fn(&LogicalPlan) -> bool,
     rule: Rule,
 }
 
@@ -27,12 +27,12 @@ impl OptimizerRule for Where {
     }
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        if (self.is_for)(&plan)? { self.rule.rewrite(plan, config) } else { Ok(Transformed::no(plan)) }
+        if (self.is_for)(&plan) { self.rule.rewrite(plan, config) } else { Ok(Transformed::no(plan)) }
     }
 }
 
 /// What the rules are for that are not for all plans.
-const FOR: [(&str, fn(&LogicalPlan) -> Result<bool>); 2] = [
+const FOR: [(&str, fn(&LogicalPlan) -> bool); 2] = [
     // Makes joins of `FROM a, b WHERE a.x = b.x`. It takes every chain of joins apart, and looks at each table with each
     // condition: with a hundred tables for seconds.
     ("eliminate_cross_join", is_crossed),
@@ -41,21 +41,21 @@ const FOR: [(&str, fn(&LogicalPlan) -> Result<bool>); 2] = [
 ];
 
 /// Whether two relations are joined on no key.
-fn is_crossed(plan: &LogicalPlan) -> Result<bool> {
+fn is_crossed(plan: &LogicalPlan) -> bool {
     let mut is_crossed = false;
-    plan.apply_with_subqueries(|node| {
+    // It never fails.
+    let _ = plan.apply_with_subqueries(|node| {
         let LogicalPlan::Join(join) = node else { return Ok(TreeNodeRecursion::Continue) };
         is_crossed |= join.join_type == JoinType::Inner && join.on.is_empty();
         Ok(if is_crossed { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    })?;
-    Ok(is_crossed)
+    });
+    is_crossed
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "as the other")]
-fn has_no_sum(plan: &LogicalPlan) -> Result<bool> {
-    let LogicalPlan::Aggregate(aggregate) = plan else { return Ok(true) };
+fn has_no_sum(plan: &LogicalPlan) -> bool {
+    let LogicalPlan::Aggregate(aggregate) = plan else { return true };
     let is_sum = |expr: &Expr| matches!(expr, Expr::AggregateFunction(AggregateFunction { func, params }) if func.name() == "sum" && !params.distinct);
-    Ok(!aggregate.aggr_expr.iter().any(is_sum))
+    !aggregate.aggr_expr.iter().any(is_sum)
 }
 
 /// The engine's rules.

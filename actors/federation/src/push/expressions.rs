@@ -69,8 +69,7 @@ impl<'a> NameScope<'a> {
 
     /// The equality of a text with literals, where its column's own collation tells it or at least finds no less equal.
     fn equality_at_source(&self, expr: &Expr) -> Option<Equality> {
-        let wider = self.dialect.equality_is_wider;
-        let raw = |expr: &Expr| self.column(expr)?.raw.as_ref().filter(|raw| raw.exact || wider);
+        let raw = |expr: &Expr| self.column(expr)?.comparable(self.dialect);
         let (column, values, is_list) = match expr {
             Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) => match (raw(left), raw(right)) {
                 (Some(column), None) => (column, std::slice::from_ref(right.as_ref()), false),

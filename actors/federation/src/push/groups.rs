@@ -128,16 +128,8 @@ impl<'a> Called<'a> {
     fn output(&self, scope: &NameScope<'_>) -> Option<Output> {
         let distinct = if self.distinct { "DISTINCT " } else { "" };
         let sql = match self.name {
-            "count" => match self.argument {
-                Expr::Literal(value, _) if !value.is_null() && !self.distinct => "COUNT(*)".to_owned(),
-                argument if !self.distinct => match scope.column(argument) {
-                    Some(_) if never_null(argument, scope) => "COUNT(*)".to_owned(),
-                    Some(column) => format!("COUNT({})", column.sql),
-                    // It may fail.
-                    None => format!("COUNT({})", scope.render(argument)?.sql),
-                },
-                argument => format!("COUNT(DISTINCT {})", scope.render(argument)?.sql),
-            },
+            "count" if self.distinct => format!("COUNT(DISTINCT {})", scope.render(self.argument)?.sql),
+            "count" => self.counted(scope)?,
             "sum" => {
                 let argument = scope.render(self.argument)?;
                 // The cast of such a sum would round it.
@@ -172,15 +164,21 @@ impl<'a> Called<'a> {
         (fits && (scope.dialect.does)(argument.type_, Use::Compute)).then_some(())?;
         let total = Type::Decimal { precision: numbers::DIGITS, scale };
         let sum = scope.cast(&format!("SUM({})", argument.sql), total)?;
-        let is_counted = scope.column(self.argument).is_none() || !never_null(self.argument, scope);
-        let count = if is_counted { &argument.sql } else { "*" };
-        Some((output(sum.sql, total), scale, output(format!("COUNT({count})"), Type::BigInt)))
+        Some((output(sum.sql, total), scale, output(self.counted(scope)?, Type::BigInt)))
     }
-}
 
-/// Whether `expr` has a value in each row, so that the values of a column need not be counted by themselves.
-fn never_null(expr: &Expr, scope: &NameScope<'_>) -> bool {
-    expr.nullable(scope.schema).is_ok_and(|nullable| !nullable)
+    /// The number of values. Those of a constant, or a column that is never NULL, need not be counted by themselves; any other
+    /// expression is computed, for it may fail.
+    fn counted(&self, scope: &NameScope<'_>) -> Option<String> {
+        if matches!(self.argument, Expr::Literal(value, _) if !value.is_null()) {
+            return Some("COUNT(*)".to_owned());
+        }
+        Some(match scope.column(self.argument) {
+            Some(_) if self.argument.nullable(scope.schema).is_ok_and(|nullable| !nullable) => "COUNT(*)".to_owned(),
+            Some(column) => format!("COUNT({})", column.sql),
+            None => format!("COUNT({})", scope.render(self.argument)?.sql),
+        })
+    }
 }
 
 fn output(sql: String, type_: Type) -> Output {

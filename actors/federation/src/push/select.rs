@@ -43,6 +43,13 @@ pub(super) struct Raw {
     pub(super) exact: bool,
 }
 
+impl Output {
+    /// It as it is at the source, where equality there is the engine's, or at least misses none of its equals.
+    pub(super) fn comparable(&self, dialect: &Pushdown) -> Option<&Raw> {
+        self.raw.as_ref().filter(|raw| raw.exact || dialect.equality_is_wider)
+    }
+}
+
 impl Select {
     /// These columns of what stands in `from`, without further parts.
     pub(super) fn over(
@@ -162,7 +169,7 @@ impl Select {
         let dialect = self.dialect?;
         let mut select = self.wrapped();
         let output = select.outputs.get(place)?;
-        let condition = match output.raw.as_ref().filter(|raw| raw.exact || dialect.equality_is_wider) {
+        let condition = match output.comparable(dialect) {
             Some(raw) => (dialect.among)(&raw.sql, parameter, raw.type_),
             None => (dialect.among)(&output.sql, parameter, type_),
         };
