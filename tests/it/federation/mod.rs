@@ -18,6 +18,9 @@ mod traps;
 mod values;
 mod workspaces;
 
+use std::cell::RefCell;
+
+use portico_actors::event::Event;
 use serde_json::{Value, json};
 
 use crate::support::app::TestApp;
@@ -45,10 +48,22 @@ async fn sources(url: &str, sqlite: &str, tables: &str) -> TestApp {
     configuration.with("[audit]\nfile = \"audit.jsonl\"").start().await
 }
 
+/// What the log has of internal errors so far.
+fn causes(app: &TestApp) -> Vec<String> {
+    let causes: RefCell<Vec<String>> = RefCell::default();
+    app.told(|event| {
+        if let Event::CallEnded(call) = event {
+            causes.borrow_mut().extend(call.cause.clone());
+        }
+        false
+    });
+    causes.into_inner()
+}
+
 /// What the statement answers, which must succeed.
 async fn answer(app: &TestApp, query: &str) -> Value {
     let (status, document) = app.query(json!({"query": query})).await;
-    assert_eq!(status, 200, "{query}: {document}");
+    assert_eq!(status, 200, "{query}: {document}: {:?}", causes(app).last());
     document["results"][0].clone()
 }
 

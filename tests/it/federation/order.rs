@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{answer, sent, sources, two_sources};
+use super::{answer, sent, sources, two_sources, two_sources_with};
 use crate::support::app::TestApp;
 use crate::support::fixture;
 use crate::support::postgres::connect;
@@ -288,6 +288,96 @@ async fn averages_fetch_a_row_a_group() {
     for app in [&pushing, &local] {
         let (status, answer) = app.query(json!({"query": query})).await;
         assert_eq!((status, &answer["error"]["sqlState"]), (400, &json!("22003")), "{answer}");
+    }
+}
+
+/// What is named twice is asked for once, where its source makes groups of it: also where one place reads other columns.
+#[actix_web::test]
+async fn groups_that_are_read_twice_are_made_once() {
+    let app = two_sources(
+        "CREATE TABLE sales (id int PRIMARY KEY, shop_id int, amount numeric(10, 2));
+         INSERT INTO sales SELECT i, i % 100, i FROM generate_series(1, 2000) i; ANALYZE sales",
+        "CREATE TABLE shops (id INTEGER PRIMARY KEY, city TEXT);
+         WITH RECURSIVE i(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM i WHERE i < 99)
+         INSERT INTO shops SELECT i, 'city ' || i FROM i",
+    )
+    .await;
+    let turnover = "WITH turnover AS (SELECT shop_id, sum(amount) AS total, count(*) AS n, avg(amount) AS usual \
+                    FROM shop.public.sales GROUP BY shop_id)";
+    let of_city = "FROM crm.main.shops s JOIN turnover t ON t.shop_id = s.id";
+    // Shop 0 has 100, 200 … 2000.
+    for (query, rows) in [
+        (
+            format!("SELECT s.city, t.total {of_city} WHERE t.total = (SELECT max(total) FROM turnover)"),
+            json!([["city 0", 21000.0]]),
+        ),
+        (
+            format!(
+                "SELECT s.city, t.n {of_city} WHERE t.usual >= (SELECT max(usual) FROM turnover) \
+                 AND t.total > (SELECT avg(total) FROM turnover)"
+            ),
+            json!([["city 0", 20]]),
+        ),
+        (
+            format!(
+                "SELECT s.city, count(*) {of_city} JOIN turnover u ON u.total > t.total WHERE s.city LIKE 'city 9_' \
+                 GROUP BY 1 ORDER BY 2, 1 LIMIT 2"
+            ),
+            json!([["city 99", 1], ["city 98", 2]]),
+        ),
+    ] {
+        let query = format!("{turnover} {query}");
+        assert_eq!(answer(&app, &query).await["rows"], rows, "{query}");
+        let sent = sent(&app);
+        let groups: Vec<&str> = sent.iter().filter(|(name, _)| name == "shop").map(|(_, text)| text.as_str()).collect();
+        assert!(matches!(groups.as_slice(), [one] if !one.contains("max(")), "{query}: {sent:?}");
+        let told = answer(&app, &format!("EXPLAIN {query}")).await["rows"].to_string();
+        assert!(told.contains(", shared") && !told.contains("Snapshots"), "{told}");
+    }
+    // Each place has its own rows where its conditions tell which, and where all of it is one statement anyway.
+    for (query, statements) in [
+        (
+            "SELECT a.total, b.total FROM turnover a, turnover b, crm.main.shops s WHERE a.shop_id = 1 AND b.shop_id = 2 AND s.id = 1",
+            2,
+        ),
+        (
+            "SELECT a.total FROM turnover a JOIN turnover b ON a.shop_id = b.shop_id JOIN crm.main.shops s ON s.id = a.shop_id WHERE s.city = 'city 7'",
+            1,
+        ),
+    ] {
+        answer(&app, &format!("{turnover} {query}")).await;
+        let sent = sent(&app);
+        let groups = sent.iter().filter(|(name, _)| name == "shop").count();
+        assert_eq!(groups, statements, "{query}: {sent:?}");
+    }
+}
+
+/// What is too much to be kept is asked for at each place.
+#[actix_web::test]
+async fn many_groups_are_not_kept() {
+    let app = two_sources_with(
+        "CREATE TABLE many (id int PRIMARY KEY, amount int);
+         INSERT INTO many SELECT i, i FROM generate_series(1, 60000) i;
+         CREATE TABLE wide (id int PRIMARY KEY, filler text);
+         INSERT INTO wide SELECT i, repeat(md5(i::text), 80) FROM generate_series(1, 20000) i; ANALYZE many; ANALYZE wide",
+        "CREATE TABLE one (id INTEGER PRIMARY KEY); INSERT INTO one VALUES (7)",
+        "[federation]\nstatement_memory = 16777216",
+    )
+    .await;
+    for (groups, rows) in [
+        ("SELECT id, sum(amount) AS total FROM shop.public.many GROUP BY id", json!([[7, 7]])),
+        // So few are expected, and yet they do not fit.
+        ("SELECT id, count(*) AS total, max(filler) AS filler FROM shop.public.wide GROUP BY id", json!([[7, 1]])),
+    ] {
+        let wide = if groups.contains("filler") { "g.filler <> ''" } else { "true" };
+        let query = format!(
+            "WITH g AS ({groups}) SELECT g.id, g.total FROM g JOIN crm.main.one o ON o.id = g.id \
+             WHERE {wide} AND g.total / 100000 = (SELECT max(total) / 100000 FROM g)"
+        );
+        assert_eq!(answer(&app, &query).await["rows"], rows, "{query}");
+        let sent = sent(&app);
+        let of_shop = sent.iter().filter(|(name, _)| name == "shop").count();
+        assert!(of_shop >= 2, "{query}: {sent:?}");
     }
 }
 

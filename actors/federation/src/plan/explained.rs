@@ -1,6 +1,6 @@
 //! What `EXPLAIN` answers: the plan line by line, with what each source is sent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, StringArray};
@@ -41,8 +41,9 @@ pub(crate) async fn analyzed(
 
 fn lines(text: &str, plan: &dyn ExecutionPlan) -> RecordBatch {
     let mut statements = BTreeMap::new();
-    count(plan, &mut statements);
-    let several = statements.into_iter().filter(|(_, statements)| *statements > 1).map(|(connection, statements)| {
+    gather(plan, &mut statements);
+    let several = statements.into_iter().map(|(connection, statements)| (connection, statements.len()));
+    let several = several.filter(|(_, statements)| *statements > 1).map(|(connection, statements)| {
         format!(
             "Snapshots: connection={connection}, statements={statements}, each sees what is committed when it begins"
         )
@@ -52,10 +53,10 @@ fn lines(text: &str, plan: &dyn ExecutionPlan) -> RecordBatch {
     RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(lines)]).unwrap_or_else(|_| RecordBatch::new_empty(schema))
 }
 
-/// How many statements each connection is sent.
-fn count(plan: &dyn ExecutionPlan, statements: &mut BTreeMap<String, usize>) {
+/// The statements that each connection is sent, by their numbers.
+fn gather(plan: &dyn ExecutionPlan, statements: &mut BTreeMap<String, BTreeSet<usize>>) {
     if let Some(leaf) = plan.downcast_ref::<Leaf>() {
-        *statements.entry(leaf.connection().to_owned()).or_default() += 1;
+        statements.entry(leaf.connection().to_owned()).or_default().insert(leaf.statement());
     }
-    plan.children().into_iter().for_each(|child| count(child.as_ref(), statements));
+    plan.children().into_iter().for_each(|child| gather(child.as_ref(), statements));
 }

@@ -28,8 +28,8 @@ use super::zeros;
 use crate::connections::Connections;
 use crate::failure::engine_error;
 use crate::functions::growing;
-use crate::push::Pushing;
-use crate::run::leaf::LeafTable;
+use crate::push::{Pushing, SharedGroups};
+use crate::run::leaf::{Leaf, LeafTable};
 use crate::statement::{Deadline, Statement};
 use crate::tables::catalog::{Name, Tables};
 use portico_core::call::{Mode, Op, Sql};
@@ -55,6 +55,8 @@ pub(crate) struct LowMemoryPlan {
     state: Arc<SessionState>,
 }
 
+/// Groups that are kept for several leaves that read them, at most.
+const MOST_KEPT: f64 = 50_000.0;
 /// Rows that go through such a plan at once: some batches of each sort are in memory at the same time.
 const LOW_MEMORY_BATCH: usize = 512;
 
@@ -73,7 +75,7 @@ impl LowMemoryPlan {
             SessionStateBuilder::new_from_existing(SessionState::clone(&self.state)).with_config(config).build();
         let plan =
             DefaultPhysicalPlanner::default().create_physical_plan(&self.pushed, &state).await.map_err(engine_error)?;
-        Ok((sort_whole(plan).map_err(engine_error)?, state.task_ctx()))
+        Ok((sort_whole(plan).and_then(none_kept).map_err(engine_error)?, state.task_ctx()))
     }
 }
 
@@ -115,6 +117,8 @@ pub(crate) async fn plan(
         let is_done = |plan: &LogicalPlan| pushing.is_whole(plan);
         let asked = exists::at_their_tables(optimized.clone(), &is_done);
         let together = asked.and_then(|asked| sources::together(asked, &is_done)).map_err(engine_error)?;
+        let repeated = pushing.repeated(&together).map_err(engine_error)?;
+        pushing.share(small(repeated, connections.as_ref(), deadline).await);
         pushing.plan(&together).map_err(engine_error)?
     } else {
         pushing.plan(&optimized).map_err(engine_error)?
@@ -160,6 +164,15 @@ fn sort_whole(plan: Arc<dyn ExecutionPlan>) -> EngineResult<Arc<dyn ExecutionPla
         } else {
             Arc::new(GlobalLimitExec::new(whole, 0, Some(fetch)))
         }))
+    })
+    .data()
+}
+
+/// The plan whose leaves keep no rows for each other.
+fn none_kept(plan: Arc<dyn ExecutionPlan>) -> EngineResult<Arc<dyn ExecutionPlan>> {
+    plan.transform_up(|node| {
+        let alone = node.downcast_ref::<Leaf>().filter(|leaf| leaf.is_shared()).map(Leaf::alone);
+        Ok(alone.map_or_else(|| Transformed::no(node), |leaf| Transformed::yes(Arc::new(leaf) as _)))
     })
     .data()
 }
@@ -210,34 +223,47 @@ fn with_values(plan: LogicalPlan, values: Vec<ScalarValue>) -> Result<LogicalPla
     plan.with_param_values(ParamValues::from(typed.collect::<Result<Vec<_>>>()?)).map_err(engine_error)
 }
 
+/// Those of these groups that are so few that all of them are fetched and kept rather than made once more for each
+/// leaf that reads them.
+async fn small(groups: Vec<SharedGroups>, connections: &dyn Connections, deadline: Deadline) -> Vec<SharedGroups> {
+    join_all(groups.iter().map(|groups| expect(groups.leaf(), connections, deadline))).await;
+    groups.into_iter().filter(|groups| groups.leaf().expected().is_some_and(|rows| rows <= MOST_KEPT)).collect()
+}
+
 /// Asks the sources how many rows they expect to send, where there is more than one side to choose from; and how many
 /// there are without conditions where that tells in which order to join.
 async fn estimate(leaves: &[Arc<LeafTable>], is_chosen: bool, connections: &dyn Connections, deadline: Deadline) {
     if leaves.len() < 2 {
         return;
     }
-    let ask = async |leaf: &LeafTable, statement: &str| {
-        let member = connections.members().get(leaf.connection())?;
-        let explain = member.driver.pushdown?.explain.as_ref()?;
-        let sql = Sql { text: (explain.question)(statement), rows_alone: true, ..Sql::default() };
-        let op = Op::Script(Mode::Run, sql);
-        let results = connections.ask(leaf.connection(), op, deadline.limits().ok()?).await.ok()?;
-        (explain.rows)(&first(results).await?)
-    };
-    let ask = &ask;
     join_all(leaves.iter().map(|leaf| async move {
         let whole = async {
             let statement = leaf.unconditional().filter(|_| is_chosen)?;
-            leaf.expect_whole(ask(leaf, &statement).await?);
+            leaf.expect_whole(rows(leaf, &statement, connections, deadline).await?);
             Some(())
         };
-        let expected = async {
-            leaf.expect(ask(leaf, &leaf.sent()).await?);
-            Some(())
-        };
-        join(expected, whole).await
+        join(expect(leaf, connections, deadline), whole).await
     }))
     .await;
+}
+
+/// Asks the source of `leaf` how many rows it expects to send, where that is not known.
+async fn expect(leaf: &LeafTable, connections: &dyn Connections, deadline: Deadline) {
+    if leaf.expected().is_none()
+        && let Some(rows) = rows(leaf, &leaf.sent(), connections, deadline).await
+    {
+        leaf.expect(rows);
+    }
+}
+
+/// How many rows the source of `leaf` expects of `statement`.
+async fn rows(leaf: &LeafTable, statement: &str, connections: &dyn Connections, deadline: Deadline) -> Option<u64> {
+    let member = connections.members().get(leaf.connection())?;
+    let explain = member.driver.pushdown?.explain.as_ref()?;
+    let sql = Sql { text: (explain.question)(statement), rows_alone: true, ..Sql::default() };
+    let op = Op::Script(Mode::Run, sql);
+    let results = connections.ask(leaf.connection(), op, deadline.limits().ok()?).await.ok()?;
+    (explain.rows)(&first(results).await?)
 }
 
 /// The first value of the first row. It is read to its end: what is left unread is cancelled at its source.

@@ -6,7 +6,9 @@ mod expressions;
 mod groups;
 mod relations;
 mod select;
+mod shared;
 
 pub(crate) use self::expressions::type_of;
 pub(crate) use self::relations::Pushing;
 pub(crate) use self::select::Select;
+pub(crate) use self::shared::SharedGroups;

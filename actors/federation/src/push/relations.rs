@@ -16,6 +16,7 @@ use datafusion::logical_expr::{
 use super::expressions::{NameScope, type_of};
 use super::groups::{Groups, group};
 use super::select::{Output, Raw, Select};
+use super::shared::{self, SharedGroups};
 use crate::connections::Connections;
 use crate::run::leaf::LeafTable;
 use crate::statement::Deadline;
@@ -33,6 +34,8 @@ pub(crate) struct Pushing {
     pushes: bool,
     deadline: Deadline,
     leaves: Vec<Arc<LeafTable>>,
+    /// Groups that several leaves read.
+    shared: Vec<SharedGroups>,
 }
 
 /// What became of a part of a plan.
@@ -45,7 +48,26 @@ enum Part {
 
 impl Pushing {
     pub(crate) fn new(connections: Arc<dyn Connections>, pushes: bool, deadline: Deadline) -> Self {
-        Self { connections, pushes, deadline, leaves: Vec::new() }
+        Self { connections, pushes, deadline, leaves: Vec::new(), shared: Vec::new() }
+    }
+
+    /// Groups that several leaves of `plan` would be made of, each from a statement of its own.
+    ///
+    /// # Errors
+    /// What the engine says of a plan that it made itself.
+    pub(crate) fn repeated(&self, plan: &LogicalPlan) -> Result<Vec<SharedGroups>> {
+        if !shared::has_several_groupings(plan) {
+            return Ok(Vec::new());
+        }
+        let mut tried = Self::new(Arc::clone(&self.connections), self.pushes, self.deadline);
+        tried.plan(plan)?;
+        let leaf = |select: Select, fields: &Schema| self.table(select, fields);
+        Ok(shared::repeated(tried.leaves.iter().map(|leaf| leaf.select().groupings.as_slice()), &leaf))
+    }
+
+    /// Has these groups made once, for all leaves that read them.
+    pub(crate) fn share(&mut self, shared: Vec<SharedGroups>) {
+        self.shared = shared;
     }
 
     /// The plan over leaves.
@@ -173,18 +195,25 @@ impl Pushing {
     /// The rows that the source is asked for, with names of their own.
     fn leaf(&mut self, select: Select, schema: &Schema) -> Result<LogicalPlan> {
         let name = format!("{LEAF}{}", self.leaves.len());
-        let leaf = Arc::new(LeafTable::new(select, schema, Arc::clone(&self.connections), self.deadline));
+        let shared = self.shared.iter().find_map(|groups| groups.part(&select));
+        let leaf = Arc::new(self.table(select, schema).reading(shared));
         self.leaves.push(Arc::clone(&leaf));
         LogicalPlanBuilder::scan(name, provider_as_source(leaf), None)?.build()
     }
 
+    fn table(&self, select: Select, schema: &Schema) -> LeafTable {
+        LeafTable::new(select, schema, Arc::clone(&self.connections), self.deadline)
+    }
+
     /// The groups, with what is left of them for the engine.
     fn groups(&mut self, aggregate: &Aggregate, groups: Groups) -> Result<Part> {
-        if groups.is_complete() {
-            return Ok(Part::Source(groups.select));
-        }
         let fields = groups.fields(aggregate.schema.as_arrow());
-        let scan = self.leaf(groups.select.clone(), &fields)?;
+        let select = groups.select.clone().grouping(fields.clone());
+        let is_shared = self.shared.iter().any(|shared| shared.part(&select).is_some());
+        if groups.is_complete() && !is_shared {
+            return Ok(Part::Source(select));
+        }
+        let scan = self.leaf(select, &fields)?;
         named(groups.columns(&columns_of(&scan)), scan, &aggregate.schema).map(Part::Engine)
     }
 }

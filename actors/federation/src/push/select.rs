@@ -1,6 +1,10 @@
 //! One SELECT on one connection, in its parts. Columns are told apart by their places, so that no alias and no name
 //! that comes twice can mean another one.
 
+use std::sync::Arc;
+
+use arrow_schema::Schema;
+
 use portico_sources::pushdown::{Pushdown, Type};
 
 /// One SELECT of one connection.
@@ -18,6 +22,15 @@ pub(crate) struct Select {
     pub(super) distinct: bool,
     pub(super) order: Vec<String>,
     pub(super) limit: Option<usize>,
+    /// The groupings that its rows are made of, from within; those below a join are left out.
+    pub(super) groupings: Vec<Arc<Grouping>>,
+}
+
+/// A SELECT that makes groups, and its columns for the engine.
+#[derive(Debug)]
+pub(crate) struct Grouping {
+    pub(super) select: Select,
+    pub(super) fields: Schema,
 }
 
 /// A column of a SELECT.
@@ -69,7 +82,23 @@ impl Select {
             distinct: false,
             order: Vec::new(),
             limit: None,
+            groupings: Vec::new(),
         }
+    }
+
+    /// The same, which makes groups with these columns.
+    pub(super) fn grouping(mut self, fields: Schema) -> Self {
+        self.groupings.push(Arc::new(Grouping { select: self.clone(), fields }));
+        self
+    }
+
+    /// Whether `other` makes the same groups, maybe with other columns.
+    pub(super) fn makes_the_groups_of(&self, other: &Self) -> bool {
+        let same = |one: &Self| (one.connection, one.distinct, one.limit, one.has_constants);
+        self.group.is_some()
+            && same(self) == same(other)
+            && (&self.from, &self.filters, &self.group) == (&other.from, &other.filters, &other.group)
+            && self.order == other.order
     }
 
     /// The same without its conditions, where it has some and they say which of its rows there are.
@@ -100,7 +129,7 @@ impl Select {
 
     fn nested(self) -> Self {
         let (from, outputs) = self.derived("d");
-        Self::over(self.connection, self.dialect, from, outputs)
+        Self { groupings: self.groupings, ..Self::over(self.connection, self.dialect, from, outputs) }
     }
 
     /// As a derived table with this alias, for another FROM; and its columns there.

@@ -97,7 +97,10 @@ fn column_of(key: &Arc<dyn PhysicalExpr>, input: &dyn ExecutionPlan) -> Option<u
 /// union.
 fn sources(plan: &Arc<dyn ExecutionPlan>, at: usize, found: &mut Vec<(usize, usize)>) {
     if let Some(leaf) = plan.downcast_ref::<Leaf>() {
-        found.push((leaf.number(), at));
+        // Rows that others read too are fetched whole.
+        if !leaf.is_shared() {
+            found.push((leaf.number(), at));
+        }
     } else if plan.downcast_ref::<UnionExec>().is_some() {
         plan.children().into_iter().for_each(|child| sources(child, at, found));
     } else if let Some((child, at)) = below(plan, at) {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
@@ -18,28 +18,36 @@ use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{
     Boundedness, EmissionType, ReplaceChildrenOptions, apply_expression_roots,
 };
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
+use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 
+use super::batches::batches;
 use super::fragment::{Bound, Fragment};
 use super::keys::{self, Keys};
+use super::shared::SharedRows;
 use crate::carried::carried;
 use crate::connections::Connections;
 use crate::failure::of_connection;
 use crate::push::Select;
 use crate::statement::Deadline;
-use portico_arrow::Values;
 use portico_core::call::{Argument, Mode, Op};
 use portico_core::error::{Error, Result};
-use portico_core::reply::{Part, Results};
-
-/// Octets of one batch, give or take a row.
-const BATCH_OCTETS: usize = 256 * 1024;
+use portico_core::reply::Results;
 
 /// Tells leaves apart.
 static NUMBERS: AtomicUsize = AtomicUsize::new(0);
+
+/// What a leaf reads of rows that others read too.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedPart {
+    /// What the source is asked for all of them.
+    pub(crate) whole: Arc<LeafTable>,
+    pub(crate) rows: Arc<SharedRows>,
+    /// The places there of the leaf's own columns.
+    pub(crate) places: Vec<usize>,
+}
 
 /// What a source does of a statement, as a table of the engine.
 #[derive(Clone, Debug)]
@@ -57,6 +65,8 @@ pub(crate) struct LeafTable {
     whole: OnceLock<u64>,
     /// How many different values each column has, where that is known.
     distinct: Vec<OnceLock<u64>>,
+    /// The rows that it reads of, where other leaves read them too.
+    shared: Option<SharedPart>,
 }
 
 impl LeafTable {
@@ -71,7 +81,18 @@ impl LeafTable {
         let names = schema.fields().iter().map(|field| field.name().clone()).collect();
         let distinct = schema.fields().iter().map(|_| OnceLock::new()).collect();
         let (expected, whole) = (OnceLock::new(), OnceLock::new());
-        Self { number, select, fields, names, connections, deadline, expected, whole, distinct }
+        Self { number, select, fields, names, connections, deadline, expected, whole, distinct, shared: None }
+    }
+
+    /// The same, which reads of these rows.
+    pub(crate) fn reading(self, shared: Option<SharedPart>) -> Self {
+        let expected = shared.as_ref().map_or(self.expected, |shared| shared.whole.expected.clone());
+        Self { expected, shared, ..self }
+    }
+
+    /// What its source is asked without keys.
+    pub(crate) fn select(&self) -> &Select {
+        &self.select
     }
 
     /// The place of its connection.
@@ -172,6 +193,10 @@ impl TableProvider for LeafTable {
             leaf.fields = Arc::new(self.fields.project(places)?);
             leaf.names = places.iter().filter_map(|place| self.names.get(*place).cloned()).collect();
             leaf.distinct = places.iter().filter_map(|place| self.distinct.get(*place).cloned()).collect();
+            leaf.shared = self.shared.as_ref().map(|shared| SharedPart {
+                places: places.iter().filter_map(|place| shared.places.get(*place).copied()).collect(),
+                ..shared.clone()
+            });
         }
         Ok(Arc::new(Leaf::new(Arc::new(leaf), Vec::new())))
     }
@@ -203,9 +228,25 @@ impl Leaf {
         self.table.number
     }
 
+    /// What tells the statement apart that its rows come from.
+    pub(crate) fn statement(&self) -> usize {
+        self.table.shared.as_ref().map_or(self.table.number, |shared| shared.whole.number)
+    }
+
     /// The name of its connection.
     pub(crate) fn connection(&self) -> &str {
         self.table.name()
+    }
+
+    /// Whether other leaves read the same rows.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.table.shared.is_some()
+    }
+
+    /// The same leaf, which asks its source by itself.
+    pub(crate) fn alone(&self) -> Self {
+        let table = LeafTable { shared: None, ..LeafTable::clone(&self.table) };
+        Self::new(Arc::new(table), self.keys.clone())
     }
 
     /// The same leaf, narrowed by the keys too.
@@ -221,7 +262,11 @@ impl DisplayAs for Leaf {
         if !member.is_some_and(|member| member.is_reached) {
             return Ok(());
         }
-        write!(f, ", sql={}", self.table.select.sent())?;
+        let shared = self.table.shared.as_ref().map(|shared| &shared.whole);
+        write!(f, ", sql={}", shared.unwrap_or(&self.table).sent())?;
+        if shared.is_some() {
+            f.write_str(", shared")?;
+        }
         for keys in &self.keys {
             write!(f, ", keys=c{}", keys.place)?;
         }
@@ -268,25 +313,19 @@ impl ExecutionPlan for Leaf {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> EngineResult<std::pin::Pin<Box<dyn RecordBatchStream + Send>>> {
-        let (table, keys) = (Arc::clone(&self.table), self.keys.clone());
         let rows = MetricBuilder::new(&self.metrics).output_rows(partition);
         let octets = MetricBuilder::new(&self.metrics).counter("output_octets", partition);
+        let schema = Arc::clone(&self.table.fields);
         let most = context.session_config().batch_size();
-        let batches = stream::once(async move {
-            let opened = open(&table, &keys).await.map_err(|error| of_connection(table.name(), error));
-            let name = table.name().to_owned();
-            opened
-                .map(|results| {
-                    batches(results, &table, most).map_err(move |error| carried(of_connection(&name, error)))
-                })
-                .map_err(carried)
-        })
-        .try_flatten()
-        .inspect_ok(move |batch| {
-            rows.add(batch.num_rows());
-            octets.add(batch.get_array_memory_size());
-        });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.table.fields), batches)))
+        let batches = match &self.table.shared {
+            Some(SharedPart { whole, rows, places }) => {
+                let fetched = fetched(Arc::clone(whole), Vec::new(), most, octets).boxed();
+                rows.read(fetched, context.memory_pool(), places.clone(), Arc::clone(&schema)).left_stream()
+            }
+            None => fetched(Arc::clone(&self.table), self.keys.clone(), most, octets).right_stream(),
+        };
+        let batches = batches.inspect_ok(move |batch| rows.add(batch.num_rows()));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -308,93 +347,30 @@ impl ExecutionPlan for Leaf {
     }
 }
 
+/// The rows that the source sends of `table` with the keys that there are by now, in batches of `most` rows.
+fn fetched(
+    table: Arc<LeafTable>,
+    keys: Vec<Keys>,
+    most: usize,
+    octets: Count,
+) -> impl Stream<Item = EngineResult<RecordBatch>> + Send {
+    let batches = stream::once(async move {
+        let opened = open(&table, &keys).await.map_err(|error| of_connection(table.name(), error));
+        let name = table.name().to_owned();
+        opened
+            .map(|results| {
+                let batches = batches(results, Arc::clone(&table.fields), &table.names, most);
+                batches.map_err(move |error| carried(of_connection(&name, error)))
+            })
+            .map_err(carried)
+    });
+    batches.try_flatten().inspect_ok(move |batch| octets.add(batch.get_array_memory_size()))
+}
+
 /// Sends the statement with the keys that there are by now.
 async fn open(table: &LeafTable, keys: &[Keys]) -> Result<Results> {
     let fragment = table.fragment(keys)?;
     table.connections.note(table.select.connection, &fragment.statement);
     let op = Op::Script(Mode::Run, fragment.sql());
     table.connections.ask(table.select.connection, op, table.deadline.limits()?).await
-}
-
-/// A value such as an infinite date. It cannot be cast away here: the engine would cast what it has already.
-fn no_form(error: Error) -> Error {
-    error.hint("leave such values out with WHERE, or let a view of that connection make text of them")
-}
-
-/// The rows as batches of these columns, of `most` rows each.
-fn batches(results: Results, table: &LeafTable, most: usize) -> impl Stream<Item = Result<RecordBatch>> + Send + use<> {
-    let schema = Arc::clone(&table.fields);
-    let values = schema.fields().iter().zip(&table.names);
-    let values = values.map(|(field, name)| Values::new(field.data_type(), name, None)).collect();
-    let gathering = Gathering { results, schema, values, most, rows: 0, octets: 0, pending: None, ended: false };
-    stream::try_unfold(gathering, async |mut gathering| Ok(gathering.next().await?.map(|batch| (batch, gathering))))
-}
-
-/// Rows that become a batch.
-struct Gathering {
-    results: Results,
-    schema: SchemaRef,
-    values: Vec<Values>,
-    most: usize,
-    rows: usize,
-    octets: usize,
-    /// A part of which some rows are left.
-    pending: Option<(Box<dyn portico_core::reply::Batch>, usize)>,
-    ended: bool,
-}
-
-impl Gathering {
-    async fn next(&mut self) -> Result<Option<RecordBatch>> {
-        loop {
-            if let Some((rows, from)) = self.pending.take() {
-                let taken = self.take(rows.as_ref(), from)?;
-                if taken < rows.rows() {
-                    self.pending = Some((rows, taken));
-                }
-            }
-            if self.is_full() || (self.ended && self.rows > 0) {
-                return self.finish().map(Some);
-            }
-            if self.ended {
-                return Ok(None);
-            }
-            match self.results.next().await {
-                Some(Ok(Part::Rows(rows))) => self.pending = Some((rows, 0)),
-                Some(Ok(Part::Columns(columns))) if columns.len() != self.schema.fields().len().max(1) => {
-                    return Err(Error::internal("a source answered with other columns than it was asked for"));
-                }
-                Some(Ok(Part::Columns(_))) => {}
-                Some(Ok(Part::Done { .. })) | None => self.ended = true,
-                Some(Err(error)) => return Err(error),
-            }
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        self.rows >= self.most || self.octets >= BATCH_OCTETS
-    }
-
-    /// Takes rows until the batch is full; the place of the first one that is left.
-    fn take(&mut self, rows: &dyn portico_core::reply::Batch, from: usize) -> Result<usize> {
-        for row in from..rows.rows() {
-            if self.is_full() {
-                return Ok(row);
-            }
-            for (column, values) in self.values.iter_mut().enumerate() {
-                self.octets += values.push(&rows.cell(row, column)?).map_err(no_form)?;
-            }
-            self.rows += 1;
-        }
-        Ok(rows.rows())
-    }
-
-    fn finish(&mut self) -> Result<RecordBatch> {
-        let columns = self.values.iter_mut().map(Values::finish).collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
-        (self.rows, self.octets) = (0, 0);
-        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options).map_err(|error| {
-            Error::new(portico_core::error::Kind::Rejected, "a source sent a value that its column cannot hold")
-                .because(error)
-        })
-    }
 }

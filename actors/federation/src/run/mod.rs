@@ -1,9 +1,11 @@
 //! What happens while a plan runs: sources are asked, keys narrow them, rows are handed on.
 
+mod batches;
 pub(crate) mod binding;
 pub(crate) mod fragment;
 pub(crate) mod keys;
 pub(crate) mod later;
 pub(crate) mod leaf;
 pub(crate) mod results;
+pub(crate) mod shared;
 pub(crate) mod yielding;

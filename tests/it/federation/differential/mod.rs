@@ -4,16 +4,14 @@
 
 mod statements;
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use futures_util::StreamExt;
-use portico_actors::event::Event;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use self::statements::statement;
-use super::sources;
+use super::{causes, sources};
 use crate::support::app::{TestApp, read};
 use crate::support::configuration::connection;
 use crate::support::dice::{Random, cases};
@@ -118,18 +116,6 @@ fn without_zeros(rows: &[String]) -> Vec<String> {
 /// A failure's code, and its words.
 #[derive(Debug)]
 struct Failure(String, String);
-
-/// What the log has of internal errors so far.
-fn causes(app: &TestApp) -> Vec<String> {
-    let causes: RefCell<Vec<String>> = RefCell::default();
-    app.told(|event| {
-        if let Event::CallEnded(call) = event {
-            causes.borrow_mut().extend(call.cause.clone());
-        }
-        false
-    });
-    causes.into_inner()
-}
 
 /// The rows of an answer in one order, or why there are none.
 async fn outcome(app: &TestApp, query: &str) -> Result<Vec<String>, Failure> {

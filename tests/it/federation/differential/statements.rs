@@ -291,6 +291,19 @@ impl Draw<'_> {
         }
     }
 
+    /// The groups of `query`, read at two places.
+    fn read_twice(&mut self, query: &str) -> String {
+        let reader = self.one(&[
+            "SELECT * FROM w WHERE r0 = (SELECT max(r0) FROM w)",
+            "SELECT * FROM w WHERE r0 > (SELECT avg(r0) FROM w)",
+            "SELECT v.* FROM w JOIN w AS v ON v.r0 = w.r0",
+            "SELECT * FROM w UNION ALL SELECT * FROM w WHERE r0 > 2",
+            "SELECT * FROM w WHERE EXISTS (SELECT 1 FROM w AS v WHERE v.r0 = w.r0 + 1)",
+            "SELECT w.* FROM w JOIN crm.main.some s ON s.id = w.r0 WHERE w.r0 <= (SELECT max(r0) FROM w)",
+        ]);
+        format!("WITH w AS ({query}) {reader}")
+    }
+
     /// A whole statement: whole results in any order, or the first rows in a complete one.
     fn statement(&mut self) -> String {
         let mut kinds = vec![Type::Number];
@@ -300,6 +313,8 @@ impl Draw<'_> {
             let operator = self.one(&["UNION", "UNION ALL", "EXCEPT", "INTERSECT"]);
             let other = self.select(&kinds, false);
             text = format!("{text} {operator} {other}");
+        } else if text.contains(" GROUP BY ") && self.chance(40) {
+            text = self.read_twice(&text);
         }
         if self.chance(40) {
             let order: Vec<String> = (1..=kinds.len())
