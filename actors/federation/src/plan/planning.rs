@@ -31,7 +31,7 @@ use crate::functions::growing;
 use crate::push::{Pushing, SharedGroups};
 use crate::run::leaf::{Leaf, LeafTable};
 use crate::statement::{Deadline, Statement};
-use crate::tables::catalog::{Name, Tables};
+use crate::tables::catalog::{Tables, named};
 use portico_core::call::{Mode, Op, Sql};
 use portico_core::error::{Error, Result};
 use portico_core::reply::{Cell, Part, Results};
@@ -183,24 +183,6 @@ fn marked(run: &Fields, planned: &Fields, optimized: &LogicalPlan) -> Schema {
         Field::clone(run).with_name(labels::shown(planned.name())).with_metadata(origin::marks(optimized, place))
     });
     Schema::new(marked.collect::<Fields>())
-}
-
-/// Catalogue, schema and name of each table of the statement.
-fn named(parsed: &Parsed, state: &SessionState) -> Result<Vec<Name>> {
-    let options = &state.config_options().catalog;
-    let references = state.resolve_table_references(parsed).map_err(engine_error)?;
-    let named = references.into_iter().map(|reference| {
-        let resolved = reference.resolve(&options.default_catalog, &options.default_schema);
-        let (catalog, schema, table) =
-            (resolved.catalog.to_string(), resolved.schema.to_string(), resolved.table.to_string());
-        if catalog.is_empty() || schema.is_empty() {
-            let said = if catalog.is_empty() { "its connection" } else { "its schema" };
-            return Err(Error::invalid(format!("query: table {table} is named without {said}"))
-                .hint("write connection.schema.table, or give defaultCatalog and defaultSchema"));
-        }
-        Ok((catalog, schema, table))
-    });
-    named.collect()
 }
 
 /// The plan with values in the places of its parameters: what the same literal would be, and NULL of the type that is

@@ -1,7 +1,7 @@
 //! The catalogues that the names of a statement are looked up in: connections, their schemas and their tables, or the
 //! folders of a workspace, its tables and its views.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use async_trait::async_trait;
@@ -9,6 +9,7 @@ use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, 
 use datafusion::common::Result as EngineResult;
 use datafusion::datasource::ViewTable;
 use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::sql::parser::Statement as Parsed;
 use futures_util::future::try_join_all;
 
 use super::table::{self, Table, TableLocation};
@@ -20,6 +21,7 @@ use crate::plan::text::parse;
 use crate::statement::Deadline;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::near;
+use portico_core::reply::Column;
 use portico_core::workspace::{self, MAIN, View, Workspace};
 
 /// What one statement names, each asked for once.
@@ -70,19 +72,30 @@ impl Tables {
         Ok(SessionStateBuilder::new_from_existing(SessionState::clone(&state)).with_config(config).build())
     }
 
-    /// Asks for all of the tables at once.
+    /// Asks for all of the tables, also of those that views are made of, each connection for its own at once.
     ///
     /// # Errors
     /// What is said of the first one that cannot be had.
     pub(crate) async fn ask(&self, names: Vec<Name>) -> Result<()> {
-        let asked = names.into_iter().map(|name| async move {
-            match self.find(&name)? {
-                ResolvedRelation::Table(..) => self.table(name).await.map(drop),
-                // It is planned when its turn comes.
-                ResolvedRelation::View(_) => Ok(()),
+        let (mut names, mut all) = (VecDeque::from(names), BTreeSet::new());
+        while let Some(name) = names.pop_front() {
+            if all.contains(&name) {
+                continue;
             }
-        });
-        try_join_all(asked).await.map(drop)
+            // What is wrong with a view is said when its turn comes.
+            if let ResolvedRelation::View(view) = self.find(&name)?
+                && let Ok(query) = parse::query(&view.query, &[])
+            {
+                names.extend(named(&query.parsed, &self.state_of_views()?)?);
+            }
+            all.insert(name);
+        }
+        let located = try_join_all(all.into_iter().map(|name| self.located(name))).await?;
+        let mut of_connections: BTreeMap<usize, Vec<Located>> = BTreeMap::new();
+        for located in located.into_iter().flatten() {
+            of_connections.entry(located.connection).or_default().push(located);
+        }
+        try_join_all(of_connections.into_values().map(|located| self.describe(located))).await.map(drop)
     }
 
     /// How many columns the widest table has of those that were asked for.
@@ -148,37 +161,105 @@ impl Tables {
     }
 
     async fn table(&self, name: Name) -> Result<Arc<Table>> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
-        if let Some(table) = known {
+        let known = |name: &Name| self.known.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        if let Some(table) = known(&name) {
             return Ok(table);
         }
-        let ResolvedRelation::Table(connection, schema, table) = self.find(&name)? else {
-            return Err(Error::internal("a view is no table"));
-        };
-        let limits = self.deadline.limits()?;
+        let located = self.located(name.clone()).await?.ok_or_else(|| Error::internal("a view is no table"))?;
+        self.describe(vec![located]).await?;
+        known(&name).ok_or_else(|| Error::internal("a table that is not there after it was asked for"))
+    }
+
+    /// Where the table of this name is; `None` for a view, which is planned when its turn comes.
+    async fn located(&self, name: Name) -> Result<Option<Located>> {
+        let ResolvedRelation::Table(connection, schema, table) = self.find(&name)? else { return Ok(None) };
         // A workspace may have a pattern of schemas; without one `%` is a part of the name.
         let schema = match &self.workspace {
             Some(workspace) if schema.contains('%') => {
-                let found =
-                    table::schema_of(self.connections.as_ref(), TableLocation { connection, schema, table }, limits);
+                let source = TableLocation { connection, schema, table };
+                let found = table::schema_of(self.connections.as_ref(), source, self.deadline.limits()?);
                 found.await?.ok_or_else(|| workspace.unknown(&name.1, &name.2))?
             }
             _ => schema.to_owned(),
         };
-        let source = TableLocation { connection, schema: &schema, table };
-        let shown = self.workspace.as_ref().map(|_| &name);
-        let described = Table::describe(self.connections.as_ref(), source, shown, &self.origins, limits);
-        let table = Arc::new(described.await.map_err(|error| {
-            let member = self.connections.members().get(connection).map_or("", |member| member.name.as_ref());
-            match &self.workspace {
-                // It tells of its own names alone.
-                Some(workspace) if error.kind == Kind::NotFound => workspace.unknown(&name.1, &name.2),
-                _ => of_connection(member, error),
-            }
-        })?);
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::clone(&table));
-        Ok(table)
+        let table = table.to_owned();
+        Ok(Some(Located { name, connection, schema, table }))
     }
+
+    /// Takes note of these tables of one connection.
+    async fn describe(&self, tables: Vec<Located>) -> Result<()> {
+        let sources: Vec<TableLocation<'_>> = tables.iter().map(Located::source).collect();
+        match table::columns(self.connections.as_ref(), &sources, self.deadline.limits()?).await {
+            Ok(columns) => {
+                let described = tables.iter().zip(columns).map(|(located, columns)| self.keep(located, columns));
+                try_join_all(described).await.map(drop)
+            }
+            // Which of them is not there is told of each by itself.
+            Err(_) if tables.len() > 1 => {
+                let alone = tables.into_iter().map(|located| Box::pin(self.describe(vec![located])));
+                try_join_all(alone).await.map(drop)
+            }
+            Err(error) => Err(match tables.first() {
+                Some(located) => self.of_table(located, error),
+                None => error,
+            }),
+        }
+    }
+
+    /// Takes note of a table with these columns.
+    async fn keep(&self, located: &Located, columns: Arc<[Column]>) -> Result<()> {
+        let shown = self.workspace.as_ref().map(|_| &located.name);
+        let (connections, limits) = (self.connections.as_ref(), self.deadline.limits()?);
+        let table = Table::of(connections, located.source(), columns, shown, &self.origins, limits).await;
+        let table = Arc::new(table.map_err(|error| self.of_table(located, error))?);
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(located.name.clone(), table);
+        Ok(())
+    }
+
+    /// What a source says of a table, as the caller knows that.
+    fn of_table(&self, located: &Located, error: Error) -> Error {
+        let member = self.connections.members().get(located.connection).map_or("", |member| member.name.as_ref());
+        match &self.workspace {
+            // It tells of its own names alone.
+            Some(workspace) if error.kind == Kind::NotFound => workspace.unknown(&located.name.1, &located.name.2),
+            _ => of_connection(member, error),
+        }
+    }
+}
+
+/// A table of the statement, and where it is.
+struct Located {
+    name: Name,
+    connection: usize,
+    schema: String,
+    table: String,
+}
+
+impl Located {
+    fn source(&self) -> TableLocation<'_> {
+        TableLocation { connection: self.connection, schema: &self.schema, table: &self.table }
+    }
+}
+
+/// Catalogue, schema and name of each table that the statement names.
+///
+/// # Errors
+/// Says which one is named without its connection or its schema.
+pub(crate) fn named(parsed: &Parsed, state: &SessionState) -> Result<Vec<Name>> {
+    let options = &state.config_options().catalog;
+    let references = state.resolve_table_references(parsed).map_err(engine_error)?;
+    let named = references.into_iter().map(|reference| {
+        let resolved = reference.resolve(&options.default_catalog, &options.default_schema);
+        let (catalog, schema, table) =
+            (resolved.catalog.to_string(), resolved.schema.to_string(), resolved.table.to_string());
+        if catalog.is_empty() || schema.is_empty() {
+            let said = if catalog.is_empty() { "its connection" } else { "its schema" };
+            return Err(Error::invalid(format!("query: table {table} is named without {said}"))
+                .hint("write connection.schema.table, or give defaultCatalog and defaultSchema"));
+        }
+        Ok((catalog, schema, table))
+    });
+    named.collect()
 }
 
 /// What there is as the engine's list of catalogues.

@@ -11,7 +11,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use futures_util::StreamExt;
 
 use super::untyped;
-use crate::connections::Connections;
+use crate::connections::{Connections, SourceConnection};
 use crate::plan::comparison::Comparison;
 use crate::plan::origin::{self, Origin, Origins};
 use portico_core::call::{Limits, MetadataFilter, MetadataKind, Mode, Op, Sql};
@@ -64,23 +64,20 @@ pub(crate) struct TableLocation<'a> {
 }
 
 impl Table {
-    /// Asks the connection for the table; its columns are `shown` as those of another catalogue, schema and table.
+    /// The table with these columns, which are `shown` as those of another catalogue, schema and table.
     ///
     /// # Errors
-    /// What the source says of a table that does not exist, or not for this caller.
-    pub(crate) async fn describe(
+    /// What the source says where it is asked for more.
+    pub(crate) async fn of(
         connections: &dyn Connections,
         source: TableLocation<'_>,
+        columns: Arc<[Column]>,
         shown: Option<&(String, String, String)>,
         origins: &Origins,
         limits: Limits,
     ) -> Result<Self> {
         let TableLocation { connection: place, schema, table: name } = source;
-        let member = connections.members().get(place).ok_or_else(|| Error::internal("a connection without a place"))?;
-        let dialect = &member.driver.dialect;
-        let text = format!("SELECT * FROM {}.{}", dialect.quoted(schema), dialect.quoted(name));
-        let sql = Sql { text, ..Sql::default() };
-        let columns = columns(connections.ask(place, Op::Script(Mode::Describe, sql), limits).await?).await?;
+        let member = member(connections, place)?;
         let key = match columns.iter().map(|column| column.key).collect::<Option<Vec<_>>>() {
             Some(keys) => columns.iter().zip(keys).filter(|(_, key)| *key).map(|(it, _)| it.label.clone()).collect(),
             None => {
@@ -156,15 +153,34 @@ impl Table {
     }
 }
 
-/// The columns of the first result.
-async fn columns(mut results: Results) -> Result<Arc<[Column]>> {
-    let mut told = None;
+fn member(connections: &dyn Connections, place: usize) -> Result<&SourceConnection> {
+    connections.members().get(place).ok_or_else(|| Error::internal("a connection without a place"))
+}
+
+/// The columns of each of these tables, of which there is one and all are of one connection: it is asked for them at once.
+///
+/// # Errors
+/// What the source says of a table that does not exist, or not for this caller.
+pub(crate) async fn columns(
+    connections: &dyn Connections,
+    tables: &[TableLocation<'_>],
+    limits: Limits,
+) -> Result<Vec<Arc<[Column]>>> {
+    let place = tables.first().map_or(0, |table| table.connection);
+    let dialect = &member(connections, place)?.driver.dialect;
+    let all = |TableLocation { schema, table, .. }: &TableLocation<'_>| {
+        format!("SELECT * FROM {}.{}", dialect.quoted(schema), dialect.quoted(table))
+    };
+    let text = tables.iter().map(all).collect::<Vec<_>>().join("; ");
+    let sql = Sql { text, ..Sql::default() };
+    let mut results = connections.ask(place, Op::Script(Mode::Describe, sql), limits).await?;
+    let mut told = Vec::with_capacity(tables.len());
     while let Some(part) = results.next().await {
         if let Part::Columns(columns) = part? {
-            told = Some(columns);
+            told.push(columns);
         }
     }
-    told.ok_or_else(|| Error::internal("a description without columns"))
+    if told.len() == tables.len() { Ok(told) } else { Err(Error::internal("a description without columns")) }
 }
 
 /// The first schema that the one of `source` speaks of and that has the table.
