@@ -231,12 +231,19 @@ pub(super) async fn compare(database: &Client, app: &TestApp, expressions: Vec<S
             Err(_) => others.push((expression, false)),
         }
     }
-    for (expression, is_of_statement) in others {
+    let (of_statement, of_rows): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|(_, is_of_statement)| *is_of_statement);
+    for (expression, _) in of_statement {
         let one = [expression];
-        let rows: Vec<Option<usize>> = if is_of_statement { vec![None] } else { (1..=ROWS).map(Some).collect() };
-        for row in rows {
-            let told = here(app, &one, row).await.map(|mut rows| rows.remove(0).remove(0));
-            tell(&one[0], row.unwrap_or(0), told, there(database, &one[0], row).await);
+        let told = here(app, &one, None).await.map(|mut rows| rows.remove(0).remove(0));
+        tell(&one[0], 0, told, there(database, &one[0], None).await);
+    }
+    let of_rows: Vec<String> = of_rows.into_iter().map(|(expression, _)| expression).collect();
+    for row in 1..=ROWS {
+        let values = async |part: &[String]| here(app, part, Some(row)).await.map(|mut rows| rows.remove(0));
+        for (expression, told) in in_parts(&of_rows, values).await {
+            let expected = there(database, &expression, Some(row)).await;
+            tell(&expression, row, told, expected);
         }
     }
     say(&format!("{compared} compared; refused here:\n{}", refused.join("\n")));
