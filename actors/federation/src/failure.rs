@@ -18,6 +18,9 @@ const MOST_NAMES: usize = 20;
 /// How the engine begins to say that it has no such function.
 const NO_FUNCTION: &str = "Invalid function '";
 
+/// How it begins to say that what stands in front of a column is no table: it looked for a column of that name first.
+const NO_FIELD: &str = "Cannot access field at argument";
+
 /// The failure of a source, with its connection's name.
 pub(crate) fn of_connection(name: &str, mut error: Error) -> Error {
     // A position is one of a text that the caller has never seen.
@@ -55,6 +58,12 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
                 rejected("42701", cause.to_string())
             }
         },
+        DataFusionError::NotImplemented(what) if NOT_RUN.iter().any(|begin| what.starts_with(begin)) => {
+            let message = "a subquery that speaks of the query around it, other than by what is equal in both, is not there \
+                           over several connections";
+            rejected("0A000", message.to_owned())
+                .hint("join its table, and group the rows, or number them with row_number() and keep the first")
+        }
         DataFusionError::NotImplemented(what) => {
             rejected("0A000", format!("statements over several connections cannot do this: {what}"))
         }
@@ -77,11 +86,21 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
             rejected("42883", message).hint("cast one of them")
         }
         DataFusionError::Plan(what) | DataFusionError::Configuration(what) => rejected("42000", what.clone()),
+        DataFusionError::Execution(what) if what.starts_with(NO_FIELD) => {
+            rejected("42702", "the name of a table is that of a column of a query within".to_owned())
+                .hint("give the table another alias")
+        }
         DataFusionError::Execution(what) => rejected("22000", what.clone()),
         DataFusionError::Diagnostic(..) | DataFusionError::Context(..) => rejected("42000", error.strip_backtrace()),
         other => Error::internal(other),
     }
 }
+
+/// How the engine begins to say that it has no plan for a subquery, or for what that says of the query around it.
+const NOT_RUN: [&str; 2] = [
+    "Physical plan does not support logical expression ScalarSubquery",
+    "Physical plan does not support logical expression OuterReferenceColumn",
+];
 
 fn rejected(state: &str, message: String) -> Error {
     Error::new(Kind::Rejected, labels::without_marks(&message)).sqlstate(state)

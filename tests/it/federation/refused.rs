@@ -38,6 +38,17 @@ async fn what_the_engine_answers_otherwise_is_refused() {
         (format!("SELECT id FROM {t} WHERE (k IN (SELECT k FROM {one})) IS NULL"), "IN with a query"),
         (format!("SELECT id FROM {t} WHERE NOT (k IN (SELECT k FROM {one}) AND id = 1)"), "IN with a query"),
         (format!("SELECT id FROM {t} WHERE CASE WHEN k IN (SELECT k FROM {one}) THEN true END"), "IN with a query"),
+        (format!("SELECT t.id, (SELECT max(o.k) FROM {one} o WHERE o.k < t.k) FROM {t} t"), "a subquery that speaks"),
+        (
+            format!("SELECT t.id FROM {t} t, LATERAL (SELECT o.k FROM {one} o WHERE o.k < t.k LIMIT 1) x"),
+            "a subquery that speaks",
+        ),
+        (format!("SELECT k.id FROM {t} k WHERE EXISTS (SELECT 1 FROM {one} o WHERE o.id = k.id)"), "name of a table"),
+        (
+            format!("SELECT max(o.ts - t.d) FROM {t} t, (SELECT TIMESTAMP '2024-02-11 01:00:00' AS ts FROM {one}) o"),
+            "interval",
+        ),
+        (format!("SELECT percentile_cont(t.k, 0.5) FROM {t} t, {one} o"), "WITHIN GROUP"),
     ] {
         let (status, body) = app.query(json!({"query": query})).await;
         assert_eq!(status, 400, "{query}: {body}");

@@ -5,16 +5,17 @@ use std::slice;
 use std::sync::Arc;
 
 use arrow_schema::DataType as ArrowType;
-use datafusion::common::Result as EngineResult;
+use datafusion::common::{DFSchema, Result as EngineResult};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::functions::core::overlay;
 use datafusion::functions::unicode::{strpos, substr};
-use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult};
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{AggregateUDF, Expr, ScalarUDF};
 
+use super::elapsed;
 use super::formatted;
 use super::growing;
-use super::numbers::{doubles, rounding};
+use super::numbers::{doubles, percentile, rounding};
 use super::parts;
 use super::typed;
 use super::types::{AS_DOUBLE, no_function};
@@ -52,7 +53,7 @@ const ALIASES: &[(&str, &str)] = &[("bool_and", "every"), ("var", "variance")];
 
 /// The names of all functions that are there, in order.
 pub fn functions() -> Vec<&'static str> {
-    let others = [doubles::names(), rounding::NAMES.to_vec(), vec![formatted::NAME]].concat();
+    let others = [doubles::names(), rounding::NAMES.to_vec(), vec![formatted::NAME, percentile::NAME]].concat();
     let mut names: Vec<&str> = SCALAR.iter().chain(AGGREGATE).copied().chain(typed::names()).chain(others).collect();
     names.sort_unstable();
     names.dedup();
@@ -62,7 +63,7 @@ pub fn functions() -> Vec<&'static str> {
 /// Whether a function, by any of its names, is an aggregate.
 pub(crate) fn is_aggregate(name: &str) -> bool {
     let name = name.to_lowercase();
-    let others = ALIASES.iter().map(|(_, alias)| *alias).chain(["stddev_samp", "var_samp"]);
+    let others = ALIASES.iter().map(|(_, alias)| *alias).chain(["stddev_samp", "var_samp", percentile::NAME]);
     AGGREGATE.iter().copied().chain(others).any(|known| known == name)
 }
 
@@ -83,6 +84,7 @@ pub(crate) fn keep(builder: &mut SessionStateBuilder) {
             *function = Arc::new(AggregateUDF::clone(function).with_aliases([*name]));
         }
     }
+    builder.aggregate_functions().get_or_insert_default().push(percentile::function());
     let syntax = Syntax {
         extract: parts::extract(),
         overlay: as_postgresql(overlay()),
@@ -107,8 +109,16 @@ struct Syntax {
 }
 
 impl ExprPlanner for Syntax {
+    fn plan_binary_op(&self, of: RawBinaryExpr, schema: &DFSchema) -> EngineResult<PlannerResult<RawBinaryExpr>> {
+        Ok(match elapsed::operator(&of.op, &of.left, &of.right, schema) {
+            Some(planned) => PlannerResult::Planned(planned),
+            None => PlannerResult::Original(of),
+        })
+    }
+
     fn plan_extract(&self, args: Vec<Expr>) -> EngineResult<PlannerResult<Vec<Expr>>> {
-        Ok(PlannerResult::Planned(self.extract.call(args)))
+        let between = elapsed::part(&args);
+        Ok(PlannerResult::Planned(between.unwrap_or_else(|| self.extract.call(args))))
     }
 
     fn plan_overlay(&self, args: Vec<Expr>) -> EngineResult<PlannerResult<Vec<Expr>>> {

@@ -106,6 +106,15 @@ pub(crate) fn to_float(exact: Expr, to: &ArrowType) -> Expr {
     if *to == ArrowType::Float32 { NARROWED.call(vec![nearest]) } else { nearest }
 }
 
+/// The same values, of which exact numbers are the nearest floats.
+pub(super) fn to_floats(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<Expr>> {
+    let float = |expr: Expr| {
+        let is_decimal = expr.get_type(schema)?.is_decimal();
+        Ok(if is_decimal { to_float(expr, &ArrowType::Float64) } else { expr })
+    };
+    exprs.into_iter().map(float).collect()
+}
+
 /// A truth value that the engine sees no list in.
 pub(crate) fn apart(truth: Expr) -> Expr {
     Conversion::function("apart", ArrowType::Boolean, |array| Ok(Arc::clone(array))).call(vec![truth])

@@ -2,6 +2,7 @@
 
 pub(crate) mod allowed;
 pub(crate) mod casts;
+mod elapsed;
 pub(crate) mod formatted;
 pub(crate) mod growing;
 pub(crate) mod numbers;

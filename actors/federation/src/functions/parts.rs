@@ -124,7 +124,7 @@ fn taken_of(type_: &ArrowType) -> EngineResult<ArrowType> {
         other => Err::<_, DataFusionError>(super::types::no_function(
             EXTRACT,
             std::slice::from_ref(other),
-            "take parts of dates, times and timestamps",
+            "take parts of dates, times and timestamps; of the time between two, epoch, day, hour, minute or second",
         )),
     }
 }

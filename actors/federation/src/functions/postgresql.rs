@@ -19,9 +19,9 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
-use super::numbers::{self, aggregates, doubles};
+use super::numbers::{self, aggregates, doubles, percentile};
 use super::types::no_function;
-use super::{allowed, casts, growing, times, typed};
+use super::{allowed, casts, elapsed, growing, times, typed};
 use crate::plan::comparison;
 
 /// To be run before the engine's own coercion of types: what ours are compared with, or stand beside of, is then coerced to
@@ -131,7 +131,12 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
         }
         Expr::AggregateFunction(call) => {
             comparison::admit_aggregate(&call, schema)?;
-            let AggregateFunction { func, params } = call;
+            let AggregateFunction { func, mut params } = call;
+            if func.name() == percentile::NAME {
+                percentile::admit(&params, schema)?;
+                params.args = casts::to_floats(params.args, schema)?;
+                return Ok(Transformed::yes(Expr::AggregateFunction(AggregateFunction { func, params })));
+            }
             let of = params.args.first().map(|argument| argument.get_type(schema)).transpose()?;
             allowed::admit_aggregate(func.name(), of.as_ref())?;
             Ok(match of.and_then(|of| aggregates::exact(func.name(), &of)) {
@@ -147,6 +152,7 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
 fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
     let types: Vec<ArrowType> = args.iter().filter_map(|each| each.get_type(schema).ok()).collect();
     allowed::admit_scalar(func.name(), &types)?;
+    elapsed::admit(&func, &types)?;
     typed::admit(func.name(), &args, schema)?;
     let args = match func.name() {
         "concat" | "concat_ws" => {
@@ -194,6 +200,9 @@ fn window(call: WindowFunction, schema: &DFSchema) -> EngineResult<Transformed<E
     }
     if frame.units == WindowFrameUnits::Range && [&frame.start_bound, &frame.end_bound].into_iter().any(is_offset) {
         return not_impl_err!("RANGE with an offset; write ROWS");
+    }
+    if fun.name() == percentile::NAME {
+        return not_impl_err!("{} as a window function", percentile::NAME);
     }
     // One text for each row, each longer than the one before, would fill the memory.
     if fun.name() == "string_agg" {

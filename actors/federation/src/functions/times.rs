@@ -5,10 +5,9 @@ use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue};
 use datafusion::logical_expr::expr::BinaryExpr;
 use datafusion::logical_expr::{Expr, ExprSchemable, Operator, cast as to_type};
 
+use super::elapsed;
 use super::numbers::checked;
-use super::types::{TypeCategory, type_name};
-use crate::carried::carried;
-use portico_core::error::{Error, Kind};
+use super::types::TypeCategory;
 
 /// A sum or difference with a date or a time in it, as PostgreSQL has it: a date and days are a date, two dates are a
 /// number of days, and a date and an interval are an instant. A literal date and whole days stay a date.
@@ -49,12 +48,7 @@ pub(crate) fn shifted(
             Some(to_type(function.call(vec![days(right), to_type(left.clone(), ArrowType::Int32)]), ArrowType::Date32))
         }
         (one, other) if !is_sum && is_date(one) && is_date(other) => Some(function.call(vec![days(left), days(right)])),
-        (one, other) if is_time(one) && is_time(other) => {
-            let message =
-                format!("operator {} {op} {} is not there over several connections", type_name(one), type_name(other));
-            let hint = "extract(epoch FROM a) - extract(epoch FROM b) is the number of seconds between two times";
-            return Err(carried(Error::new(Kind::Rejected, message).sqlstate("42883").hint(hint)));
-        }
+        (one, other) if is_time(one) && is_time(other) => return Err(elapsed::refused(one, op, other)),
         _ => None,
     })
 }

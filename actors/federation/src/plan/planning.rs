@@ -145,7 +145,7 @@ fn admit(columns: &Fields) -> Result<()> {
         Some(column) => {
             let name = labels::shown(column.name());
             Err(Error::invalid(format!("query: column {name} is an interval, over several connections"))
-                .hint("subtract dates, which are days apart, or extract(epoch FROM …) of both times"))
+                .hint("extract(epoch FROM (a - b)) is the seconds between two times, which avg and sum take too; dates are days apart"))
         }
         None => Ok(()),
     }

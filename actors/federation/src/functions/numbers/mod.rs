@@ -4,6 +4,7 @@
 pub(crate) mod aggregates;
 pub(crate) mod doubles;
 mod functions;
+pub(crate) mod percentile;
 pub(crate) mod rounding;
 
 pub(crate) use self::functions::{Checked, DIGITS, SCALE, checked, is_exact, quotient};

@@ -33,17 +33,23 @@ pub(crate) const NAMES: [&str; 4] = ["ceil", "floor", "round", "trunc"];
 
 /// The functions that round.
 pub(crate) fn functions() -> Vec<Arc<ScalarUDF>> {
-    let function = |mode, names: &[&str]| {
-        let signature = Signature::user_defined(Volatility::Immutable);
-        let names = names.iter().map(|name| (*name).to_owned()).collect();
-        Arc::new(ScalarUDF::new_from_impl(Rounding { mode, names, signature }))
-    };
     vec![
         function(Mode::Nearest, &["round"]),
-        function(Mode::TowardsZero, &["trunc"]),
+        towards_zero(),
         function(Mode::Up, &["ceil", "ceiling"]),
         function(Mode::Down, &["floor"]),
     ]
+}
+
+/// The function that leaves digits out.
+pub(crate) fn towards_zero() -> Arc<ScalarUDF> {
+    function(Mode::TowardsZero, &["trunc"])
+}
+
+fn function(mode: Mode, names: &[&str]) -> Arc<ScalarUDF> {
+    let signature = Signature::user_defined(Volatility::Immutable);
+    let names = names.iter().map(|name| (*name).to_owned()).collect();
+    Arc::new(ScalarUDF::new_from_impl(Rounding { mode, names, signature }))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]

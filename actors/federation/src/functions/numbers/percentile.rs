@@ -1,0 +1,160 @@
+//! `percentile_cont`: PostgreSQL's own interpolation. The engine's weighs with six digits.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema};
+use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue, exec_err, not_impl_err};
+use datafusion::logical_expr::expr::AggregateFunctionParams;
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, ExprSchemable, Signature, Volatility,
+};
+
+use super::super::types::no_function;
+use crate::carried::carried;
+use portico_core::error::{Error, Kind};
+
+/// What it is called.
+pub(crate) const NAME: &str = "percentile_cont";
+
+/// The function.
+pub(crate) fn function() -> Arc<AggregateUDF> {
+    Arc::new(AggregateUDF::new_from_impl(Percentile { signature: Signature::user_defined(Volatility::Immutable) }))
+}
+
+/// Whether it takes values of this type.
+fn is_number(of: &ArrowType) -> bool {
+    of.is_numeric() || of.is_null()
+}
+
+/// Refuses other values than numbers, and a call without an order.
+///
+/// # Errors
+/// `42883` and `0A000`, with what to write.
+pub(crate) fn admit(params: &AggregateFunctionParams, schema: &DFSchema) -> EngineResult<()> {
+    if params.order_by.is_empty() {
+        return not_impl_err!("{NAME} without WITHIN GROUP (ORDER BY …)");
+    }
+    match params.args.first().map(|of| of.get_type(schema)).transpose()? {
+        Some(of) if !is_number(&of) => {
+            Err(no_function(NAME, &[of], "take it of numbers, such as extract(epoch FROM …)"))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Percentile {
+    signature: Signature,
+}
+
+impl AggregateUDFImpl for Percentile {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
+        // What it does not take is refused with its type.
+        Ok(types.iter().map(|of| if is_number(of) { ArrowType::Float64 } else { of.clone() }).collect())
+    }
+
+    fn return_type(&self, _: &[ArrowType]) -> EngineResult<ArrowType> {
+        Ok(ArrowType::Float64)
+    }
+
+    fn supports_within_group_clause(&self) -> bool {
+        true
+    }
+
+    /// It puts the values in order itself.
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        AggregateOrderSensitivity::Insensitive
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> EngineResult<Box<dyn Accumulator>> {
+        if args.is_distinct {
+            return not_impl_err!("{NAME} of distinct values");
+        }
+        let no_row = RecordBatch::new_empty(Arc::new(Schema::empty()));
+        let at = args.exprs.get(1).map(|at| at.evaluate(&no_row));
+        let Some(Ok(ColumnarValue::Scalar(ScalarValue::Float64(at)))) = at else {
+            return not_impl_err!("{NAME} at anything but a literal");
+        };
+        if let Some(at) = at.filter(|at| !(0.0..=1.0).contains(at)) {
+            let message = format!("percentile value {at} is not between 0 and 1");
+            return Err(carried(Error::new(Kind::Rejected, message).sqlstate("22003")));
+        }
+        let descending = args.order_bys.first().is_some_and(|order| order.options.descending);
+        Ok(Box::new(Gathered { values: Vec::new(), at, descending }))
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> EngineResult<Vec<FieldRef>> {
+        let item = Arc::new(Field::new_list_field(ArrowType::Float64, true));
+        Ok(vec![Arc::new(Field::new(format_state_name(args.name, "values"), ArrowType::List(item), true))])
+    }
+}
+
+/// The values of a group, and what is asked of them.
+#[derive(Debug)]
+struct Gathered {
+    values: Vec<f64>,
+    at: Option<f64>,
+    descending: bool,
+}
+
+impl Gathered {
+    fn add(&mut self, values: &ArrayRef) {
+        self.values.extend(values.as_primitive::<Float64Type>().iter().flatten());
+    }
+}
+
+impl Accumulator for Gathered {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> EngineResult<()> {
+        let Some(values) = values.first() else { return exec_err!("{NAME} of nothing") };
+        self.add(values);
+        Ok(())
+    }
+
+    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place")]
+    fn evaluate(&mut self) -> EngineResult<ScalarValue> {
+        // NaN, whatever its sign, is more than any other value.
+        self.values.sort_unstable_by(|one, other| match (one.is_nan(), other.is_nan()) {
+            (false, false) => one.total_cmp(other),
+            (one, other) => one.cmp(&other),
+        });
+        if self.descending {
+            self.values.reverse();
+        }
+        let value = self.at.and_then(|at| {
+            let place = at * (self.values.len().checked_sub(1)? as f64);
+            let value = |place: f64| self.values.get(place as usize).copied();
+            let (low, high) = (value(place.floor())?, value(place.ceil())?);
+            let is_exact = place.floor().total_cmp(&place.ceil()).is_eq();
+            Some(if is_exact { low } else { low + (place - place.floor()) * (high - low) })
+        });
+        Ok(ScalarValue::Float64(value))
+    }
+
+    fn size(&self) -> usize {
+        size_of::<Self>() + self.values.capacity() * size_of::<f64>()
+    }
+
+    fn state(&mut self) -> EngineResult<Vec<ScalarValue>> {
+        let values: Vec<ScalarValue> = self.values.iter().map(|value| ScalarValue::Float64(Some(*value))).collect();
+        Ok(vec![ScalarValue::List(ScalarValue::new_list_nullable(&values, &ArrowType::Float64))])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> EngineResult<()> {
+        let [lists] = states else { return exec_err!("another state") };
+        lists.as_list::<i32>().iter().flatten().for_each(|list| self.add(&list));
+        Ok(())
+    }
+}
