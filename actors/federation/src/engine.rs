@@ -68,9 +68,6 @@ const FOR_MERGING: usize = 1 << 20;
 const MERGED: usize = 4;
 /// Batches that wait for their reader.
 const AHEAD: usize = 2;
-/// Keys that are sent to a source at most, and their octets.
-const MOST_KEYS: usize = 50_000;
-const MOST_KEYS_OCTETS: usize = 4 << 20;
 /// What of a name in the folder of spilled rows is ours.
 const SPILLED: &str = "datafusion-";
 
@@ -253,8 +250,8 @@ fn base() -> SessionState {
     // Fields differ in their marks: see `planning::marked`.
     options.execution.skip_physical_aggregate_schema_check = true;
     options.execution.perfect_hash_join_small_build_threshold = 0;
-    options.optimizer.hash_join_inlist_pushdown_max_distinct_values = MOST_KEYS;
-    options.optimizer.hash_join_inlist_pushdown_max_size = MOST_KEYS_OCTETS;
+    // Ours are gathered by `run/collecting`: the engine keeps each key of each row, and keys of several columns as rows.
+    options.optimizer.enable_join_dynamic_filter_pushdown = false;
     options.optimizer.enable_topk_dynamic_filter_pushdown = false;
     options.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
     let mut analyzer = Analyzer::new().rules;

@@ -13,6 +13,8 @@ use crate::walls::server::say;
 
 /// Rows of about half a kilobyte each, 80 MB of them in either database.
 const ROWS: u64 = 160_000;
+/// Rows of which each has one of a few keys of two columns.
+const MARKS: u64 = 300_000;
 /// `statement_memory`, in KiB.
 const BOUND: u64 = 16 * 1024;
 /// What it may take beyond: batches on their way, sessions, the allocator's own.
@@ -44,7 +46,11 @@ async fn a_statement_that_needs_ten_times_its_memory_stays_within_32_mib_of_it()
         let tables = format!(
             "CREATE UNLOGGED TABLE wide (id int PRIMARY KEY, filler text); INSERT INTO wide \
              SELECT i, repeat(md5(i::text), 16) FROM generate_series(1, {ROWS}) i; ANALYZE wide; \
-             CREATE TABLE narrow AS SELECT * FROM wide WHERE id < 100"
+             CREATE TABLE narrow AS SELECT * FROM wide WHERE id < 100; \
+             CREATE UNLOGGED TABLE wide_marks AS SELECT i % 2000 AS a, i % 2000 % 7 AS b FROM generate_series(1, {MARKS}) i; \
+             CREATE UNLOGGED TABLE wide_pairs AS SELECT i AS a, i % 7 AS b FROM generate_series(0, 400000) i; \
+             CREATE TABLE narrow_marks AS SELECT * FROM wide_marks LIMIT 9; \
+             CREATE TABLE narrow_pairs AS SELECT * FROM wide_pairs LIMIT 99; ANALYZE"
         );
         connect(url).await.batch_execute(&tables).await.unwrap();
     }
@@ -70,6 +76,13 @@ async fn a_statement_that_needs_ten_times_its_memory_stays_within_32_mib_of_it()
              JOIN crm.public.wide o ON o.id = w.id) AS x WHERE filler = again"
                 .to_owned(),
             json!([ROWS, ROWS]),
+        ),
+        (
+            "keys",
+            "SELECT count(*) AS n, max(p.a) AS high FROM shop.public.wide_marks m \
+             JOIN crm.public.wide_pairs p ON p.a = m.a AND p.b = m.b"
+                .to_owned(),
+            json!([MARKS, 1999]),
         ),
     ] {
         let mut grown = grown_by(&databases, &settings, &query, &expected).await;

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{JoinType, Result as EngineResult};
+use datafusion::common::{JoinType, NullEquality, Result as EngineResult};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::{CastExpr, Column, DynamicFilterPhysicalExpr};
+use datafusion::physical_expr::expressions::{CastExpr, Column};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::projection::ProjectionExec;
@@ -20,8 +21,11 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::union::UnionExec;
 
+use super::collecting::{CollectKeys, Collected};
+use super::key_values::KeyValues;
 use super::keys::Keys;
 use super::leaf::Leaf;
+use crate::push::type_of;
 
 /// Binds the keys of each join to the leaf that they come from: the last rule over a plan, because others move columns.
 #[derive(Debug)]
@@ -30,7 +34,21 @@ pub(crate) struct BindKeys;
 impl PhysicalOptimizerRule for BindKeys {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> EngineResult<Arc<dyn ExecutionPlan>> {
         let mut bound: Vec<(usize, Keys)> = Vec::new();
-        gather(&plan, &mut bound);
+        let plan = plan
+            .transform_up(|node| {
+                let Some(join) = node.downcast_ref::<HashJoinExec>().filter(|join| narrows(join)) else {
+                    return Ok(Transformed::no(node));
+                };
+                let collected = collected(join, &mut bound)?;
+                if collected.is_empty() {
+                    return Ok(Transformed::no(node));
+                }
+                let left: Arc<dyn ExecutionPlan> = Arc::new(CollectKeys::new(Arc::clone(join.left()), collected));
+                let right = Arc::clone(join.right());
+                let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+                Ok(Transformed::yes(node.replace_children(vec![left, right], options)?))
+            })
+            .data()?;
         plan.transform_up(|node| {
             let Some(leaf) = node.downcast_ref::<Leaf>() else { return Ok(Transformed::no(node)) };
             let own = bound.iter().filter(|(number, _)| *number == leaf.number());
@@ -52,30 +70,32 @@ impl PhysicalOptimizerRule for BindKeys {
     }
 }
 
-fn gather(plan: &Arc<dyn ExecutionPlan>, bound: &mut Vec<(usize, Keys)>) {
-    if let Some(join) = plan.downcast_ref::<HashJoinExec>()
-        && let Some(filter) = filter_of(join)
-    {
-        for (_, key) in join.on() {
-            let Some(column) = column_of(key, join.right().as_ref()) else { continue };
-            let mut found = Vec::new();
-            sources(join.right(), column, &mut found);
-            for (number, place) in found {
-                bound.push((number, Keys::new(place, Arc::clone(&filter), Arc::clone(key))));
-            }
-        }
-    }
-    for child in plan.children() {
-        gather(child, bound);
-    }
+/// Whether rows of the second side that have no partner on the first one can be left out, and the first side is read
+/// before the second one.
+fn narrows(join: &HashJoinExec) -> bool {
+    let is_whole = |side: &Arc<dyn ExecutionPlan>| side.properties().output_partitioning().partition_count() == 1;
+    let is_kept =
+        matches!(join.join_type(), JoinType::Right | JoinType::Full | JoinType::RightAnti | JoinType::RightMark);
+    let knows_null = join.null_aware || join.null_equality() != NullEquality::NullEqualsNothing;
+    !is_kept && !knows_null && is_whole(join.left()) && is_whole(join.right())
 }
 
-/// What the join fills in with its keys.
-fn filter_of(join: &HashJoinExec) -> Option<Arc<DynamicFilterPhysicalExpr>> {
-    let produced = join.dynamic_expressions_produced().into_iter();
-    produced
-        .map(|expr| Arc::downcast::<DynamicFilterPhysicalExpr>(expr as Arc<dyn std::any::Any + Send + Sync>))
-        .find_map(std::result::Result::ok)
+/// The keys of the join's first side that narrow a leaf of its second side, which are bound to that.
+fn collected(join: &HashJoinExec, bound: &mut Vec<(usize, Keys)>) -> EngineResult<Vec<Collected>> {
+    let mut collected = Vec::new();
+    for (first, key) in join.on() {
+        let Some(column) = column_of(key, join.right().as_ref()) else { continue };
+        let mut found = Vec::new();
+        sources(join.right(), column, &mut found);
+        let type_ = first.data_type(&join.left().schema())?;
+        if found.is_empty() || type_of(&type_).is_none() {
+            continue;
+        }
+        let values = Arc::new(KeyValues::of(type_));
+        bound.extend(found.into_iter().map(|(leaf, place)| (leaf, Keys { place, values: Arc::clone(&values) })));
+        collected.push((Arc::clone(first), values));
+    }
+    Ok(collected)
 }
 
 /// The column of `input` that a key is, also behind a cast that loses nothing.
@@ -146,6 +166,7 @@ fn below(plan: &Arc<dyn ExecutionPlan>, at: usize) -> Option<(&Arc<dyn Execution
         };
     }
     let passes = plan.downcast_ref::<CooperativeExec>().is_some()
+        || plan.downcast_ref::<CollectKeys>().is_some()
         || plan.downcast_ref::<RepartitionExec>().is_some()
         || plan.downcast_ref::<CoalescePartitionsExec>().is_some_and(|node| node.fetch().is_none())
         || plan.downcast_ref::<SortExec>().is_some_and(|node| node.fetch().is_none());

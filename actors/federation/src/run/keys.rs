@@ -6,15 +6,12 @@
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
-use datafusion::logical_expr::Operator;
-use datafusion::physical_expr::expressions::{BinaryExpr, DynamicFilterPhysicalExpr, InListExpr, Literal};
-use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use serde_json::value::RawValue;
 
+use super::key_values::{KeyValues, Known};
 use crate::push::{Select, type_of};
 use crate::values;
 use portico_core::call::Argument;
-use portico_core::error::{Error, Result};
 use portico_sources::pushdown::Type;
 
 /// The keys of one join for one column of a leaf.
@@ -22,43 +19,19 @@ use portico_sources::pushdown::Type;
 pub(crate) struct Keys {
     /// The leaf's column.
     pub(crate) place: usize,
-    filter: Arc<DynamicFilterPhysicalExpr>,
-    /// The join's own expression for the column.
-    key: Arc<dyn PhysicalExpr>,
-}
-
-impl Keys {
-    /// The keys that `filter` will have for the leaf's column at `place`, by the join's own expression.
-    pub(crate) fn new(place: usize, filter: Arc<DynamicFilterPhysicalExpr>, key: Arc<dyn PhysicalExpr>) -> Self {
-        Self { place, filter, key }
-    }
-
-    /// What the join fills in.
-    pub(crate) fn filter(&self) -> Arc<dyn PhysicalExpr> {
-        Arc::clone(&self.filter) as Arc<dyn PhysicalExpr>
-    }
-}
-
-/// What is known of a column: values that it may have, or bounds.
-#[derive(Debug, Default)]
-struct Known {
-    among: Option<Vec<ScalarValue>>,
-    least: Option<ScalarValue>,
-    most: Option<ScalarValue>,
+    pub(crate) values: Arc<KeyValues>,
 }
 
 /// Lists of keys that one statement is sent at most: sources have bounds of their own.
 const MOST_LISTS: usize = 64;
 
 /// The statement as far as its rows may find a partner, and the values of its parameters.
-pub(crate) fn narrowed(select: Select, keys: &[Keys]) -> Result<(Select, Vec<Argument>)> {
+pub(crate) fn narrowed(select: Select, keys: &[Keys]) -> (Select, Vec<Argument>) {
     let (mut select, mut arguments) = (select, Vec::new());
     for each in keys {
-        let current = each.filter.current().map_err(Error::internal)?;
-        let mut known = Known::default();
-        read(&current, &each.key, &mut known);
+        let known = each.values.known();
         let Some(type_) = select.type_at(each.place) else { continue };
-        if let Some(values) = known.among {
+        if let Known { among: Some(values), .. } = known {
             let Some(list) = list(&values, type_).filter(|_| arguments.len() < MOST_LISTS) else { continue };
             let name = format!("keys{}", arguments.len());
             if let Some(narrower) = select.clone().among(each.place, &format!("@{name}"), type_of_keys(&values, type_))
@@ -77,43 +50,7 @@ pub(crate) fn narrowed(select: Select, keys: &[Keys]) -> Result<(Select, Vec<Arg
             }
         }
     }
-    Ok((select, arguments))
-}
-
-/// Reads what `filter` says of `key`.
-fn read(filter: &Arc<dyn PhysicalExpr>, key: &Arc<dyn PhysicalExpr>, known: &mut Known) {
-    if let Some(binary) = filter.downcast_ref::<BinaryExpr>() {
-        match binary.op() {
-            Operator::And => {
-                read(binary.left(), key, known);
-                read(binary.right(), key, known);
-            }
-            Operator::GtEq if binary.left() == key => known.least = literal(binary.right()),
-            Operator::LtEq if binary.left() == key => known.most = literal(binary.right()),
-            _ => {}
-        }
-        return;
-    }
-    let Some(list) = filter.downcast_ref::<InListExpr>().filter(|list| !list.negated()) else { return };
-    if list.expr() == key {
-        known.among = list.list().iter().map(literal).collect();
-        return;
-    }
-    // Keys of several columns: a list of structs, of which each column has its own list.
-    let Some(call) = list.expr().downcast_ref::<ScalarFunctionExpr>().filter(|call| call.fun().name() == "struct")
-    else {
-        return;
-    };
-    let Some(place) = call.args().iter().position(|argument| argument == key) else { return };
-    let member = |value: &Arc<dyn PhysicalExpr>| match literal(value)? {
-        ScalarValue::Struct(row) => ScalarValue::try_from_array(row.columns().get(place)?, 0).ok(),
-        _ => None,
-    };
-    known.among = list.list().iter().map(member).collect();
-}
-
-fn literal(expr: &Arc<dyn PhysicalExpr>) -> Option<ScalarValue> {
-    expr.downcast_ref::<Literal>().map(|literal| literal.value().clone())
+    (select, arguments)
 }
 
 /// Whether keys of one type can be looked for among values of the other.

@@ -15,9 +15,7 @@ use datafusion::common::{Result as EngineResult, Statistics};
 use datafusion::execution::{RecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::{
-    Boundedness, EmissionType, ReplaceChildrenOptions, apply_expression_roots,
-};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, ReplaceChildrenOptions};
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
@@ -155,7 +153,7 @@ impl LeafTable {
 
     /// What its source is asked, with the keys that there are by now.
     fn fragment(&self, keys: &[Keys]) -> Result<Fragment> {
-        let (select, arguments) = keys::narrowed(self.select.clone(), keys)?;
+        let (select, arguments) = keys::narrowed(self.select.clone(), keys);
         let member = self.connections.members().get(self.select.connection);
         Ok(Fragment {
             connection: member.ok_or_else(|| Error::internal("a connection without a place"))?.id,
@@ -287,13 +285,11 @@ impl ExecutionPlan for Leaf {
         Vec::new()
     }
 
-    /// Without it a join does not know that somebody waits for its keys, and finds none.
     fn apply_expressions(
         &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> EngineResult<TreeNodeRecursion>,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> EngineResult<TreeNodeRecursion>,
     ) -> EngineResult<TreeNodeRecursion> {
-        let filters: Vec<Arc<dyn PhysicalExpr>> = self.keys.iter().map(Keys::filter).collect();
-        apply_expression_roots(filters.iter(), f)
+        Ok(TreeNodeRecursion::Continue)
     }
 
     fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> EngineResult<Arc<dyn ExecutionPlan>> {

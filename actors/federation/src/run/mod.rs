@@ -2,7 +2,9 @@
 
 mod batches;
 pub(crate) mod binding;
+pub(crate) mod collecting;
 pub(crate) mod fragment;
+pub(crate) mod key_values;
 pub(crate) mod keys;
 pub(crate) mod later;
 pub(crate) mod leaf;
