@@ -18,6 +18,9 @@ const MOST_NAMES: usize = 20;
 /// How the engine begins to say that it has no such function.
 const NO_FUNCTION: &str = "Invalid function '";
 
+/// How it calls the type of intervals.
+const INTERVAL: &str = "Interval(MonthDayNano)";
+
 /// How it begins to say that what stands in front of a column is no table: it looked for a column of that name first.
 const NO_FIELD: &str = "Cannot access field at argument";
 
@@ -25,7 +28,7 @@ const NO_FIELD: &str = "Cannot access field at argument";
 pub(crate) fn of_connection(name: &str, mut error: Error) -> Error {
     // A position is one of a text that the caller has never seen.
     error = error.without_position();
-    if error.kind != Kind::Internal && !error.message.contains(name) {
+    if error.kind != Kind::Internal && !error.message.contains(&format!("connection {name}")) {
         error.message = format!("connection {name}: {}", error.message);
     }
     error
@@ -42,6 +45,13 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
         return ours.again();
     }
     match error.find_root() {
+        other if other.to_string().contains(INTERVAL) => {
+            let message = "an interval stands where it is not taken over several connections";
+            rejected("42883", message.to_owned()).hint(
+                "extract(epoch FROM (a - b)) is the number of seconds between two times, which avg and sum take too; a \
+                 time can be moved by a literal interval, and a - b be compared with one",
+            )
+        }
         DataFusionError::ResourcesExhausted(cause) => {
             let message = "the statement needs more memory than it may have";
             Error::new(Kind::TooLarge, message).sqlstate("53200").because(cause).hint(

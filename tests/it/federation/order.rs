@@ -334,8 +334,13 @@ async fn groups_that_are_read_twice_are_made_once() {
         let told = answer(&app, &format!("EXPLAIN {query}")).await["rows"].to_string();
         assert!(told.contains(", shared") && !told.contains("Snapshots"), "{told}");
     }
-    // Each place has its own rows where its conditions tell which, and where all of it is one statement anyway.
+    // Each place has its own rows where its conditions tell which, or keys do at all of them, and where all of it is one
+    // statement anyway.
     for (query, statements) in [
+        (
+            "SELECT t.total, u.n FROM crm.main.shops s JOIN turnover t ON t.shop_id = s.id JOIN turnover u ON u.shop_id = s.id WHERE s.city = 'city 7'",
+            2,
+        ),
         (
             "SELECT a.total, b.total FROM turnover a, turnover b, crm.main.shops s WHERE a.shop_id = 1 AND b.shop_id = 2 AND s.id = 1",
             2,

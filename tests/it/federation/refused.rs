@@ -49,11 +49,23 @@ async fn what_the_engine_answers_otherwise_is_refused() {
             "interval",
         ),
         (format!("SELECT percentile_cont(t.k, 0.5) FROM {t} t, {one} o"), "WITHIN GROUP"),
+        (format!("SELECT percentile_cont(0.5, t.k) WITHIN GROUP (ORDER BY t.k) FROM {t} t, {one} o"), "WITHIN GROUP"),
+        (format!("SELECT extract(epoch FROM avg(now() - t.d)) FROM {t} t, {one} o"), "an interval"),
     ] {
         let (status, body) = app.query(json!({"query": query})).await;
         assert_eq!(status, 400, "{query}: {body}");
         assert!(body["error"]["message"].as_str().is_some_and(|said| said.contains(what)), "{query}: {body}");
     }
+}
+
+/// Also where its name is part of a word of the source's.
+#[actix_web::test]
+async fn what_is_not_there_is_told_with_its_connection() {
+    let app = two_sources(POSTGRES, SQLITE).await;
+    let query = "SELECT 1 FROM shop.public.shopping s, crm.main.one o";
+    let (status, body) = app.query(json!({"query": query})).await;
+    assert_eq!(status, 404, "{body}");
+    assert_eq!(body["error"]["message"], "connection shop: relation \"public.shopping\" does not exist");
 }
 
 #[actix_web::test]
@@ -67,6 +79,10 @@ async fn what_was_answered_otherwise_is_answered_as_postgresql_does() {
         (format!("SELECT t.d + interval '25 hours' FROM {both} WHERE t.id = 1"), json!([["2024-02-12T01:00:00"]])),
         (format!("SELECT count(*) FROM {both} WHERE t.d + interval '12 hours' > t.d"), json!([[2]])),
         (format!("SELECT count(*) FROM {both} WHERE now() > t.d AND current_date > t.d"), json!([[2]])),
+        (
+            format!("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY CAST('Infinity' AS double precision)) > 2 FROM {both}"),
+            json!([[true]]),
+        ),
         (
             "SELECT one.* FROM crm.main.one, shop.public.t WHERE one.id = t.id ORDER BY one.id".to_owned(),
             json!([[1, 1], [2, null]]),

@@ -1,6 +1,7 @@
 //! Relations in a source's SQL: which nodes of a plan one source can do by itself, and the leaves that take their
 //! places.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_schema::Schema;
@@ -60,9 +61,15 @@ impl Pushing {
             return Ok(Vec::new());
         }
         let mut tried = Self::new(Arc::clone(&self.connections), self.pushes, self.deadline);
-        tried.plan(plan)?;
-        let leaf = |select: Select, fields: &Schema| self.table(select, fields);
-        Ok(shared::repeated(tried.leaves.iter().map(|leaf| leaf.select().groupings.as_slice()), &leaf))
+        let mut whole = HashSet::new();
+        shared::read_whole(&tried.plan(plan)?, false, &mut whole)?;
+        let leaves = tried
+            .leaves
+            .iter()
+            .enumerate()
+            .map(|(place, leaf)| (leaf.select().groupings.as_slice(), whole.contains(&format!("{LEAF}{place}"))));
+        let leaves: Vec<_> = leaves.collect();
+        Ok(shared::repeated(&leaves, &|select, fields| self.table(select, fields)))
     }
 
     /// Has these groups made once, for all leaves that read them.

@@ -313,12 +313,14 @@ impl ExecutionPlan for Leaf {
         let octets = MetricBuilder::new(&self.metrics).counter("output_octets", partition);
         let schema = Arc::clone(&self.table.fields);
         let most = context.session_config().batch_size();
+        let own = fetched(Arc::clone(&self.table), self.keys.clone(), most, octets.clone());
         let batches = match &self.table.shared {
             Some(SharedPart { whole, rows, places }) => {
-                let fetched = fetched(Arc::clone(whole), Vec::new(), most, octets).boxed();
-                rows.read(fetched, context.memory_pool(), places.clone(), Arc::clone(&schema)).left_stream()
+                let whole = fetched(Arc::clone(whole), Vec::new(), most, octets).boxed();
+                let part = (places.clone(), Arc::clone(&schema));
+                rows.read(whole, context.memory_pool(), part, own.boxed()).left_stream()
             }
-            None => fetched(Arc::clone(&self.table), self.keys.clone(), most, octets).right_stream(),
+            None => own.right_stream(),
         };
         let batches = batches.inspect_ok(move |batch| rows.add(batch.num_rows()));
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))

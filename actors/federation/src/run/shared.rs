@@ -13,12 +13,16 @@ use futures_util::future::{BoxFuture, Shared};
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, Stream, StreamExt, TryFutureExt, TryStreamExt, stream};
 
+use crate::failure::is_memory_exhausted;
+
 /// The rows of one statement, for several readers.
 #[derive(Default)]
 pub(crate) struct SharedRows(Mutex<Option<Fetching>>);
 
 /// Whoever reads drives it, so that it goes on also where one of its readers waits for another.
 type Fetching = Shared<BoxFuture<'static, std::result::Result<Arc<Kept>, Arc<DataFusionError>>>>;
+
+type Batches = BoxStream<'static, Result<RecordBatch>>;
 
 struct Kept {
     batches: Vec<RecordBatch>,
@@ -27,31 +31,35 @@ struct Kept {
 }
 
 impl SharedRows {
-    /// The columns of the rows at `places`, as those of `schema`. What reads first has them `fetched`.
+    /// The columns of the rows at `places`, as those of `schema`. What reads first has them `fetched`. Where there is no
+    /// memory to keep them, each reader asks by itself: `alone`.
     pub(super) fn read(
         &self,
-        fetched: BoxStream<'static, Result<RecordBatch>>,
+        fetched: Batches,
         memory: &Arc<dyn MemoryPool>,
-        places: Vec<usize>,
-        schema: SchemaRef,
+        (places, schema): (Vec<usize>, SchemaRef),
+        alone: Batches,
     ) -> impl Stream<Item = Result<RecordBatch>> + Send + use<> {
         let mut fetching = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fetching = fetching.get_or_insert_with(|| {
             let memory = MemoryConsumer::new("rows of several readers").register(memory);
             kept(fetched, memory).map(|kept| kept.map(Arc::new).map_err(Arc::new)).boxed().shared()
         });
-        let kept = fetching.clone().map_err(DataFusionError::Shared);
-        let batches = kept.map_ok(|kept| stream::iter(kept.batches.clone()).map(Ok)).try_flatten_stream();
-        batches.map(move |batch| {
-            let batch = batch?;
+        let part = move |batch: RecordBatch| {
             let columns = places.iter().filter_map(|place| batch.columns().get(*place).cloned()).collect();
             let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
             Ok(RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &rows)?)
-        })
+        };
+        let batches = fetching.clone().map(|kept| match kept {
+            Ok(kept) => Ok(stream::iter(kept.batches.clone()).map(part).left_stream()),
+            Err(error) if is_memory_exhausted(&error) => Ok(alone.right_stream()),
+            Err(error) => Err(DataFusionError::Shared(error)),
+        });
+        batches.try_flatten_stream()
     }
 }
 
-async fn kept(mut batches: BoxStream<'static, Result<RecordBatch>>, memory: MemoryReservation) -> Result<Kept> {
+async fn kept(mut batches: Batches, memory: MemoryReservation) -> Result<Kept> {
     let mut kept = Vec::new();
     while let Some(batch) = batches.try_next().await? {
         memory.try_grow(batch.get_array_memory_size())?;

@@ -36,8 +36,8 @@ fn is_number(of: &ArrowType) -> bool {
 /// # Errors
 /// `42883` and `0A000`, with what to write.
 pub(crate) fn admit(params: &AggregateFunctionParams, schema: &DFSchema) -> EngineResult<()> {
-    if params.order_by.is_empty() {
-        return not_impl_err!("{NAME} without WITHIN GROUP (ORDER BY …)");
+    if params.order_by.is_empty() || params.args.len() != 2 {
+        return not_impl_err!("{NAME} of other than one place, WITHIN GROUP (ORDER BY …)");
     }
     match params.args.first().map(|of| of.get_type(schema)).transpose()? {
         Some(of) if !is_number(&of) => {
@@ -140,7 +140,8 @@ impl Accumulator for Gathered {
             let is_exact = place.floor().total_cmp(&place.ceil()).is_eq();
             Some(if is_exact { low } else { low + (place - place.floor()) * (high - low) })
         });
-        Ok(ScalarValue::Float64(value))
+        // One with a sign would be less than any other value to the engine.
+        Ok(ScalarValue::Float64(value.map(|value| if value.is_nan() { f64::NAN } else { value })))
     }
 
     fn size(&self) -> usize {
