@@ -55,8 +55,6 @@ pub(crate) struct LowMemoryPlan {
     state: Arc<SessionState>,
 }
 
-/// Groups that are kept for several leaves that read them, at most.
-const MOST_KEPT: f64 = 50_000.0;
 /// Rows that go through such a plan at once: some batches of each sort are in memory at the same time.
 const LOW_MEMORY_BATCH: usize = 512;
 
@@ -204,6 +202,9 @@ fn with_values(plan: LogicalPlan, values: Vec<ScalarValue>) -> Result<LogicalPla
     });
     plan.with_param_values(ParamValues::from(typed.collect::<Result<Vec<_>>>()?)).map_err(engine_error)
 }
+
+/// Groups that are kept for several leaves that read them, at most.
+const MOST_KEPT: f64 = 50_000.0;
 
 /// Those of these groups that are so few that all of them are fetched and kept rather than made once more for each
 /// leaf that reads them.

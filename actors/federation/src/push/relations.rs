@@ -195,15 +195,14 @@ impl Pushing {
             Part::Engine(plan) => return Ok(plan),
             Part::Source(select) => select,
         };
-        let scan = self.leaf(select, schema.as_arrow())?;
+        let scan = self.leaf(self.table(select, schema.as_arrow()))?;
         named(columns_of(&scan), scan, schema)
     }
 
     /// The rows that the source is asked for, with names of their own.
-    fn leaf(&mut self, select: Select, schema: &Schema) -> Result<LogicalPlan> {
+    fn leaf(&mut self, leaf: LeafTable) -> Result<LogicalPlan> {
         let name = format!("{LEAF}{}", self.leaves.len());
-        let shared = self.shared.iter().find_map(|groups| groups.part(&select));
-        let leaf = Arc::new(self.table(select, schema).reading(shared));
+        let leaf = Arc::new(leaf);
         self.leaves.push(Arc::clone(&leaf));
         LogicalPlanBuilder::scan(name, provider_as_source(leaf), None)?.build()
     }
@@ -216,11 +215,11 @@ impl Pushing {
     fn groups(&mut self, aggregate: &Aggregate, groups: Groups) -> Result<Part> {
         let fields = groups.fields(aggregate.schema.as_arrow());
         let select = groups.select.clone().grouping(fields.clone());
-        let is_shared = self.shared.iter().any(|shared| shared.part(&select).is_some());
-        if groups.is_complete() && !is_shared {
+        let shared = self.shared.iter().find_map(|shared| shared.part(&select));
+        if groups.is_complete() && shared.is_none() {
             return Ok(Part::Source(select));
         }
-        let scan = self.leaf(select, &fields)?;
+        let scan = self.leaf(self.table(select, &fields).reading(shared))?;
         named(groups.columns(&columns_of(&scan)), scan, &aggregate.schema).map(Part::Engine)
     }
 }
