@@ -25,6 +25,7 @@ use crate::failure::{engine_error, is_memory_exhausted};
 use crate::functions::allowed;
 use crate::functions::postgresql::AsPostgresql;
 use crate::functions::type_names::TypeNames;
+use crate::plan::estimates::Estimates;
 use crate::plan::explained;
 use crate::plan::origin::Origins;
 use crate::plan::planning::{self, LowMemoryPlan, Planned};
@@ -93,6 +94,7 @@ pub struct Engine {
     room: Arc<Semaphore>,
     /// Room for those of one principal, by its subject, as long as it has one: another one finds room beside it.
     own: Mutex<HashMap<String, Weak<Semaphore>>>,
+    estimates: Arc<Estimates>,
     /// There until the engine is dropped.
     runtime: Option<Runtime>,
 }
@@ -123,6 +125,7 @@ impl Engine {
             base: base(),
             room: Arc::new(Semaphore::new(statements)),
             own: Mutex::default(),
+            estimates: Arc::default(),
             runtime: Some(runtime),
         })
     }
@@ -141,10 +144,10 @@ impl Engine {
         let tables = Tables::new(Arc::clone(&connections), statement.workspace.clone(), origins.clone(), deadline);
         let state = Arc::new(self.state(&statement, Arc::clone(&tables))?);
         let handle = runtime.handle().clone();
-        let pushdown = self.settings.pushdown;
+        let (pushdown, estimates) = (self.settings.pushdown, Arc::clone(&self.estimates));
         let planned = runtime.spawn(async move {
             let Planned { plan, schema, explain, context, low_memory } =
-                planning::plan(&statement, &state, &tables, connections, deadline, pushdown).await?;
+                planning::plan(&statement, &state, &tables, connections, deadline, pushdown, &estimates).await?;
             if let Some(explain) = explain {
                 let (columns, forms) = results::columns(&explained::schema(), &origins);
                 let told = match explain {

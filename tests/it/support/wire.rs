@@ -60,6 +60,12 @@ impl Listener {
     pub(crate) fn said(&self, sessions: usize) -> (String, String) {
         self.sessions.lock().unwrap().iter_mut().take(sessions).map(read).unzip()
     }
+
+    /// How often `word` was said, as far as it is kept.
+    pub(crate) fn count(&self, word: &str) -> usize {
+        let sessions = self.sessions.lock().unwrap();
+        sessions.iter().map(|said| String::from_utf8_lossy(said).matches(word).count()).sum()
+    }
 }
 
 /// Takes the whole messages out of `said`.

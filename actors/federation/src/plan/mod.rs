@@ -2,6 +2,7 @@
 
 pub(crate) mod comparison;
 mod distinct_on;
+pub(crate) mod estimates;
 pub(crate) mod exact;
 pub(crate) mod explained;
 pub(crate) mod joins;

@@ -13,10 +13,9 @@ use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::sql::parser::Statement as Parsed;
-use futures_util::StreamExt;
-use futures_util::future::{join, join_all};
 
 use super::distinct_on;
+use super::estimates::{Estimates, Estimating};
 use super::exact;
 use super::joins::{exists, order, sources};
 use super::labels;
@@ -28,13 +27,11 @@ use super::zeros;
 use crate::connections::Connections;
 use crate::failure::engine_error;
 use crate::functions::growing;
-use crate::push::{Pushing, SharedGroups};
-use crate::run::leaf::{Leaf, LeafTable};
+use crate::push::Pushing;
+use crate::run::leaf::Leaf;
 use crate::statement::{Deadline, Statement};
 use crate::tables::catalog::{Tables, named};
-use portico_core::call::{Mode, Op, Sql};
 use portico_core::error::{Error, Result};
-use portico_core::reply::{Cell, Part, Results};
 
 /// What is to be run.
 pub(crate) struct Planned {
@@ -85,7 +82,10 @@ pub(crate) async fn plan(
     connections: Arc<dyn Connections>,
     deadline: Deadline,
     pushdown: bool,
+    estimates: &Estimates,
 ) -> Result<Planned> {
+    let principal = statement.principal.as_str();
+    let estimating = Estimating { estimates, principal, connections: connections.as_ref(), deadline };
     tables.plan_with(state);
     let given: Vec<&str> = statement.parameters.iter().map(|value| value.name.trim_start_matches('@')).collect();
     let Query { parsed, placeholders, explain } = parse::query(&statement.text, &given)?;
@@ -116,12 +116,12 @@ pub(crate) async fn plan(
         let asked = exists::at_their_tables(optimized.clone(), &is_done);
         let together = asked.and_then(|asked| sources::together(asked, &is_done)).map_err(engine_error)?;
         let repeated = pushing.repeated(&together).map_err(engine_error)?;
-        pushing.share(small(repeated, connections.as_ref(), deadline).await);
+        pushing.share(estimating.small(repeated).await);
         pushing.plan(&together).map_err(engine_error)?
     } else {
         pushing.plan(&optimized).map_err(engine_error)?
     };
-    estimate(&pushing.into_leaves(), order::is_chosen(&pushed), connections.as_ref(), deadline).await;
+    estimating.all(&pushing.into_leaves(), order::is_chosen(&pushed)).await;
     let pushed = order::by_estimates(pushed).and_then(unique::names).and_then(zeros::as_one).map_err(engine_error)?;
     let rows = growing::batch_size(&pushed).map_err(engine_error)?;
     let state = if rows == state.config().batch_size() {
@@ -201,64 +201,4 @@ fn with_values(plan: LogicalPlan, values: Vec<ScalarValue>) -> Result<LogicalPla
         }
     });
     plan.with_param_values(ParamValues::from(typed.collect::<Result<Vec<_>>>()?)).map_err(engine_error)
-}
-
-/// Groups that are kept for several leaves that read them, at most.
-const MOST_KEPT: f64 = 50_000.0;
-
-/// Those of these groups that are so few that all of them are fetched and kept rather than made once more for each
-/// leaf that reads them.
-async fn small(groups: Vec<SharedGroups>, connections: &dyn Connections, deadline: Deadline) -> Vec<SharedGroups> {
-    join_all(groups.iter().map(|groups| expect(groups.leaf(), connections, deadline))).await;
-    groups.into_iter().filter(|groups| groups.leaf().expected().is_some_and(|rows| rows <= MOST_KEPT)).collect()
-}
-
-/// Asks the sources how many rows they expect to send, where there is more than one side to choose from; and how many
-/// there are without conditions where that tells in which order to join.
-async fn estimate(leaves: &[Arc<LeafTable>], is_chosen: bool, connections: &dyn Connections, deadline: Deadline) {
-    if leaves.len() < 2 {
-        return;
-    }
-    join_all(leaves.iter().map(|leaf| async move {
-        let whole = async {
-            let statement = leaf.unconditional().filter(|_| is_chosen)?;
-            leaf.expect_whole(rows(leaf, &statement, connections, deadline).await?);
-            Some(())
-        };
-        join(expect(leaf, connections, deadline), whole).await
-    }))
-    .await;
-}
-
-/// Asks the source of `leaf` how many rows it expects to send, where that is not known.
-async fn expect(leaf: &LeafTable, connections: &dyn Connections, deadline: Deadline) {
-    if leaf.expected().is_none()
-        && let Some(rows) = rows(leaf, &leaf.sent(), connections, deadline).await
-    {
-        leaf.expect(rows);
-    }
-}
-
-/// How many rows the source of `leaf` expects of `statement`.
-async fn rows(leaf: &LeafTable, statement: &str, connections: &dyn Connections, deadline: Deadline) -> Option<u64> {
-    let member = connections.members().get(leaf.connection())?;
-    let explain = member.driver.pushdown?.explain.as_ref()?;
-    let sql = Sql { text: (explain.question)(statement), rows_alone: true, ..Sql::default() };
-    let op = Op::Script(Mode::Run, sql);
-    let results = connections.ask(leaf.connection(), op, deadline.limits().ok()?).await.ok()?;
-    (explain.rows)(&first(results).await?)
-}
-
-/// The first value of the first row. It is read to its end: what is left unread is cancelled at its source.
-async fn first(mut results: Results) -> Option<String> {
-    let mut first = None;
-    while let Some(part) = results.next().await {
-        if let Part::Rows(rows) = part.ok()?
-            && first.is_none()
-            && let Cell::Text(text) | Cell::Json(text) = rows.cell(0, 0).ok()?
-        {
-            first = Some(text.into_owned());
-        }
-    }
-    first
 }

@@ -23,7 +23,9 @@ use portico_core::reply::Collation;
 /// What a foreign table says of NULL nobody enforces, also where it is a partition; a table that inherits may take NULL where its parent
 /// does not, and rows with the same key; a constraint may have been added without a look at the rows that there are; and
 /// a rule may answer in the place of the table. 100 and 950 are the collations of the database and of C, which tell all
-/// values apart; before PostgreSQL 12 all do.
+/// values apart; before PostgreSQL 12 all do. The tables are given as JSON, of which the server expects the same number of
+/// elements whatever it holds: by an array's length it would plan the question anew each time, which takes longer than the
+/// answer.
 const RELATIONS: &str = "\
 SELECT c.oid, n.nspname::text, c.relname::text, a.attnum, a.attname::text,
     a.attnotnull AND (c.relkind = 'p' OR c.relkind = 'r' AND NOT c.relhassubclass) AND NOT x.is_foreign
@@ -42,7 +44,7 @@ CROSS JOIN LATERAL (SELECT ARRAY(SELECT pg_catalog.unnest(k.conkey) FROM pg_cata
             UNION ALL SELECT i.inhrelid FROM parts p JOIN pg_catalog.pg_inherits i ON i.inhparent = p.oid)
         SELECT FROM parts p JOIN pg_catalog.pg_class f ON f.oid = p.oid WHERE f.relkind = 'f') AS is_foreign OFFSET 0) x
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND NOT a.attisdropped
-WHERE c.oid = ANY ($1)";
+WHERE c.oid IN (SELECT t.number::oid FROM pg_catalog.json_array_elements_text($1::json) t (number))";
 
 /// What of each table's definition callers are shown, as one word.
 fn definitions_query(roles: Option<&str>) -> String {
@@ -112,13 +114,18 @@ pub(crate) async fn seen_by(client: &Client, tables: Vec<Oid>) -> Result<Relatio
     if tables.is_empty() {
         return Ok(Relations::new());
     }
-    read(&client.query_typed(RELATIONS, &[(&tables, Type::OID_ARRAY)]).await?)
+    read(&client.query_typed(RELATIONS, &[(&listed(&tables), Type::TEXT)]).await?)
 }
 
 /// What the catalogue says of `tables` now: the question that is asked most often, prepared once.
 async fn current(wire: &DrivenClient, tables: Vec<Oid>) -> Result<Relations, tokio_postgres::Error> {
-    let question = wire.prepare_typed_cached(RELATIONS, &[Type::OID_ARRAY]).await?;
-    read(&wire.query(&question, &[&tables]).await?)
+    let question = wire.prepare_typed_cached(RELATIONS, &[Type::TEXT]).await?;
+    read(&wire.query(&question, &[&listed(&tables)]).await?)
+}
+
+/// The numbers as an array of JSON.
+fn listed(tables: &[Oid]) -> String {
+    serde_json::json!(tables).to_string()
 }
 
 fn read(rows: &[Row]) -> Result<Relations, tokio_postgres::Error> {
