@@ -13,6 +13,7 @@ use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SessionState, SessionStateBuilder, TaskContext};
 use datafusion::optimizer::Analyzer;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionConfig;
 use futures_util::{StreamExt, stream};
@@ -32,6 +33,7 @@ use crate::plan::planning::{self, LowMemoryPlan, Planned};
 use crate::plan::rules;
 use crate::plan::text::parse::Explain;
 use crate::run::binding::BindKeys;
+use crate::run::grouping_sets::ForgetProperties;
 use crate::run::later::BeginWhenRead;
 use crate::run::results::{self, Rows};
 use crate::run::yielding::YieldInJoins;
@@ -259,6 +261,8 @@ fn base() -> SessionState {
     options.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
     let mut analyzer = Analyzer::new().rules;
     analyzer.insert(0, Arc::new(AsPostgresql));
+    let mut before = PhysicalOptimizer::new().rules;
+    before.insert(0, Arc::new(ForgetProperties));
     let mut builder = SessionStateBuilder::new().with_default_features();
     allowed::keep(&mut builder);
     builder
@@ -266,6 +270,7 @@ fn base() -> SessionState {
         .with_config(config)
         .with_analyzer_rules(analyzer)
         .with_optimizer_rules(rules::all())
+        .with_physical_optimizer_rules(before)
         .with_physical_optimizer_rule(Arc::new(BindKeys))
         .with_physical_optimizer_rule(Arc::new(YieldInJoins))
         .with_physical_optimizer_rule(Arc::new(BeginWhenRead))

@@ -9,6 +9,7 @@ mod differential;
 mod expressions;
 mod faults;
 mod functions;
+mod grouping_sets;
 mod labels;
 mod memory;
 mod order;

@@ -5,6 +5,7 @@ mod distinct_on;
 pub(crate) mod estimates;
 pub(crate) mod exact;
 pub(crate) mod explained;
+mod grouping_sets;
 pub(crate) mod joins;
 pub(crate) mod labels;
 pub(crate) mod origin;

@@ -17,6 +17,7 @@ use datafusion::sql::parser::Statement as Parsed;
 use super::distinct_on;
 use super::estimates::{Estimates, Estimating};
 use super::exact;
+use super::grouping_sets;
 use super::joins::{exists, order, sources};
 use super::labels;
 use super::origin;
@@ -107,7 +108,8 @@ pub(crate) async fn plan(
         None => plan,
     };
     let planned = Arc::clone(plan.schema());
-    let optimized = unique::names_in_subqueries(plan).and_then(|plan| state.optimize(&plan));
+    let plan = grouping_sets::of_columns(plan).and_then(unique::names_in_subqueries);
+    let optimized = plan.and_then(|plan| state.optimize(&plan));
     let optimized = optimized.and_then(exact::keep_digits).map_err(engine_error)?;
     exists::check(&optimized)?;
     let mut pushing = Pushing::new(Arc::clone(&connections), pushdown, deadline);
