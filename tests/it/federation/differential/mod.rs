@@ -88,15 +88,21 @@ async fn of_one_postgresql() -> String {
     truth
 }
 
-/// The rows with numbers as they are without zeros at their end, and cut behind three digits: an exact number has other digits
+/// The rows with numbers as they are without zeros at their end, and rounded to three digits: an exact number has other digits
 /// behind the point there.
 fn without_zeros(rows: &[String]) -> Vec<String> {
     let is_number =
         |text: &str| text.contains('.') && text.bytes().all(|each| each.is_ascii_digit() || b".-".contains(&each));
     // A quotient has twenty digits behind the point here, and at least sixteen in all there.
     let rounded = |text: &str| match text.split_once('.') {
-        Some((whole, fraction)) => format!("{whole}.{}", fraction.get(..3).unwrap_or(fraction)),
-        None => text.to_owned(),
+        Some((whole, fraction)) if fraction.len() > 3 => {
+            let digits: i128 = format!("{whole}{}", &fraction[..3]).parse().unwrap();
+            let is_up = fraction.as_bytes()[3] >= b'5';
+            let thousandths = digits.abs() + i128::from(is_up);
+            let sign = if text.starts_with('-') && thousandths > 0 { "-" } else { "" };
+            format!("{sign}{}.{:03}", thousandths / 1000, thousandths % 1000)
+        }
+        _ => text.to_owned(),
     };
     let one = |value: &Value| match value {
         Value::String(text) if is_number(text) => rounded(text).trim_end_matches('0').trim_end_matches('.').to_owned(),

@@ -1,5 +1,7 @@
 //! Random statements over the tables of two connections.
 
+mod values;
+
 use crate::support::dice::Random;
 
 /// What the values of a column are, as far as statements combine them.
@@ -103,7 +105,12 @@ impl Draw<'_> {
         let alias = format!("a{}", self.aliases);
         self.aliases += 1;
         self.scope.push((alias.clone(), columns));
-        (format!("{name} {alias}"), columns)
+        let table = match self.random.below(12) {
+            0 => format!("(SELECT * FROM {name} AS i WHERE i.id > 3 AND i.n <> 2)"),
+            1 => format!("(SELECT * FROM {name} AS i ORDER BY i.id DESC LIMIT 30)"),
+            _ => name.to_owned(),
+        };
+        (format!("{table} {alias}"), columns)
     }
 
     /// A column of this kind of what is in scope from `from` on.
@@ -143,6 +150,9 @@ impl Draw<'_> {
                 Type::Text => return format!("({one} || {other})"),
                 _ => return format!("coalesce({one}, {other})"),
             }
+        }
+        if depth > 0 && self.chance(20) {
+            return self.function(kind, from);
         }
         if depth > 0 && self.chance(10) {
             let (when, then, other) = (self.condition(from, 0), self.value(kind, from, 0), self.value(kind, from, 0));
@@ -193,7 +203,7 @@ impl Draw<'_> {
         }
         let kind = self.kind();
         let value = self.value(kind, from, depth.min(1));
-        match self.random.below(9) {
+        match self.random.below(12) {
             0 => format!("{value} IS {}NULL", self.one(&["", "NOT "])),
             1 => {
                 let listed: Vec<String> = (0..=self.random.below(3)).map(|_| self.literal(kind)).collect();
@@ -201,9 +211,24 @@ impl Draw<'_> {
             }
             2 if kind == Type::Text => {
                 let pattern = self.one(&["'a%'", "'%b'", "'_'", "'a\\%'", "'%'", "'Z%'", "''"]);
-                format!("{value} {}LIKE {pattern}", self.one(&["", "NOT "]))
+                format!("{value} {}{} {pattern}", self.one(&["", "NOT "]), self.one(&["LIKE", "LIKE", "ILIKE"]))
             }
-            3 => format!("{value} BETWEEN {} AND {}", self.literal(kind), self.literal(kind)),
+            3 => {
+                let not = self.one(&["", "", "NOT "]);
+                format!("{value} {not}BETWEEN {} AND {}", self.literal(kind), self.literal(kind))
+            }
+            5 if kind == Type::Boolean => {
+                format!("({value}) IS {}{}", self.one(&["", "NOT "]), self.one(&["TRUE", "FALSE", "UNKNOWN"]))
+            }
+            6 if kind == Type::Timestamp => {
+                let (other, interval) = (self.value(kind, from, 0), self.one(&["1 hour", "40 minutes", "0 days"]));
+                format!("{value} - {other} {} INTERVAL '{interval}'", self.one(&[">", "<=", "="]))
+            }
+            7 => {
+                let (one, other) = (self.value(Type::Number, from, 0), self.value(Type::Number, from, 0));
+                let literal = self.literal(kind);
+                format!("({value}, {one}) = ({literal}, {other})")
+            }
             4 => format!("{value} IS {}DISTINCT FROM {}", self.one(&["", "NOT "]), self.value(kind, from, 0)),
             _ if kind == Type::Boolean => value,
             _ => {
@@ -237,11 +262,16 @@ impl Draw<'_> {
         let (scope, from) = (self.scope.clone(), self.scope.len());
         self.scope.clear();
         let (mut text, _) = self.table();
-        for _ in 0..self.one(&[0, 1, 1, 1, 2]) {
+        for place in 0..self.one(&[0, 1, 1, 1, 2]) {
             let join = self.one(&["JOIN", "JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]);
             let (table, _) = self.table();
-            let on = self.join_condition();
-            text.push_str(&format!(" {join} {table} ON {on}"));
+            // Behind another join there would be two columns of that name.
+            let on = if place == 0 && join == "JOIN" && self.chance(15) {
+                "USING (id)".to_owned()
+            } else {
+                format!("ON {}", self.join_condition())
+            };
+            text.push_str(&format!(" {join} {table} {on}"));
         }
         let mut conditions: Vec<String> = (0..self.random.below(3)).map(|_| self.condition(0, 2)).collect();
         if outer && self.chance(30) {
@@ -252,21 +282,43 @@ impl Draw<'_> {
         let text = if self.chance(30) {
             let keys: Vec<String> = kinds[1..].iter().map(|kind| self.key(*kind)).collect();
             let number = self.column(Type::Number, 0).expect("every table has a number");
-            let counted = match self.random.below(7) {
+            let kind = self.kind();
+            let counted = match self.random.below(9) {
                 0 => "count(*)".to_owned(),
                 1 => format!("count(DISTINCT {number})"),
                 2 => format!("min({number})"),
                 3 => format!("max({number})"),
                 4 => format!("sum({number})"),
                 5 => format!("avg({number})"),
+                6 => format!("count(DISTINCT {})", self.key(kind)),
+                7 => format!("sum(CASE WHEN {} THEN 1 ELSE 0 END)", self.condition(0, 0)),
                 _ => format!("count({number})"),
             };
-            let grouped = if keys.is_empty() { String::new() } else { format!(" GROUP BY {}", keys.join(", ")) };
+            let counted =
+                if self.chance(15) { format!("{counted} FILTER (WHERE {})", self.condition(0, 0)) } else { counted };
+            let is_repeated = (1..keys.len()).any(|at| keys[..at].contains(&keys[at]));
+            let grouped = match keys.len() {
+                0 => String::new(),
+                _ if !is_repeated && self.chance(10) => {
+                    format!(" GROUP BY {} ({})", self.one(&["ROLLUP", "CUBE"]), keys.join(", "))
+                }
+                _ => format!(" GROUP BY {}", keys.join(", ")),
+            };
             let columns = named(std::iter::once(counted).chain(keys));
-            let having = if !grouped.is_empty() && self.chance(30) { " HAVING count(*) > 1" } else { "" };
+            let having = match self.random.below(6) {
+                0 if !grouped.is_empty() => " HAVING count(*) > 1".to_owned(),
+                1 if !grouped.is_empty() => format!(" HAVING max({number}) > 0 OR min({number}) IS NULL"),
+                _ => String::new(),
+            };
             format!("SELECT {columns} FROM {text}{condition}{grouped}{having}")
         } else {
-            let columns = named(kinds.iter().map(|kind| self.value(*kind, 0, 1)));
+            let mut columns: Vec<String> = kinds.iter().map(|kind| self.value(*kind, 0, 1)).collect();
+            match self.random.below(12) {
+                0 => columns[0] = self.window(),
+                1 => columns[0] = self.scalar(),
+                _ => {}
+            }
+            let columns = named(columns.into_iter());
             let distinct = if self.chance(15) { "DISTINCT " } else { "" };
             format!("SELECT {distinct}{columns} FROM {text}{condition}")
         };
@@ -318,11 +370,15 @@ impl Draw<'_> {
         }
         if self.chance(40) {
             let order: Vec<String> = (1..=kinds.len())
-                .map(|place| format!("{place} {} NULLS {}", self.one(&["ASC", "DESC"]), self.one(&["FIRST", "LAST"])))
+                .map(|place| {
+                    let nulls = self.one(&["", " NULLS FIRST", " NULLS LAST"]);
+                    format!("{place} {}{nulls}", self.one(&["ASC", "DESC"]))
+                })
                 .collect();
             text = format!("SELECT * FROM ({text}) AS x ORDER BY {}", order.join(", "));
             if self.chance(60) {
                 text.push_str(&format!(" LIMIT {}", self.one(&[1, 3, 10])));
+                text.push_str(self.one(&["", "", " OFFSET 2"]));
             }
         }
         text
