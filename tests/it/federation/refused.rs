@@ -78,6 +78,16 @@ async fn what_was_answered_otherwise_is_answered_as_postgresql_does() {
         (format!("SELECT t.id FROM {apart} WHERE t.n::numeric(10, 0) = 3 ORDER BY 1"), json!([[1], [2], [3]])),
         (format!("SELECT t.d + interval '25 hours' FROM {both} WHERE t.id = 1"), json!([["2024-02-12T01:00:00"]])),
         (format!("SELECT count(*) FROM {both} WHERE t.d + interval '12 hours' > t.d"), json!([[2]])),
+        (format!("SELECT t.d + interval '1 day 01:30' FROM {both} WHERE t.id = 1"), json!([["2024-02-12T01:30:00"]])),
+        (format!("SELECT t.d - '-7 days -00:00:01.5'::interval FROM {both} WHERE t.id = 1"), json!([["2024-02-18T00:00:01.5"]])),
+        (
+            format!(
+                "SELECT count(*) FROM {both} WHERE t.id = 1
+                 AND t.d - TIMESTAMP '2024-02-10 22:00:00' BETWEEN interval '01:59:59' AND CAST('1 day' AS interval)
+                 AND t.d - TIMESTAMP '2024-02-10 22:00:00' NOT BETWEEN interval '02:01' AND interval '1 day'"
+            ),
+            json!([[1]]),
+        ),
         (format!("SELECT count(*) FROM {both} WHERE now() > t.d AND current_date > t.d"), json!([[2]])),
         (
             format!("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY CAST('Infinity' AS double precision)) > 2 FROM {both}"),

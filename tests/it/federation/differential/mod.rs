@@ -139,7 +139,7 @@ async fn outcome(app: &TestApp, query: &str) -> Result<Vec<String>, Failure> {
         return Err(Failure("while reading".to_owned(), result["error"].to_string()));
     }
     let mut rows: Vec<String> = result["rows"].as_array().unwrap().iter().map(Value::to_string).collect();
-    if !query.contains("ORDER BY") {
+    if !query.contains(") AS x ORDER BY ") {
         rows.sort();
     }
     Ok(rows)
@@ -174,7 +174,7 @@ async fn sources_answer_as_the_engine_would() {
             let there = if one.is_ok() { Some(outcome(&pushing, &there).await) } else { None };
             (statement, one, other, there)
         })
-        .buffer_unordered(2)
+        .buffer_unordered(4)
         .collect()
         .await;
     let mut refused: BTreeMap<String, (usize, String)> = BTreeMap::new();

@@ -1,6 +1,7 @@
 //! From a text to a statement of the engine: what is written otherwise there, what is refused, and what is bounded.
 
 pub(super) mod bounds;
+mod intervals;
 pub(super) mod parameters;
 pub(crate) mod parse;
 mod refused;

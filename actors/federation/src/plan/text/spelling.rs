@@ -9,6 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use uuid::Uuid;
 
+use super::intervals;
 use super::refused::{is_grouped, unnested};
 use portico_core::error::{Error, Kind, Result};
 
@@ -132,7 +133,7 @@ impl VisitorMut for Words {
                 kind: CastKind::Cast | CastKind::DoubleColon, expr: inner, data_type: DataType::Uuid, ..
             } => string(inner).map(uuid),
             Expr::TypedString(TypedString { data_type: DataType::Uuid, value, .. }) => value_text(value).map(uuid),
-            _ => None,
+            _ => intervals::said(expr).map(Ok),
         };
         match said {
             Some(Ok(said)) => *expr = said,

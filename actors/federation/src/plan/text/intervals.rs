@@ -1,0 +1,93 @@
+//! Literal intervals in the forms that PostgreSQL reads and the engine does not.
+
+use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, Interval, Value};
+
+use super::refused::unnested;
+
+/// What the engine has for it, where it is one of them.
+pub(super) fn said(expr: &Expr) -> Option<Expr> {
+    match expr {
+        Expr::Interval(interval) if interval.leading_field.is_none() => of_units(text(&interval.value)?).map(literal),
+        Expr::Cast {
+            kind: CastKind::Cast | CastKind::DoubleColon,
+            expr,
+            data_type: DataType::Interval { fields: None, precision: None },
+            ..
+        } => {
+            let text = text(expr)?;
+            Some(literal(of_units(text).unwrap_or_else(|| text.to_owned())))
+        }
+        // The engine compares the time between two times with an interval by operators alone.
+        Expr::Between { expr, negated, low, high } if [low, high].iter().any(|bound| is_literal(bound)) => {
+            let compared = |op, bound: &Expr| {
+                let bound = Expr::Nested(Box::new(bound.clone()));
+                Expr::BinaryOp { left: Box::new(Expr::Nested(expr.clone())), op, right: Box::new(bound) }
+            };
+            let (least, op, most) = match negated {
+                false => (BinaryOperator::GtEq, BinaryOperator::And, BinaryOperator::LtEq),
+                true => (BinaryOperator::Lt, BinaryOperator::Or, BinaryOperator::Gt),
+            };
+            let (left, right) = (compared(least, low), compared(most, high));
+            Some(Expr::Nested(Box::new(Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) })))
+        }
+        _ => None,
+    }
+}
+
+/// The text with hours, minutes and seconds in the place of the time of a clock (`1 day 01:30:00`); `None` where there is
+/// none, or one that PostgreSQL does not take.
+fn of_units(text: &str) -> Option<String> {
+    let mut found = false;
+    let words = text.split_ascii_whitespace().map(|word| {
+        if !word.contains(':') {
+            return Some(word.to_owned());
+        }
+        found = true;
+        let (sign, clock) = match word.strip_prefix('-') {
+            Some(clock) => ("-", clock),
+            None => ("", word.strip_prefix('+').unwrap_or(word)),
+        };
+        let parts: Vec<&str> = clock.split(':').collect();
+        let (hours, minutes, seconds) = match *parts.as_slice() {
+            [hours, minutes] => (hours, minutes, "0"),
+            [hours, minutes, seconds] => (hours, minutes, seconds),
+            _ => return None,
+        };
+        let is_whole = |digits: &str| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+        let (whole, fraction) = seconds.split_once('.').unwrap_or((seconds, "0"));
+        let is_below_sixty = |digits: &str| is_whole(digits) && digits.parse::<u8>().is_ok_and(|value| value < 60);
+        let is_clock = is_whole(hours)
+            && is_below_sixty(minutes)
+            && is_below_sixty(whole)
+            && (fraction.is_empty() || is_whole(fraction));
+        is_clock.then(|| format!("{sign}{hours} hours {sign}{minutes} minutes {sign}{seconds} seconds"))
+    });
+    let words = words.collect::<Option<Vec<_>>>()?;
+    found.then(|| words.join(" "))
+}
+
+fn is_literal(expr: &Expr) -> bool {
+    match unnested(expr) {
+        Expr::Interval(_) => true,
+        Expr::BinaryOp { left, op: BinaryOperator::Multiply, right } => is_literal(left) || is_literal(right),
+        _ => false,
+    }
+}
+
+fn literal(text: String) -> Expr {
+    Expr::Interval(Interval {
+        value: Box::new(Expr::Value(Value::SingleQuotedString(text).into())),
+        leading_field: None,
+        leading_precision: None,
+        last_field: None,
+        fractional_seconds_precision: None,
+    })
+}
+
+fn text(expr: &Expr) -> Option<&str> {
+    let Expr::Value(value) = unnested(expr) else { return None };
+    match &value.value {
+        Value::SingleQuotedString(text) => Some(text),
+        _ => None,
+    }
+}
