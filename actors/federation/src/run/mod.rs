@@ -9,6 +9,7 @@ pub(crate) mod key_values;
 pub(crate) mod keys;
 pub(crate) mod later;
 pub(crate) mod leaf;
+mod one_input;
 pub(crate) mod results;
 pub(crate) mod shared;
 pub(crate) mod yielding;

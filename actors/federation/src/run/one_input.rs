@@ -1,0 +1,33 @@
+//! What all of our nodes that read one other node have alike.
+
+/// The methods of [`ExecutionPlan`](datafusion::physical_plan::ExecutionPlan) by which a node with the field `input` is put
+/// over another one: `$over` makes the same node of that.
+macro_rules! one_input {
+    ($over:expr) => {
+        fn children(&self) -> Vec<&::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>> {
+            vec![&self.input]
+        }
+
+        fn replace_children(
+            self: ::std::sync::Arc<Self>,
+            children: Vec<::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>>,
+            _: ::datafusion::physical_plan::execution_plan::ReplaceChildrenOptions,
+        ) -> ::datafusion::common::Result<::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>> {
+            match <[_; 1]>::try_from(children) {
+                Ok([input]) => Ok(::std::sync::Arc::new($over(&*self, input))),
+                Err(_) => ::datafusion::common::internal_err!("it has one input"),
+            }
+        }
+
+        fn with_new_children(
+            self: ::std::sync::Arc<Self>,
+            children: Vec<::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>>,
+        ) -> ::datafusion::common::Result<::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>> {
+            use ::datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+
+            self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+        }
+    };
+}
+
+pub(super) use one_input;
