@@ -88,6 +88,14 @@ async fn what_was_answered_otherwise_is_answered_as_postgresql_does() {
             ),
             json!([[1]]),
         ),
+        (
+            format!("SELECT t.id FROM {both} ORDER BY t.d - TIMESTAMP '2024-02-10 22:00:00' DESC, 1 LIMIT 1"),
+            json!([[2]]),
+        ),
+        (
+            format!("SELECT count(*) FROM {both} WHERE (t.d - TIMESTAMP '2024-02-10 22:00:00') IS NOT NULL"),
+            json!([[2]]),
+        ),
         (format!("SELECT count(*) FROM {both} WHERE now() > t.d AND current_date > t.d"), json!([[2]])),
         (
             format!("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY CAST('Infinity' AS double precision)) > 2 FROM {both}"),

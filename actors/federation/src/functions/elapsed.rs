@@ -4,6 +4,7 @@
 use std::sync::{Arc, LazyLock};
 
 use arrow_schema::{DataType as ArrowType, IntervalUnit};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, DataFusionError, Result as EngineResult, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -138,6 +139,24 @@ pub(super) fn part(args: &[Expr]) -> Option<Expr> {
         "second" | "seconds" => within(MINUTE),
         _ => None,
     }
+}
+
+/// The expression with seconds in the place of the time between two times, where nothing but its order, if it `is_key` of
+/// a sort, or its presence is asked of it.
+pub(super) fn in_seconds(expr: Expr, is_key: bool) -> EngineResult<Expr> {
+    if let Some(seconds) = ends(&expr).filter(|_| is_key).and_then(|_| seconds(&expr)) {
+        return Ok(seconds);
+    }
+    let of_presence = |expr| {
+        let (inner, presence): (_, fn(Box<Expr>) -> Expr) = match &expr {
+            Expr::IsNull(inner) => (inner, Expr::IsNull),
+            Expr::IsNotNull(inner) => (inner, Expr::IsNotNull),
+            _ => return Ok(Transformed::no(expr)),
+        };
+        let seconds = ends(inner).and_then(|_| seconds(inner));
+        Ok(seconds.map_or_else(|| Transformed::no(expr), |seconds| Transformed::yes(presence(Box::new(seconds)))))
+    };
+    expr.transform_down(of_presence).data()
 }
 
 /// Refuses the time between two times, where more is asked of it.

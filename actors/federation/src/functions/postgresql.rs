@@ -60,10 +60,10 @@ fn analyzed(plan: LogicalPlan, is_recursive: bool) -> EngineResult<LogicalPlan> 
         LogicalPlan::Aggregate(of) => of.group_expr.iter().any(|expr| matches!(expr, Expr::GroupingSet(_))),
         _ => is_recursive,
     };
-    let names = NamePreserver::new(&plan);
+    let (names, is_sort) = (NamePreserver::new(&plan), matches!(plan, LogicalPlan::Sort(_)));
     let rewritten = plan.map_expressions(|expr| {
         let name = names.save(&expr);
-        let expr = expr.transform_up(|expr| match expr {
+        let expr = elapsed::in_seconds(expr, is_sort)?.transform_up(|expr| match expr {
             Expr::Literal(value, metadata) if !is_kept => Ok(literal(value, metadata)),
             expr => rewrite(expr, &schema),
         })?;

@@ -70,8 +70,11 @@ const TABLES: &[(&str, Columns)] = &[
             ("ts", Type::Timestamp),
         ],
     ),
-    ("crm.main.some", &[("id", Type::Number), ("n", Type::Number), ("t", Type::Text)]),
+    ("crm.main.some", ALL_HAVE),
 ];
+
+/// What each of these tables has.
+const ALL_HAVE: Columns = &[("id", Type::Number), ("n", Type::Number), ("t", Type::Text)];
 
 /// The columns, each with a name of its own.
 fn named(columns: impl Iterator<Item = String>) -> String {
@@ -101,15 +104,21 @@ impl Draw<'_> {
     }
 
     fn table(&mut self) -> (String, Columns) {
-        let (name, columns) = TABLES[self.random.below(TABLES.len())];
+        let (name, columns) = self.one(TABLES);
         let alias = format!("a{}", self.aliases);
         self.aliases += 1;
-        self.scope.push((alias.clone(), columns));
-        let table = match self.random.below(12) {
-            0 => format!("(SELECT * FROM {name} AS i WHERE i.id > 3 AND i.n <> 2)"),
-            1 => format!("(SELECT * FROM {name} AS i ORDER BY i.id DESC LIMIT 30)"),
-            _ => name.to_owned(),
+        let (table, columns) = match self.random.below(15) {
+            0 => (format!("(SELECT * FROM {name} AS i WHERE i.id > 3 AND i.n <> 2)"), columns),
+            1 => (format!("(SELECT * FROM {name} AS i ORDER BY i.id DESC LIMIT 30)"), columns),
+            2 => (format!("(SELECT i.n AS id, count(*) AS n, max(i.t) AS t FROM {name} AS i GROUP BY i.n)"), ALL_HAVE),
+            3 => {
+                let (other, _) = self.one(TABLES);
+                let (one, other) = (format!("SELECT id, n, t FROM {name}"), format!("SELECT id, n, t FROM {other}"));
+                (format!("({one} {} {other})", self.one(&["UNION ALL", "UNION", "EXCEPT"])), ALL_HAVE)
+            }
+            _ => (name.to_owned(), columns),
         };
+        self.scope.push((alias.clone(), columns));
         (format!("{table} {alias}"), columns)
     }
 
@@ -283,7 +292,7 @@ impl Draw<'_> {
             let keys: Vec<String> = kinds[1..].iter().map(|kind| self.key(*kind)).collect();
             let number = self.column(Type::Number, 0).expect("every table has a number");
             let kind = self.kind();
-            let counted = match self.random.below(9) {
+            let counted = match self.random.below(11) {
                 0 => "count(*)".to_owned(),
                 1 => format!("count(DISTINCT {number})"),
                 2 => format!("min({number})"),
@@ -292,6 +301,11 @@ impl Draw<'_> {
                 5 => format!("avg({number})"),
                 6 => format!("count(DISTINCT {})", self.key(kind)),
                 7 => format!("sum(CASE WHEN {} THEN 1 ELSE 0 END)", self.condition(0, 0)),
+                8 => format!("sum(DISTINCT {number})"),
+                9 => match self.column(Type::Text, 0) {
+                    Some(text) => format!("length(string_agg({text}, ',' ORDER BY {number}))"),
+                    None => "count(*)".to_owned(),
+                },
                 _ => format!("count({number})"),
             };
             let counted =

@@ -23,13 +23,26 @@ impl Draw<'_> {
         let number = self.one(&["1", "2", "3"]);
         match (kind, of) {
             (Type::Number, Type::Number) => {
-                let name = self.one(&["abs", "round", "floor", "ceil", "trunc"]);
-                format!("{name}({value})")
+                let call = self.one(&[
+                    "abs(#)",
+                    "round(#)",
+                    "round(#, 1)",
+                    "floor(#)",
+                    "ceil(#)",
+                    "trunc(#)",
+                    "(# / 2)",
+                    "(# % 3)",
+                    "CASE # WHEN 1 THEN 2 WHEN 2 THEN # ELSE 0 END",
+                    "CAST(# AS numeric(30, 3))",
+                    "CAST(# AS bigint)",
+                ]);
+                call.replace('#', &value)
             }
             (Type::Number, Type::Text) => {
                 let call = self.one(&["length(#)", "strpos(#, 'a')", "ascii(#)", "octet_length(#)"]);
                 call.replace('#', &format!("CAST({value} AS text)"))
             }
+            (Type::Number, Type::Date) if self.chance(40) => format!("({value} - DATE '2024-02-28')"),
             (Type::Number, _) => format!("extract({} FROM {value})", self.one(&["year", "month", "day", "dow", "doy"])),
             (Type::Text, _) => {
                 let call = self.one(&[
@@ -51,6 +64,7 @@ impl Draw<'_> {
                 0 => format!("date_trunc('{}', {value})", self.one(&["hour", "day", "month"])),
                 _ => format!("({value} + INTERVAL '{number} {}')", self.one(&["hours", "days", "months"])),
             },
+            (Type::Zoned, _) => format!("({value} - INTERVAL '{number} hours')"),
             (Type::Boolean, _) => format!("({})", self.condition(from, 0)),
             _ => value,
         }
