@@ -62,10 +62,9 @@ fn parsed(text: &str, tokens: &[Token], dialect: Dialect) -> Option<Arc<Facts>> 
 fn key(shape: &str, tokens: &[Token], dialect: Dialect) -> KeyedHash {
     KeyedHash::of(|hasher| {
         hasher.write_u8(u8::from(dialect.named_parameters) | u8::from(dialect.replaces) << 1);
-        // Where a token ends, and what it is, is not told by the text alone.
+        // Where a token ends, and what it is, is not told by the text alone: one number for both, since each is a call.
         for token in tokens {
-            hasher.write_usize(token.end);
-            hasher.write_u8(token.kind as u8);
+            hasher.write_usize(token.end << u8::BITS | usize::from(token.kind as u8));
         }
         hasher.write(shape.as_bytes());
     })
