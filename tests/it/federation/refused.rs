@@ -33,6 +33,8 @@ async fn what_the_engine_answers_otherwise_is_refused() {
         (format!("SELECT t.id FROM {t} t, {one} o WHERE (t.id, o.id) < (1, 1)"), "a row"),
         (format!("SELECT t.d AT TIME ZONE 'UTC' FROM {t} t, {one} o"), "AT TIME ZONE"),
         (format!("SELECT t.id::double precision FROM {t} t UNION SELECT id FROM {one}"), "set operation"),
+        (format!("SELECT t.n FROM {t} t EXCEPT SELECT id::double precision FROM {one}"), "set operation"),
+        (format!("SELECT t.d FROM {t} t, {one} o INTERSECT SELECT t.d::timestamp FROM {t} t"), "set operation"),
         (format!("SELECT id FROM {t} WHERE 7 NOT IN (SELECT k FROM {one})"), "a constant NOT IN"),
         (format!("SELECT id FROM {t} WHERE NOT (1 + 6 IN (SELECT k FROM {one}))"), "a constant NOT IN"),
         (format!("SELECT id FROM {t} WHERE (k IN (SELECT k FROM {one})) IS NULL"), "IN with a query"),

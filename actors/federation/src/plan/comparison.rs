@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 
-use datafusion::common::{DFSchema, DataFusionError, ExprSchema, Result, ScalarValue};
+use arrow_schema::DataType as ArrowType;
+use datafusion::common::{DFSchema, DataFusionError, ExprSchema, NullEquality, Result, ScalarValue};
 use datafusion::functions::unicode::rpad;
 use datafusion::logical_expr::expr::{AggregateFunction, Sort, WindowFunction};
-use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, lit};
+use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, LogicalPlan, lit};
 use uuid::Uuid;
 
 use crate::carried::carried;
@@ -250,24 +251,32 @@ pub(crate) fn check_comparisons(plan: &LogicalPlan) -> Result<()> {
         LogicalPlan::Distinct(Distinct::On(of)) => grouped(&of.on_expr, "DISTINCT ON"),
         LogicalPlan::Join(of) => of.on.iter().try_for_each(|(left, right)| {
             equality(left, of.left.schema(), "a join on")?;
-            equality(right, of.right.schema(), "a join on")
+            equality(right, of.right.schema(), "a join on")?;
+            // INTERSECT and EXCEPT: nothing else has NULL equal NULL.
+            if of.null_equality == NullEquality::NullEqualsNull {
+                return one_type(&left.get_type(of.left.schema())?, &right.get_type(of.right.schema())?);
+            }
+            Ok(())
         }),
         LogicalPlan::Union(of) => of.inputs.iter().try_for_each(|input| {
             let fields = of.inputs.first().map(|first| first.schema().fields().iter());
-            fields.into_iter().flatten().zip(input.schema().fields()).try_for_each(|(one, other)| {
-                let (one, other) = (one.data_type(), other.data_type());
-                let is_mixed = (one.is_floating() && is_exact(other))
-                    || (is_exact(one) && other.is_floating())
-                    || (one.is_temporal() && other.is_temporal() && one != other);
-                if is_mixed {
-                    let message = format!("query: a set operation of {one} and {other} over several connections");
-                    return Err(carried(Error::invalid(message).hint("CAST both to one type")));
-                }
-                Ok(())
-            })
+            let mut fields = fields.into_iter().flatten().zip(input.schema().fields());
+            fields.try_for_each(|(one, other)| one_type(one.data_type(), other.data_type()))
         }),
         _ => Ok(()),
     }
+}
+
+/// Refuses a set operation of types whose values the engine takes to another type than PostgreSQL does.
+fn one_type(one: &ArrowType, other: &ArrowType) -> Result<()> {
+    let is_mixed = (one.is_floating() && is_exact(other))
+        || (is_exact(one) && other.is_floating())
+        || (one.is_temporal() && other.is_temporal() && one != other);
+    if is_mixed {
+        let message = format!("query: a set operation of {one} and {other} over several connections");
+        return Err(carried(Error::invalid(message).hint("CAST both to one type")));
+    }
+    Ok(())
 }
 
 /// Refuses an aggregate that would order or tell apart its values otherwise.
