@@ -95,6 +95,11 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
         DataFusionError::Plan(what) if let Some(message) = no_operator(what) => {
             rejected("42883", message).hint("cast one of them")
         }
+        DataFusionError::Plan(what) if what.contains(UNSOUND) => {
+            rejected("0A000", "this order of rows is not there over several connections".to_owned())
+                .because(what)
+                .hint("order by fewer columns, and leave those out that are selected twice or are always the same")
+        }
         DataFusionError::Plan(what) | DataFusionError::Configuration(what) => rejected("42000", what.clone()),
         DataFusionError::Execution(what) if what.starts_with(NO_FIELD) => {
             rejected("42702", "the name of a table is that of a column of a query within".to_owned())
@@ -105,6 +110,9 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
         other => Error::internal(other),
     }
 }
+
+/// What the engine says where it has itself made a plan that does not sort as it must.
+const UNSOUND: &str = "does not satisfy order requirements";
 
 /// How the engine begins to say that it has no plan for a subquery, or for what that says of the query around it.
 const NOT_RUN: [&str; 2] = [

@@ -3,14 +3,14 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, OrderByKind, Query,
-    Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement, TableFactor, TableWithJoins, UnaryOperator,
-    Visit, Visitor, visit_expressions,
+    BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident,
+    Join, JoinConstraint, JoinOperator, LimitClause, OrderByKind, Query, Select, SelectItem, SetExpr, SetOperator,
+    SetQuantifier, Statement, TableFactor, TableWithJoins, UnaryOperator, Visit, Visitor, visit_expressions,
 };
 
 use crate::functions::allowed::is_aggregate;
 
-use portico_core::error::{Error, Result};
+use portico_core::error::{Error, Kind, Result};
 
 /// Refuses a statement with such a part.
 ///
@@ -71,10 +71,34 @@ impl Visitor for Parts {
             Expr::AtTimeZone { .. } => {
                 refuse("AT TIME ZONE", "all times are in UTC here; convert them on the table's own connection")
             }
+            Expr::Function(call) => aggregate_only(call),
             // Rows are equal to the engine where PostgreSQL does not know.
             Expr::Tuple(_) => refuse("a row", "compare its columns one by one"),
             _ => ControlFlow::Continue(()),
         }
+    }
+}
+
+/// What is said of an aggregate alone: the engine does not hear it of other functions.
+fn aggregate_only(call: &Function) -> Checked {
+    let name = call.name.to_string();
+    let (is_distinct, is_ordered) = match &call.args {
+        FunctionArguments::List(list) => (
+            matches!(list.duplicate_treatment, Some(DuplicateTreatment::Distinct)),
+            list.clauses.iter().any(|clause| matches!(clause, FunctionArgumentClause::OrderBy(_))),
+        ),
+        _ => (false, false),
+    };
+    let said = [(call.filter.is_some(), "FILTER"), (is_distinct, "DISTINCT"), (is_ordered, "ORDER BY")];
+    let refused = |message: String, code| ControlFlow::Break(Error::new(Kind::Rejected, message).sqlstate(code));
+    match said.into_iter().find(|(is_said, _)| *is_said) {
+        Some((_, what)) if !is_aggregate(&name) => {
+            refused(format!("{what} specified, but {name} is not an aggregate function"), "42809")
+        }
+        _ if is_distinct && call.over.is_some() => {
+            refused("DISTINCT is not implemented for window functions".to_owned(), "0A000")
+        }
+        _ => ControlFlow::Continue(()),
     }
 }
 

@@ -308,8 +308,11 @@ impl Draw<'_> {
                 },
                 _ => format!("count({number})"),
             };
-            let counted =
-                if self.chance(15) { format!("{counted} FILTER (WHERE {})", self.condition(0, 0)) } else { counted };
+            let counted = if self.chance(15) && !counted.starts_with("length") {
+                format!("{counted} FILTER (WHERE {})", self.condition(0, 0))
+            } else {
+                counted
+            };
             let is_repeated = (1..keys.len()).any(|at| keys[..at].contains(&keys[at]));
             let grouped = match keys.len() {
                 0 => String::new(),
