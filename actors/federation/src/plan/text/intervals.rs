@@ -1,34 +1,32 @@
 //! Literal intervals in the forms that PostgreSQL reads and the engine does not.
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, Interval, Value};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, Interval};
 
-use super::refused::unnested;
+use super::syntax::{binary, nested, string, text_of, unnested};
 
 /// What the engine has for it, where it is one of them.
 pub(super) fn said(expr: &Expr) -> Option<Expr> {
     match expr {
-        Expr::Interval(interval) if interval.leading_field.is_none() => of_units(text(&interval.value)?).map(literal),
+        Expr::Interval(interval) if interval.leading_field.is_none() => {
+            of_units(string(unnested(&interval.value))?).map(literal)
+        }
         Expr::Cast {
             kind: CastKind::Cast | CastKind::DoubleColon,
             expr,
             data_type: DataType::Interval { fields: None, precision: None },
             ..
         } => {
-            let text = text(expr)?;
+            let text = string(unnested(expr))?;
             Some(literal(of_units(text).unwrap_or_else(|| text.to_owned())))
         }
         // The engine compares the time between two times with an interval by operators alone.
         Expr::Between { expr, negated, low, high } if [low, high].iter().any(|bound| is_literal(bound)) => {
-            let compared = |op, bound: &Expr| {
-                let bound = Expr::Nested(Box::new(bound.clone()));
-                Expr::BinaryOp { left: Box::new(Expr::Nested(expr.clone())), op, right: Box::new(bound) }
-            };
+            let compared = |op, bound: &Expr| binary(Expr::Nested(expr.clone()), op, nested(bound.clone()));
             let (least, op, most) = match negated {
                 false => (BinaryOperator::GtEq, BinaryOperator::And, BinaryOperator::LtEq),
                 true => (BinaryOperator::Lt, BinaryOperator::Or, BinaryOperator::Gt),
             };
-            let (left, right) = (compared(least, low), compared(most, high));
-            Some(Expr::Nested(Box::new(Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) })))
+            Some(nested(binary(compared(least, low), op, compared(most, high))))
         }
         _ => None,
     }
@@ -76,18 +74,10 @@ fn is_literal(expr: &Expr) -> bool {
 
 fn literal(text: String) -> Expr {
     Expr::Interval(Interval {
-        value: Box::new(Expr::Value(Value::SingleQuotedString(text).into())),
+        value: Box::new(text_of(text)),
         leading_field: None,
         leading_precision: None,
         last_field: None,
         fractional_seconds_precision: None,
     })
-}
-
-fn text(expr: &Expr) -> Option<&str> {
-    let Expr::Value(value) = unnested(expr) else { return None };
-    match &value.value {
-        Value::SingleQuotedString(text) => Some(text),
-        _ => None,
-    }
 }

@@ -6,3 +6,4 @@ pub(super) mod parameters;
 pub(crate) mod parse;
 mod refused;
 mod spelling;
+mod syntax;

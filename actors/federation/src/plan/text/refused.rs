@@ -8,8 +8,8 @@ use datafusion::sql::sqlparser::ast::{
     SetQuantifier, Statement, TableFactor, TableWithJoins, UnaryOperator, Visit, Visitor, visit_expressions,
 };
 
+use super::syntax::unnested;
 use crate::functions::allowed::is_aggregate;
-
 use portico_core::error::{Error, Kind, Result};
 
 /// Refuses a statement with such a part.
@@ -266,14 +266,6 @@ fn is_looked_up(value: &Expr) -> Checked {
 /// Whether it has a GROUP BY.
 pub(super) fn is_grouped(select: &Select) -> bool {
     !matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty())
-}
-
-/// What stands in the parentheses.
-pub(super) fn unnested(mut expr: &Expr) -> &Expr {
-    while let Expr::Nested(inner) = expr {
-        expr = inner;
-    }
-    expr
 }
 
 /// Refuses IN with a query; what stands in queries inside has conditions of its own.

@@ -5,12 +5,13 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, DateTimeField, ExactNumberInfo, Expr, ExtractSyntax, Function, FunctionArg,
     FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, LimitClause, Query, Select, SelectItem, SetExpr,
-    Statement, TypedString, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut,
+    Statement, TypedString, ValueWithSpan, VisitMut, VisitorMut,
 };
 use uuid::Uuid;
 
 use super::intervals;
-use super::refused::{is_grouped, unnested};
+use super::refused::is_grouped;
+use super::syntax::{binary, nested, not, number, string, text_of, unnested, value_text};
 use portico_core::error::{Error, Kind, Result};
 
 /// Says what is compared as rows, or with the elements of an array, value by value; and FETCH as LIMIT.
@@ -71,7 +72,7 @@ fn compared(expr: &Expr) -> Option<Expr> {
             }
             let any = list.iter().map(|of| equal(expr, of)).collect::<Option<Vec<_>>>()?;
             let any = any.into_iter().reduce(|one, other| binary(one, BinaryOperator::Or, other))?;
-            let any = Expr::Nested(Box::new(any));
+            let any = nested(any);
             Some(if *negated { not(any) } else { any })
         }
         _ => None,
@@ -86,7 +87,7 @@ fn equal(left: &Expr, right: &Expr) -> Option<Expr> {
     }
     let pairs = left.iter().zip(right).map(|(left, right)| binary(left.clone(), BinaryOperator::Eq, right.clone()));
     let all = pairs.reduce(|one, other| binary(one, BinaryOperator::And, other))?;
-    Some(Expr::Nested(Box::new(all)))
+    Some(nested(all))
 }
 
 fn row(expr: &Expr) -> Option<&[Expr]> {
@@ -181,10 +182,7 @@ fn function(call: &Function) -> Option<Expr> {
         return None;
     };
     match name.as_str() {
-        "mod" if is_plain => {
-            let nested = |value| Expr::Nested(Box::new(value));
-            Some(nested(binary(nested(first), BinaryOperator::Modulo, nested(second))))
-        }
+        "mod" if is_plain => Some(nested(binary(nested(first), BinaryOperator::Modulo, nested(second)))),
         "date_part" if is_plain => {
             let field = DateTimeField::Custom(Ident::new(string(&first)?.to_lowercase()));
             let part = Expr::Extract { field, syntax: ExtractSyntax::From, expr: Box::new(second) };
@@ -227,7 +225,7 @@ impl VisitorMut for Existence {
             && let Some(counted) = counted(subquery)
         {
             let op = if *negated { BinaryOperator::Eq } else { BinaryOperator::Gt };
-            *expr = Expr::Nested(Box::new(binary(Expr::Subquery(Box::new(counted)), op, number("0"))));
+            *expr = nested(binary(Expr::Subquery(Box::new(counted)), op, number("0")));
         }
         ControlFlow::Continue(())
     }
@@ -256,35 +254,4 @@ fn counted(query: &Query) -> Option<Query> {
     let projection = vec![SelectItem::UnnamedExpr(Expr::Function(count))];
     let select = Select { projection, distinct: None, ..Select::clone(select) };
     Some(Query { body: Box::new(SetExpr::Select(Box::new(select))), order_by: None, ..query.clone() })
-}
-
-fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
-    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
-}
-
-fn not(expr: Expr) -> Expr {
-    Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(expr) }
-}
-
-fn number(digits: &str) -> Expr {
-    Expr::Value(Value::Number(digits.to_owned(), false).into())
-}
-
-fn text_of(text: String) -> Expr {
-    Expr::Value(Value::SingleQuotedString(text).into())
-}
-
-/// The text of a literal.
-fn string(expr: &Expr) -> Option<&str> {
-    match expr {
-        Expr::Value(value) => value_text(value),
-        _ => None,
-    }
-}
-
-fn value_text(value: &ValueWithSpan) -> Option<&str> {
-    match &value.value {
-        Value::SingleQuotedString(text) => Some(text),
-        _ => None,
-    }
 }
