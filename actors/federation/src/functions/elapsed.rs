@@ -144,7 +144,8 @@ pub(super) fn part(args: &[Expr]) -> Option<Expr> {
 /// The expression with seconds in the place of the time between two times, where nothing but its order, if it `is_key` of
 /// a sort, or its presence is asked of it.
 pub(super) fn in_seconds(expr: Expr, is_key: bool) -> EngineResult<Expr> {
-    if let Some(seconds) = ends(&expr).filter(|_| is_key).and_then(|_| seconds(&expr)) {
+    let between = |expr: &Expr| ends(expr).and_then(|_| seconds(expr));
+    if is_key && let Some(seconds) = between(&expr) {
         return Ok(seconds);
     }
     let of_presence = |expr| {
@@ -153,8 +154,10 @@ pub(super) fn in_seconds(expr: Expr, is_key: bool) -> EngineResult<Expr> {
             Expr::IsNotNull(inner) => (inner, Expr::IsNotNull),
             _ => return Ok(Transformed::no(expr)),
         };
-        let seconds = ends(inner).and_then(|_| seconds(inner));
-        Ok(seconds.map_or_else(|| Transformed::no(expr), |seconds| Transformed::yes(presence(Box::new(seconds)))))
+        Ok(match between(inner) {
+            Some(seconds) => Transformed::yes(presence(Box::new(seconds))),
+            None => Transformed::no(expr),
+        })
     };
     expr.transform_down(of_presence).data()
 }
