@@ -6,6 +6,7 @@ mod casts;
 mod comparing;
 mod crossing;
 mod differential;
+mod estimates;
 mod expressions;
 mod faults;
 mod functions;
