@@ -157,7 +157,11 @@ fn member(connections: &dyn Connections, place: usize) -> Result<&SourceConnecti
     connections.members().get(place).ok_or_else(|| Error::internal("a connection without a place"))
 }
 
-/// The columns of each of these tables, of which there is one and all are of one connection: it is asked for them at once.
+/// The label of what stands between the columns of two tables.
+const BETWEEN: &str = "portico, the next table";
+
+/// The columns of each of these tables, of which there is one and all are of one connection: it is asked for them at once, in
+/// one statement.
 ///
 /// # Errors
 /// What the source says of a table that does not exist, or not for this caller.
@@ -168,19 +172,29 @@ pub(crate) async fn columns(
 ) -> Result<Vec<Arc<[Column]>>> {
     let place = tables.first().map_or(0, |table| table.connection);
     let dialect = &member(connections, place)?.driver.dialect;
-    let all = |TableLocation { schema, table, .. }: &TableLocation<'_>| {
-        format!("SELECT * FROM {}.{}", dialect.quoted(schema), dialect.quoted(table))
+    let all: Vec<String> = (0..tables.len()).map(|number| format!("t{number}.*")).collect();
+    let named = |(number, TableLocation { schema, table, .. }): (usize, &TableLocation<'_>)| {
+        format!("{}.{} AS t{number}", dialect.quoted(schema), dialect.quoted(table))
     };
-    let text = tables.iter().map(all).collect::<Vec<_>>().join("; ");
+    let named: Vec<String> = tables.iter().enumerate().map(named).collect();
+    let between = format!(", NULL AS {}, ", dialect.quoted(BETWEEN));
+    let text = format!("SELECT {} FROM {}", all.join(&between), named.join(", "));
     let sql = Sql { text, ..Sql::default() };
     let mut results = connections.ask(place, Op::Script(Mode::Describe, sql), limits).await?;
-    let mut told = Vec::with_capacity(tables.len());
+    let mut told = None;
     while let Some(part) = results.next().await {
         if let Part::Columns(columns) = part? {
-            told.push(columns);
+            told = Some(columns);
         }
     }
-    if told.len() == tables.len() { Ok(told) } else { Err(Error::internal("a description without columns")) }
+    let told = told.ok_or_else(|| Error::internal("a description without columns"))?;
+    let apart: Vec<Arc<[Column]>> = told.split(|column| column.label == BETWEEN).map(Arc::from).collect();
+    // A column may be called like that; it is not where tables are asked for one by one.
+    match tables {
+        [_] => Ok(vec![told]),
+        _ if apart.len() == tables.len() => Ok(apart),
+        _ => Err(Error::internal("a description of other tables")),
+    }
 }
 
 /// The first schema that the one of `source` speaks of and that has the table.
