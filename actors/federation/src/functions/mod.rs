@@ -6,6 +6,7 @@ mod elapsed;
 pub(crate) mod formatted;
 pub(crate) mod growing;
 pub(crate) mod numbers;
+pub(crate) mod outer_types;
 pub(crate) mod parts;
 pub(crate) mod postgresql;
 pub(crate) mod times;

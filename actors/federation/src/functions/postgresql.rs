@@ -21,7 +21,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use super::numbers::{self, aggregates, doubles, percentile};
 use super::types::no_function;
-use super::{allowed, casts, elapsed, growing, times, typed};
+use super::{allowed, casts, elapsed, growing, outer_types, times, typed};
 use crate::plan::comparison;
 
 /// To be run before the engine's own coercion of types: what ours are compared with, or stand beside of, is then coerced to
@@ -49,7 +49,9 @@ fn analyzed(plan: LogicalPlan, is_recursive: bool) -> EngineResult<LogicalPlan> 
         plan = plan.recompute_schema()?;
     }
     let schema = merge_schema(&plan.inputs());
-    let subquery = |subquery| analyzed(with_outer_types(subquery, &schema)?, is_recursive).map(Transformed::yes);
+    let subquery = |subquery| {
+        analyzed(outer_types::typed(subquery, &mut vec![schema.clone()])?.data, is_recursive).map(Transformed::yes)
+    };
     let plan = plan.map_subqueries(subquery).data()?;
     comparison::check_comparisons(&plan)?;
     let is_kept = match &plan {
@@ -70,20 +72,6 @@ fn analyzed(plan: LogicalPlan, is_recursive: bool) -> EngineResult<LogicalPlan> 
         Ok(expr.update_data(|expr| name.restore(expr)))
     })?;
     if rewritten.transformed { rewritten.data.recompute_schema() } else { Ok(rewritten.data) }
-}
-
-/// The subquery, in which the columns of the query around it have the types that they have there by now.
-fn with_outer_types(subquery: LogicalPlan, schema: &DFSchema) -> EngineResult<LogicalPlan> {
-    let typed = |expr| match expr {
-        Expr::OuterReferenceColumn(field, column) => Ok(match schema.maybe_index_of_column(&column) {
-            Some(place) if schema.field(place).data_type() != field.data_type() => {
-                Transformed::yes(Expr::OuterReferenceColumn(Arc::clone(&schema.fields()[place]), column))
-            }
-            _ => Transformed::no(Expr::OuterReferenceColumn(field, column)),
-        }),
-        other => Ok(Transformed::no(other)),
-    };
-    subquery.transform_down_with_subqueries(|node| node.map_expressions(|expr| expr.transform_up(typed))).data()
 }
 
 fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
@@ -382,16 +370,19 @@ enum Use {
 }
 
 /// Exact numbers beside floats become floats, and dates beside timestamps become these: the engine makes exact numbers of
-/// the floats, and counts nanoseconds.
+/// the floats, and counts nanoseconds. Exact numbers that are compared are given the digits that they need all together.
 fn of_one_type(exprs: Vec<Expr>, schema: &DFSchema, use_: Use) -> Vec<Expr> {
     let types: Vec<Option<ArrowType>> = exprs.iter().map(|expr| expr.get_type(schema).ok()).collect();
     let has = |is: fn(&ArrowType) -> bool| types.iter().flatten().any(is);
     let (is_number, to): (fn(&ArrowType) -> bool, _) = if has(ArrowType::is_floating) && has(numbers::is_exact) {
         let is_single = use_ == Use::Answered && !has(|of| *of == ArrowType::Float64);
         (ArrowType::is_numeric, if is_single { ArrowType::Float32 } else { ArrowType::Float64 })
-    } else {
-        let Some(to) = times::common_time(types.iter().flatten()) else { return exprs };
+    } else if let Some(to) = times::common_time(types.iter().flatten()) {
         (ArrowType::is_temporal, to)
+    } else {
+        let is_wide = use_ == Use::Compared && types.iter().all(Option::is_some) && !exprs.iter().any(is_constant);
+        let Some(to) = is_wide.then(|| numbers::wider(types.iter().flatten())).flatten() else { return exprs };
+        (numbers::is_exact, to)
     };
     let widened = |(expr, of): (Expr, &Option<ArrowType>)| match of {
         Some(of) if of.is_decimal() && to.is_floating() => casts::to_float(expr, &to),

@@ -25,6 +25,7 @@ use super::collecting::{CollectKeys, Collected};
 use super::key_values::KeyValues;
 use super::keys::Keys;
 use super::leaf::Leaf;
+use super::unordered::Unordered;
 use crate::push::type_of;
 
 /// Binds the keys of each join to the leaf that they come from: the last rule over a plan, because others move columns.
@@ -167,6 +168,7 @@ fn below(plan: &Arc<dyn ExecutionPlan>, at: usize) -> Option<(&Arc<dyn Execution
     }
     let passes = plan.downcast_ref::<CooperativeExec>().is_some()
         || plan.downcast_ref::<CollectKeys>().is_some()
+        || plan.downcast_ref::<Unordered>().is_some()
         || plan.downcast_ref::<RepartitionExec>().is_some()
         || plan.downcast_ref::<CoalescePartitionsExec>().is_some_and(|node| node.fetch().is_none())
         || plan.downcast_ref::<SortExec>().is_some_and(|node| node.fetch().is_none());

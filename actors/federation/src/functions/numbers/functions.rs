@@ -97,6 +97,17 @@ fn as_exact(type_: &ArrowType) -> ArrowType {
     }
 }
 
+/// What exact numbers of these types are compared as where 38 digits do not hold them all.
+pub(crate) fn wider<'a>(types: impl Iterator<Item = &'a ArrowType>) -> Option<ArrowType> {
+    let (mut whole, mut scale) = (0, 0);
+    for type_ in types.map(as_exact) {
+        let ArrowType::Decimal128(digits, behind) = type_ else { return None };
+        (whole, scale) = (whole.max(i16::from(digits) - i16::from(behind)), scale.max(behind));
+    }
+    let digits = u8::try_from(whole + i16::from(scale)).ok()?;
+    (digits > DIGITS).then_some(ArrowType::Decimal256(digits, scale))
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Exact {
     operator: Checked,

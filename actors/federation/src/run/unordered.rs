@@ -1,6 +1,7 @@
-//! What the engine knows of the rows that go into grouping sets (`ROLLUP`, `CUBE`) does not hold for what comes out: a
-//! column that has one value only, is equal to another one, or by which rows are ordered or divided, is NULL in the rows
-//! of a subtotal. The engine goes on to believe it, and leaves out sorts that are needed.
+//! What the engine knows of the rows that go into grouping sets (`ROLLUP`, `CUBE`) or a union does not hold for what comes
+//! out: in the rows of a subtotal a column is NULL that has one value only, is equal to another one, or by which rows are
+//! ordered; of a union whose first columns are equal it knows one order twice. It goes on to believe all of it: it leaves out
+//! sorts that are needed, or finds that the order that it needs is not there.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,13 +13,14 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties,
 };
 
 use super::one_input::one_input;
 
-/// Has nothing believed of the rows of grouping sets. It comes before the rules that go by it.
+/// Has nothing believed of the rows of grouping sets and unions. It comes before the rules that go by it.
 #[derive(Debug)]
 pub(crate) struct ForgetProperties;
 
@@ -26,10 +28,11 @@ impl PhysicalOptimizerRule for ForgetProperties {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform_up(|node| {
             let has_sets = |grouped: &AggregateExec| grouped.group_expr().has_grouping_set();
-            if !node.downcast_ref::<AggregateExec>().is_some_and(has_sets) {
+            let is_union = node.downcast_ref::<UnionExec>().is_some();
+            if !is_union && !node.downcast_ref::<AggregateExec>().is_some_and(has_sets) {
                 return Ok(Transformed::no(node));
             }
-            Ok(Transformed::yes(Arc::new(Subtotals::new(node)) as Arc<dyn ExecutionPlan>))
+            Ok(Transformed::yes(Arc::new(Unordered::new(node)) as Arc<dyn ExecutionPlan>))
         })
         .data()
     }
@@ -43,14 +46,14 @@ impl PhysicalOptimizerRule for ForgetProperties {
     }
 }
 
-/// Hands the rows of grouping sets on, of which nothing is known.
+/// Hands rows on of which nothing is known.
 #[derive(Debug)]
-struct Subtotals {
+pub(super) struct Unordered {
     input: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
 }
 
-impl Subtotals {
+impl Unordered {
     fn new(input: Arc<dyn ExecutionPlan>) -> Self {
         let partitions = input.output_partitioning().partition_count();
         let properties = PlanProperties::new(
@@ -63,19 +66,23 @@ impl Subtotals {
     }
 }
 
-impl DisplayAs for Subtotals {
+impl DisplayAs for Unordered {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Subtotals")
+        f.write_str("Unordered")
     }
 }
 
-impl ExecutionPlan for Subtotals {
+impl ExecutionPlan for Unordered {
     fn name(&self) -> &'static str {
-        "Subtotals"
+        "Unordered"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
         &self.properties
+    }
+
+    fn supports_limit_pushdown(&self) -> bool {
+        true
     }
 
     one_input!(|_: &Self, input| Self::new(input));

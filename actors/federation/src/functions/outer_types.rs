@@ -1,0 +1,55 @@
+//! The types of columns that a subquery has from the query around it. The engine writes them down when it reads the
+//! subquery, and gives the query around it other ones later: an integer beside an exact number becomes one.
+
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
+
+/// Has subqueries go by the types that the engine's coercion has given to the query around them. It comes behind that.
+#[derive(Debug)]
+pub(crate) struct OuterTypes;
+
+impl AnalyzerRule for OuterTypes {
+    fn analyze(&self, mut plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
+        // With each turn the types of one more level of subqueries are right.
+        loop {
+            let typed = typed(plan, &mut Vec::new())?;
+            if !typed.transformed {
+                return Ok(typed.data);
+            }
+            plan = TypeCoercion::new().analyze(typed.data, config)?;
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        "outer_types"
+    }
+}
+
+/// The query, in which the columns of the queries around it have the types of these `scopes`, the innermost last.
+pub(super) fn typed(query: LogicalPlan, scopes: &mut Vec<DFSchema>) -> Result<Transformed<LogicalPlan>> {
+    query.transform_up(|node| {
+        let node = node.map_expressions(|expr| expr.transform_up(|expr| Ok(column(expr, scopes))))?;
+        node.transform_data(|node| {
+            scopes.push(merge_schema(&node.inputs()));
+            let node = node.map_subqueries(|subquery| typed(subquery, scopes));
+            scopes.pop();
+            node
+        })
+    })
+}
+
+fn column(expr: Expr, scopes: &[DFSchema]) -> Transformed<Expr> {
+    let Expr::OuterReferenceColumn(field, column) = expr else { return Transformed::no(expr) };
+    let named = |scope: &DFSchema| Some(Arc::clone(&scope.fields()[scope.maybe_index_of_column(&column)?]));
+    match scopes.iter().rev().find_map(named) {
+        Some(now) if now.data_type() != field.data_type() => Transformed::yes(Expr::OuterReferenceColumn(now, column)),
+        _ => Transformed::no(Expr::OuterReferenceColumn(field, column)),
+    }
+}
