@@ -16,7 +16,7 @@ async fn what_the_engine_answers_otherwise_is_refused() {
     let app = two_sources(POSTGRES, SQLITE).await;
     let (t, one) = ("shop.public.t", "crm.main.one");
     for (query, what) in [
-        (format!("SELECT id FROM {one} o LEFT JOIN {t} t USING (id)"), "USING"),
+        (format!("SELECT id FROM {one} o RIGHT JOIN {t} t USING (id)"), "USING"),
         (format!("SELECT max(id) FROM {one} o FULL JOIN {t} t USING (id)"), "USING"),
         (format!("SELECT count(*) FROM {one} o NATURAL RIGHT JOIN {t} t"), "NATURAL"),
         (format!("SELECT * FROM {one} o JOIN {t} t USING (id)"), "USING"),
@@ -122,6 +122,35 @@ async fn what_was_answered_otherwise_is_answered_as_postgresql_does() {
             json!([[1], [3]]),
         ),
         ("SELECT id FROM shop.public.t WHERE NOT (k IN (SELECT k FROM crm.main.one))".to_owned(), json!([])),
+        (
+            "SELECT id, o.k FROM shop.public.t t LEFT JOIN crm.main.one o USING (id) ORDER BY id".to_owned(),
+            json!([[1, 1], [2, null], [3, null]]),
+        ),
+        (
+            "SELECT id, k, o.id FROM shop.public.t t NATURAL LEFT JOIN crm.main.one o ORDER BY id".to_owned(),
+            json!([[1, 1, 1], [2, null, null], [3, 3, null]]),
+        ),
+        (
+            format!(
+                "SELECT * FROM (SELECT t.k AS a, 7 AS b, t.k AS c FROM {both} UNION ALL SELECT t.id, t.id, t.id FROM {apart}) x
+                 ORDER BY 1 DESC NULLS FIRST, 2 NULLS LAST, 3 DESC NULLS LAST"
+            ),
+            json!([[null, 7, null], [3, 3, 3], [2, 2, 2], [1, 1, 1], [1, 7, 1]]),
+        ),
+        (
+            format!(
+                "WITH w AS (SELECT CASE WHEN t.id > 1 THEN o.id ELSE t.n - 1.5 END AS r FROM {both})
+                 SELECT r = 1 FROM w WHERE EXISTS (SELECT 1 FROM w v WHERE v.r = w.r + 1)"
+            ),
+            json!([[true]]),
+        ),
+        (
+            format!(
+                "WITH w AS (SELECT t.id, sum(t.l * 533333333) AS s FROM {both} GROUP BY t.id)
+                 SELECT id FROM w WHERE s > (SELECT avg(s) FROM w)"
+            ),
+            json!([[2]]),
+        ),
         (
             format!("SELECT DISTINCT ON (t.k IS NULL) t.k IS NULL AS none, t.id FROM {apart} ORDER BY t.k IS NULL, t.id DESC"),
             json!([[false, 3], [true, 2]]),

@@ -195,24 +195,25 @@ fn clauses(select: &Select) -> Checked {
     ControlFlow::Continue(())
 }
 
-/// The engine keeps the column of one side where the standard merges both, and leaves it in its place.
+/// The engine keeps the first side's column where the standard merges both, and leaves it in its place.
 fn joins(of: &TableWithJoins, has_all: bool) -> Checked {
     for Join { join_operator, .. } in &of.joins {
-        let (constraint, is_inner) = match join_operator {
-            JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => (constraint, true),
-            JoinOperator::Left(constraint)
-            | JoinOperator::LeftOuter(constraint)
-            | JoinOperator::Right(constraint)
+        let (constraint, keeps_first) = match join_operator {
+            JoinOperator::Join(constraint)
+            | JoinOperator::Inner(constraint)
+            | JoinOperator::Left(constraint)
+            | JoinOperator::LeftOuter(constraint) => (constraint, true),
+            JoinOperator::Right(constraint)
             | JoinOperator::RightOuter(constraint)
             | JoinOperator::FullOuter(constraint) => (constraint, false),
             _ => continue,
         };
         match constraint {
-            JoinConstraint::Using(_) | JoinConstraint::Natural if !is_inner || has_all => {
-                let what = if is_inner {
+            JoinConstraint::Using(_) | JoinConstraint::Natural if !keeps_first || has_all => {
+                let what = if keeps_first {
                     "SELECT * of a join by USING or NATURAL"
                 } else {
-                    "an outer join by USING or NATURAL"
+                    "a RIGHT or FULL join by USING or NATURAL"
                 };
                 return refuse(
                     what,
