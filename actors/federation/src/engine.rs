@@ -34,9 +34,9 @@ use crate::plan::planning::{self, LowMemoryPlan, Planned};
 use crate::plan::rules;
 use crate::plan::text::parse::Explain;
 use crate::run::binding::BindKeys;
-use crate::run::later::BeginWhenRead;
+use crate::run::later::BEGIN_WHEN_READ;
 use crate::run::results::{self, Rows};
-use crate::run::unordered::ForgetProperties;
+use crate::run::unordered::FORGET_PROPERTIES;
 use crate::run::yielding::YieldInJoins;
 use crate::statement::{Deadline, Statement, timed_out};
 use crate::tables::catalog::{Catalogs, Tables};
@@ -264,7 +264,7 @@ fn base() -> SessionState {
     analyzer.insert(0, Arc::new(AsPostgresql));
     analyzer.push(Arc::new(OuterTypes));
     let mut before = PhysicalOptimizer::new().rules;
-    before.insert(0, Arc::new(ForgetProperties));
+    before.insert(0, Arc::new(FORGET_PROPERTIES));
     let mut builder = SessionStateBuilder::new().with_default_features();
     allowed::keep(&mut builder);
     builder
@@ -275,7 +275,7 @@ fn base() -> SessionState {
         .with_physical_optimizer_rules(before)
         .with_physical_optimizer_rule(Arc::new(BindKeys))
         .with_physical_optimizer_rule(Arc::new(YieldInJoins))
-        .with_physical_optimizer_rule(Arc::new(BeginWhenRead))
+        .with_physical_optimizer_rule(Arc::new(BEGIN_WHEN_READ))
         .build()
 }
 

@@ -6,11 +6,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::Result;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -18,32 +16,17 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use futures_util::{TryStreamExt, stream};
 
 use super::one_input::one_input;
+use super::wrap::Wrap;
 
 /// Has what merges several inputs begin when it is read.
-#[derive(Debug)]
-pub(crate) struct BeginWhenRead;
-
-impl PhysicalOptimizerRule for BeginWhenRead {
-    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|node| {
-            let merges = node.downcast_ref::<CoalescePartitionsExec>().is_some()
-                || node.downcast_ref::<SortPreservingMergeExec>().is_some();
-            if !merges {
-                return Ok(Transformed::no(node));
-            }
-            Ok(Transformed::yes(Arc::new(WhenRead { input: node }) as Arc<dyn ExecutionPlan>))
-        })
-        .data()
-    }
-
-    fn name(&self) -> &'static str {
-        "begin_when_read"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
-}
+pub(crate) const BEGIN_WHEN_READ: Wrap = Wrap {
+    name: "begin_when_read",
+    over: |node| {
+        let merges = node.downcast_ref::<CoalescePartitionsExec>().is_some()
+            || node.downcast_ref::<SortPreservingMergeExec>().is_some();
+        merges.then(|| Arc::new(WhenRead { input: Arc::clone(node) }) as Arc<dyn ExecutionPlan>)
+    },
+};
 
 /// Begins its input when its first row is asked for.
 #[derive(Debug)]

@@ -12,4 +12,5 @@ mod one_input;
 pub(crate) mod results;
 pub(crate) mod shared;
 pub(crate) mod unordered;
+mod wrap;
 pub(crate) mod yielding;

@@ -7,11 +7,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::Result;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{
@@ -19,32 +17,18 @@ use datafusion::physical_plan::{
 };
 
 use super::one_input::one_input;
+use super::wrap::Wrap;
 
 /// Has nothing believed of the rows of grouping sets and unions. It comes before the rules that go by it.
-#[derive(Debug)]
-pub(crate) struct ForgetProperties;
-
-impl PhysicalOptimizerRule for ForgetProperties {
-    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|node| {
-            let has_sets = |grouped: &AggregateExec| grouped.group_expr().has_grouping_set();
-            let is_union = node.downcast_ref::<UnionExec>().is_some();
-            if !is_union && !node.downcast_ref::<AggregateExec>().is_some_and(has_sets) {
-                return Ok(Transformed::no(node));
-            }
-            Ok(Transformed::yes(Arc::new(Unordered::new(node)) as Arc<dyn ExecutionPlan>))
-        })
-        .data()
-    }
-
-    fn name(&self) -> &'static str {
-        "forget_properties"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
-}
+pub(crate) const FORGET_PROPERTIES: Wrap = Wrap {
+    name: "forget_properties",
+    over: |node| {
+        let has_sets = |grouped: &AggregateExec| grouped.group_expr().has_grouping_set();
+        let is_union = node.downcast_ref::<UnionExec>().is_some();
+        let is_known = !is_union && !node.downcast_ref::<AggregateExec>().is_some_and(has_sets);
+        (!is_known).then(|| Arc::new(Unordered::new(Arc::clone(node))) as Arc<dyn ExecutionPlan>)
+    },
+};
 
 /// Hands rows on of which nothing is known.
 #[derive(Debug)]
