@@ -121,3 +121,45 @@ async fn types_of_their_own_are_compared_as_there_or_not_at_all() {
     crate::walls::server::say(&format!("{compared} compared"));
     assert!(differ.is_empty(), "{} differ:\n{}", differ.len(), differ.join("\n"));
 }
+
+/// A value that may be a `char(n)` or another text is of the type that it has in PostgreSQL, which is that of the first.
+#[actix_web::test]
+async fn texts_beside_each_other_are_of_the_type_of_the_first() {
+    let url = fixture::postgres().await;
+    let tables = "CREATE TABLE own (id int, c char(4), e char(6), v varchar(8), t text);
+        INSERT INTO own VALUES (1, 'a', 'a', 'a', 'a'), (2, 'b', 'a', 'a ', 'a '), (3, NULL, 'b ', ' a', ''), (4, '', NULL, NULL, 'a  ')";
+    connect(&url).await.batch_execute(tables).await.unwrap();
+    let app = sources(&url, "CREATE TABLE one (id BIGINT); INSERT INTO one VALUES (1), (2), (3), (4)", "").await;
+    let texts = ["k.c", "k.e", "k.v", "k.t", "'a '", "'b'"];
+    let pairs = texts.iter().flat_map(|one| texts.iter().map(move |other| (*one, *other)));
+    let (mut differ, mut compared) = (Vec::new(), 0);
+    for (one, other) in pairs.filter(|(one, other)| one.starts_with('k') || other.starts_with('k')) {
+        for text in [
+            "SELECT count(DISTINCT CASE WHEN k.id > 2 THEN # ELSE @ END) FROM $",
+            "SELECT count(DISTINCT coalesce(nullif(#, 'a'), @)) FROM $",
+            "SELECT count(DISTINCT greatest(#, @)) FROM $",
+            "SELECT count(*) FROM $ WHERE coalesce(#, @) = 'a '",
+            "SELECT count(*) FROM $ WHERE CASE k.id WHEN 1 THEN # WHEN 2 THEN @ END || '|' = 'a|'",
+            "SELECT count(*) FROM (SELECT # AS x FROM $ UNION SELECT @ FROM $) y",
+            "SELECT count(*) FROM (SELECT # AS x FROM $ UNION ALL SELECT @ FROM $) y WHERE y.x = 'a '",
+            "SELECT count(DISTINCT y.x) FROM (SELECT # AS x FROM $ UNION ALL SELECT @ FROM $ UNION ALL SELECT k.t FROM $) y",
+            "SELECT count(*) FROM (SELECT # FROM $ INTERSECT SELECT @ FROM $) y",
+            "SELECT count(*) FROM (SELECT # FROM $ EXCEPT SELECT @ FROM $) y",
+        ] {
+            let text = text.replace('#', one).replace('@', other);
+            let there = text.replace('$', "shop.public.own k");
+            let here = text.replace('$', "shop.public.own k JOIN crm.main.one o ON o.id = k.id");
+            let (_, direct) = app.query(json!({"query": there})).await;
+            let (_, crossing) = app.query(json!({"query": here})).await;
+            compared += 1;
+            let [direct, crossing] = [direct, crossing].map(|told| match told.get("error") {
+                Some(error) => error["sqlState"].clone(),
+                None => told["results"][0]["rows"].clone(),
+            });
+            if direct != crossing {
+                differ.push(format!("{text}\n  PostgreSQL: {direct}\n  Portico:    {crossing}"));
+            }
+        }
+    }
+    assert!(compared > 300 && differ.is_empty(), "{} of {compared} differ:\n{}", differ.len(), differ.join("\n"));
+}

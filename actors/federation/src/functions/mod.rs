@@ -7,6 +7,7 @@ pub(crate) mod formatted;
 pub(crate) mod growing;
 pub(crate) mod numbers;
 pub(crate) mod outer_types;
+mod padded;
 pub(crate) mod parts;
 pub(crate) mod postgresql;
 pub(crate) mod times;

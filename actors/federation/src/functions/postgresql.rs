@@ -21,7 +21,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use super::numbers::{self, aggregates, doubles, percentile};
 use super::types::no_function;
-use super::{allowed, casts, elapsed, growing, outer_types, times, typed};
+use super::{allowed, casts, elapsed, growing, outer_types, padded, times, typed};
 use crate::plan::comparison;
 
 /// To be run before the engine's own coercion of types: what ours are compared with, or stand beside of, is then coerced to
@@ -44,7 +44,8 @@ impl AnalyzerRule for AsPostgresql {
 /// The plan with what it reads before it, and its subqueries after that: they may speak of it, by its types.
 fn analyzed(plan: LogicalPlan, is_recursive: bool) -> EngineResult<LogicalPlan> {
     let before: Vec<DFSchemaRef> = plan.inputs().into_iter().map(|input| Arc::clone(input.schema())).collect();
-    let mut plan = plan.map_children(|child| analyzed(child, is_recursive).map(Transformed::yes)).data()?;
+    let plan = plan.map_children(|child| analyzed(child, is_recursive).map(Transformed::yes)).data()?;
+    let mut plan = if is_recursive { plan } else { padded::in_set_operation(plan)? };
     if !is_recursive && plan.inputs().into_iter().zip(&before).any(|(input, before)| input.schema() != before) {
         plan = plan.recompute_schema()?;
     }
@@ -166,8 +167,8 @@ fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) ->
             let null = Expr::Literal(ScalarValue::try_from(&type_)?, None);
             return Ok(Transformed::yes(when(left.eq(right), null).otherwise(value)?));
         }
-        "greatest" | "least" => comparison::compared(of_one_type(args, schema, Use::Answered), schema, true)?,
-        "coalesce" => of_one_type(args, schema, Use::Answered),
+        "greatest" | "least" => comparison::compared(answered(args, schema)?, schema, true)?,
+        "coalesce" => answered(args, schema)?,
         // PostgreSQL takes a date for an instant here.
         "date_trunc" => args.into_iter().map(|each| times::begun_in_utc(each, schema)).collect(),
         _ => args,
@@ -337,9 +338,10 @@ fn branches(Case { expr, when_then_expr, else_expr }: Case, schema: &DFSchema) -
         subject = Some(Box::new(whens.remove(0)));
     }
     let has_else = else_expr.is_some();
-    thens.extend(else_expr.map(|expr| *expr));
-    let mut thens = of_one_type(thens, schema, Use::Answered);
-    let other = if has_else { thens.pop().map(Box::new) } else { None };
+    // PostgreSQL looks at its type first.
+    thens.splice(0..0, else_expr.map(|expr| *expr));
+    let mut thens = answered(thens, schema)?;
+    let other = has_else.then(|| Box::new(thens.remove(0)));
     let pairs = whens.into_iter().zip(thens).map(|(when, then)| (Box::new(when), Box::new(then))).collect();
     Ok(Case { expr: subject, when_then_expr: pairs, else_expr: other })
 }
@@ -359,6 +361,11 @@ fn same(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool, use_: Use) -> Engin
 fn alike<const N: usize>(exprs: [Expr; N], schema: &DFSchema, by_order: bool) -> EngineResult<[Expr; N]> {
     let same = same(exprs.into(), schema, by_order, Use::Compared)?;
     same.try_into().or_else(|_| not_impl_err!("a comparison of another number of values"))
+}
+
+/// Values of one type, of which one is answered.
+fn answered(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<Expr>> {
+    padded::of_one_type(of_one_type(exprs, schema, Use::Answered), schema)
 }
 
 /// What becomes of values that are to be of one type.

@@ -88,35 +88,31 @@ async fn of_one_postgresql() -> String {
     truth
 }
 
-/// The rows with numbers as they are without zeros at their end, and rounded to three digits: an exact number has other digits
-/// behind the point there.
-fn without_zeros(rows: &[String]) -> Vec<String> {
-    let is_number =
-        |text: &str| text.contains('.') && text.bytes().all(|each| each.is_ascii_digit() || b".-".contains(&each));
-    // A quotient has twenty digits behind the point here, and at least sixteen in all there.
-    let rounded = |text: &str| match text.split_once('.') {
-        Some((whole, fraction)) if fraction.len() > 3 => {
-            let digits: i128 = format!("{whole}{}", &fraction[..3]).parse().unwrap();
-            let is_up = fraction.as_bytes()[3] >= b'5';
-            let thousandths = digits.abs() + i128::from(is_up);
-            let sign = if text.starts_with('-') && thousandths > 0 { "-" } else { "" };
-            format!("{sign}{}.{:03}", thousandths / 1000, thousandths % 1000)
-        }
-        _ => text.to_owned(),
-    };
+/// The values of these rows, in one order.
+fn values(rows: &[String]) -> Vec<Vec<String>> {
     let one = |value: &Value| match value {
-        Value::String(text) if is_number(text) => rounded(text).trim_end_matches('0').trim_end_matches('.').to_owned(),
         // Blanks that fill a text up are there where a column is only handed on.
         Value::String(text) => text.trim_end().to_owned(),
         other => other.to_string(),
     };
-    let row = |row: &String| {
-        let values: Vec<Value> = serde_json::from_str(row).unwrap();
-        values.iter().map(one).collect::<Vec<_>>().join(", ")
-    };
-    let mut rows: Vec<String> = rows.iter().map(row).collect();
-    rows.sort();
+    let row = |row: &String| serde_json::from_str::<Vec<Value>>(row).unwrap().iter().map(one).collect();
+    let mut rows: Vec<Vec<String>> = rows.iter().map(row).collect();
+    // Digits that differ do not change the order.
+    let short = |value: &String| value.parse::<f64>().map_or(value.clone(), |number| format!("{number:.1}"));
+    rows.sort_by_cached_key(|row| (row.iter().map(short).collect::<Vec<_>>(), row.clone()));
     rows
+}
+
+/// Whether both are the same rows. A quotient has twenty digits behind the point here, and at least sixteen in all there.
+fn are_alike(here: &[Vec<String>], there: &[Vec<String>]) -> bool {
+    let is_alike = |(here, there): (&String, &String)| {
+        let near = |here: f64, there: f64| (here - there).abs() <= 0.001;
+        here == there
+            || ((here.contains('.') || there.contains('.'))
+                && here.parse().is_ok_and(|here| there.parse().is_ok_and(|there| near(here, there))))
+    };
+    let are_alike = |(here, there): (&Vec<String>, &Vec<String>)| here.iter().zip(there).all(is_alike);
+    here.len() == there.len() && here.iter().zip(there).all(are_alike)
 }
 
 /// A failure's code, and its words.
@@ -185,14 +181,14 @@ async fn sources_answer_as_the_engine_would() {
     let (mut compared, mut untrue) = (0, Vec::new());
     for (statement, one, other, there) in &tried {
         match (one, there) {
-            (Ok(one), Some(Ok(there))) if without_zeros(one) == without_zeros(there) => compared += 1,
+            (Ok(one), Some(Ok(there))) if are_alike(&values(one), &values(there)) => compared += 1,
             (_, None) => {}
             // It wants types to be written, and some joins in another form.
             (Ok(_), Some(Err(Failure(code, _)))) if ["0A000", "42804", "42883"].contains(&code.as_str()) => {}
             (Ok(one), Some(Ok(there))) => {
-                let (one, there) = (without_zeros(one), without_zeros(there));
-                let less = |of: &[String], than: &[String]| {
-                    let less: Vec<&String> = of.iter().filter(|row| !than.contains(row)).take(3).collect();
+                let (one, there) = (values(one), values(there));
+                let less = |of: &[Vec<String>], than: &[Vec<String>]| {
+                    let less: Vec<&Vec<String>> = of.iter().filter(|row| !than.contains(row)).take(3).collect();
                     format!("{} rows, here alone {less:?}", of.len())
                 };
                 let (here, there) = (less(&one, &there), less(&there, &one));
