@@ -186,8 +186,10 @@ impl Workspace {
         let assets =
             self.assets.iter().filter_map(|asset| asset.place().and_then(|(folder, name)| Some((folder, name?))));
         let views = self.views.iter().map(|view| (view.folder(), view.name.as_ref()));
-        let names: Vec<String> = assets.chain(views).map(|(folder, name)| shown(folder, name)).collect();
         let wanted = shown(folder, name);
+        // One that cannot be had is no hint, not even for itself.
+        let names = assets.chain(views).map(|(folder, name)| shown(folder, name));
+        let names: Vec<String> = names.filter(|known| !known.eq_ignore_ascii_case(&wanted)).collect();
         let error = Error::not_found(format!("query: there is no table {wanted} in the workspace {}", self.name))
             .sqlstate("42P01");
         let elsewhere = names.iter().find(|known| known.rsplit('.').next() == Some(name)).cloned();

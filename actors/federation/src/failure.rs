@@ -39,6 +39,21 @@ pub(crate) fn is_memory_exhausted(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
 }
 
+/// What a failure of the engine's rules means: where they take a subquery apart, they look for columns that they have lost.
+pub(crate) fn rule_error(error: DataFusionError) -> Error {
+    match error.find_root() {
+        DataFusionError::SchemaError(cause, _) if matches!(**cause, SchemaError::FieldNotFound { .. }) => not_run(),
+        _ => engine_error(error),
+    }
+}
+
+fn not_run() -> Error {
+    let message = "a subquery that speaks of the query around it, other than by what is equal in both, or IN with a query \
+                   outside of a condition, is not there over several connections";
+    rejected("0A000", message.to_owned())
+        .hint("join its table, and group the rows, or number them with row_number() and keep the first")
+}
+
 /// What a failure of the engine means for the caller.
 pub(crate) fn engine_error(error: DataFusionError) -> Error {
     if let Some(ours) = find(&error) {
@@ -65,15 +80,10 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
             SchemaError::FieldNotFound { field, valid_fields } => no_column(field, valid_fields),
             SchemaError::AmbiguousReference { .. } => rejected("42702", cause.to_string()),
             SchemaError::DuplicateQualifiedField { .. } | SchemaError::DuplicateUnqualifiedField { .. } => {
-                rejected("42701", cause.to_string())
+                rejected("42701", cause.to_string()).hint(SAME_NAME)
             }
         },
-        DataFusionError::NotImplemented(what) if NOT_RUN.iter().any(|begin| what.starts_with(begin)) => {
-            let message = "a subquery that speaks of the query around it, other than by what is equal in both, is not there \
-                           over several connections";
-            rejected("0A000", message.to_owned())
-                .hint("join its table, and group the rows, or number them with row_number() and keep the first")
-        }
+        DataFusionError::NotImplemented(what) if NOT_RUN.iter().any(|begin| what.starts_with(begin)) => not_run(),
         DataFusionError::NotImplemented(what) => {
             rejected("0A000", format!("statements over several connections cannot do this: {what}"))
         }
@@ -100,6 +110,19 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
                 .because(what)
                 .hint("order by fewer columns, and leave those out that are selected twice or are always the same")
         }
+        DataFusionError::Plan(what) if what.contains("unique expression names") => {
+            rejected("42701", what.clone()).hint(SAME_NAME)
+        }
+        DataFusionError::Plan(what) if what.contains("must be aggregated to return at most one row") => {
+            let message = "a subquery that is a value, and speaks of the query around it, may have several rows";
+            rejected("21000", message.to_owned()).hint("write max(…) around what it selects, or LEFT JOIN its table")
+        }
+        DataFusionError::Plan(what) if let Some(column) = not_grouped(what) => {
+            let message =
+                format!("column \"{column}\" must appear in the GROUP BY clause or be used in an aggregate function");
+            rejected("42803", message)
+                .hint("add it to GROUP BY, also where the table's key is there, or write max(…) around it")
+        }
         DataFusionError::Plan(what) | DataFusionError::Configuration(what) => rejected("42000", what.clone()),
         DataFusionError::Execution(what) if what.starts_with(NO_FIELD) => {
             rejected("42702", "the name of a table is that of a column of a query within".to_owned())
@@ -111,11 +134,23 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
     }
 }
 
+/// What to do where the engine takes two values for one, because it calls a cast by what is cast.
+const SAME_NAME: &str =
+    "compute one of the two in a subquery, under a name of its own: a cast is called by what it casts here";
+
+/// The column that is neither grouped nor aggregated.
+fn not_grouped(what: &str) -> Option<&str> {
+    let (_, rest) = what.split_once("While expanding wildcard, column \"")?;
+    rest.split_once('"').map(|(column, _)| column)
+}
+
 /// What the engine says where it has itself made a plan that does not sort as it must.
 const UNSOUND: &str = "does not satisfy order requirements";
 
 /// How the engine begins to say that it has no plan for a subquery, or for what that says of the query around it.
-const NOT_RUN: [&str; 2] = [
+const NOT_RUN: [&str; 4] = [
+    "Physical plan does not support logical expression Exists",
+    "Physical plan does not support logical expression InSubquery",
     "Physical plan does not support logical expression ScalarSubquery",
     "Physical plan does not support logical expression OuterReferenceColumn",
 ];

@@ -1,5 +1,6 @@
 //! Statements over several connections.
 
+mod analysts;
 mod argument_types;
 mod bounds;
 mod casts;

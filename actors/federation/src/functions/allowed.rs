@@ -152,6 +152,11 @@ pub(crate) fn admit_scalar(name: &str, of: &[ArrowType]) -> EngineResult<()> {
     }
 }
 
+/// Whether it is the time between two times, of which other refusals speak.
+fn is_elapsed(type_: &ArrowType) -> bool {
+    matches!(type_, ArrowType::Interval(_) | ArrowType::Duration(_))
+}
+
 /// Refuses an aggregate that answers otherwise for values of this type.
 ///
 /// # Errors
@@ -163,6 +168,9 @@ pub(crate) fn admit_aggregate(name: &str, of: Option<&ArrowType>) -> EngineResul
     }
     match (name, of) {
         ("sum", ArrowType::Float32) => Err(no_function(name, slice::from_ref(of), AS_DOUBLE)),
+        ("sum" | "avg", of) if !of.is_numeric() && !of.is_null() && !is_elapsed(of) => {
+            Err(no_function(name, slice::from_ref(of), "write CAST(… AS numeric) around its argument"))
+        }
         ("string_agg", of) if !(of.is_string() || of.is_null()) => {
             Err(no_function(name, slice::from_ref(of), "write CAST(… AS text) around its argument"))
         }

@@ -10,6 +10,7 @@ pub(crate) mod outer_types;
 mod padded;
 pub(crate) mod parts;
 pub(crate) mod postgresql;
+mod set_operations;
 pub(crate) mod times;
 pub(crate) mod type_names;
 pub(crate) mod typed;

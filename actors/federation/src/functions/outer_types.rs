@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, LogicalPlan};
@@ -18,18 +18,32 @@ pub(crate) struct OuterTypes;
 impl AnalyzerRule for OuterTypes {
     fn analyze(&self, mut plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
         // With each turn the types of one more level of subqueries are right.
-        loop {
+        while speaks_of_outer(&plan) {
             let typed = typed(plan, &mut Vec::new())?;
             if !typed.transformed {
                 return Ok(typed.data);
             }
             plan = TypeCoercion::new().analyze(typed.data, config)?;
         }
+        Ok(plan)
     }
 
     fn name(&self) -> &'static str {
         "outer_types"
     }
+}
+
+/// Whether a subquery has a column from the query around it.
+fn speaks_of_outer(plan: &LogicalPlan) -> bool {
+    let mut speaks = false;
+    // It never fails.
+    let _ = plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            speaks |= expr.exists(|expr| Ok(matches!(expr, Expr::OuterReferenceColumn(..))))?;
+            Ok(if speaks { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        })
+    });
+    speaks
 }
 
 /// The query, in which the columns of the queries around it have the types of these `scopes`, the innermost last.

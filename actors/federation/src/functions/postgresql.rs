@@ -7,7 +7,7 @@ use arrow_schema::DataType as ArrowType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{DFSchema, DFSchemaRef, Result as EngineResult, ScalarValue, not_impl_err};
+use datafusion::common::{DFSchema, DFSchemaRef, DataFusionError, Result as EngineResult, ScalarValue, not_impl_err};
 use datafusion::logical_expr::expr::{
     AggregateFunction, Between, BinaryExpr, Case, Cast, InList, Like, ScalarFunction, WindowFunction,
 };
@@ -21,7 +21,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use super::numbers::{self, aggregates, doubles, percentile};
 use super::types::no_function;
-use super::{allowed, casts, elapsed, growing, outer_types, padded, times, typed};
+use super::{allowed, casts, elapsed, growing, outer_types, padded, set_operations, times, typed};
 use crate::plan::comparison;
 
 /// To be run before the engine's own coercion of types: what ours are compared with, or stand beside of, is then coerced to
@@ -45,7 +45,7 @@ impl AnalyzerRule for AsPostgresql {
 fn analyzed(plan: LogicalPlan, is_recursive: bool) -> EngineResult<LogicalPlan> {
     let before: Vec<DFSchemaRef> = plan.inputs().into_iter().map(|input| Arc::clone(input.schema())).collect();
     let plan = plan.map_children(|child| analyzed(child, is_recursive).map(Transformed::yes)).data()?;
-    let mut plan = if is_recursive { plan } else { padded::in_set_operation(plan)? };
+    let mut plan = if is_recursive { plan } else { set_operations::of_one_type(plan)? };
     if !is_recursive && plan.inputs().into_iter().zip(&before).any(|(input, before)| input.schema() != before) {
         plan = plan.recompute_schema()?;
     }
@@ -157,13 +157,19 @@ fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) ->
             .into_iter()
             .map(|each| comparison::filled(each, schema, "the length of"))
             .collect::<EngineResult<_>>()?,
-        // Its value is of the type of the first, whatever that is compared with.
+        // Its value is of the type by which both are compared: a whole number beside an exact one or a float is one.
         "nullif" => {
             let Ok([value, other]) = <[Expr; 2]>::try_from(args) else {
                 return not_impl_err!("NULLIF of another number of values than two");
             };
-            let type_ = value.get_type(schema)?;
+            let of_other = other.get_type(schema)?;
             let [left, right] = alike([value.clone(), other], schema, false)?;
+            let value = match value.get_type(schema)? {
+                of if numbers::is_exact(&of) && of_other.is_floating() => left.clone(),
+                of if of.is_integer() && of_other.is_decimal() => to_type(value, numbers::as_exact(&of)),
+                _ => value,
+            };
+            let type_ = value.get_type(schema)?;
             let null = Expr::Literal(ScalarValue::try_from(&type_)?, None);
             return Ok(Transformed::yes(when(left.eq(right), null).otherwise(value)?));
         }
@@ -181,6 +187,12 @@ fn window(call: WindowFunction, schema: &DFSchema) -> EngineResult<Transformed<E
     let WindowFunction { fun, params } = call;
     let of = params.args.first().map(|argument| argument.get_type(schema)).transpose()?;
     allowed::admit_aggregate(fun.name(), of.as_ref())?;
+    // The engine makes the default a value of the type of the others, whatever it loses.
+    if let (Some(of), Some(default), "lag" | "lead") = (&of, params.args.get(2), fun.name())
+        && !is_within(&default.get_type(schema)?, of)
+    {
+        return not_impl_err!("{} with a default of another type; CAST both to one", fun.name());
+    }
     // The engine takes what leaves a frame off its sum, and bounds of a range beyond the type's end for none.
     let frame = &params.window_frame;
     let slides = !frame.start_bound.is_unbounded();
@@ -255,6 +267,15 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> En
     {
         return Ok(Transformed::yes(shifted));
     }
+    // The engine divides two floats to make one of an exact number.
+    let [mut left, mut right] = [left, right];
+    if matches!(op, Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide)
+        && one(ArrowType::is_floating)
+        && both(ArrowType::is_numeric)
+    {
+        let nearest = |expr| Ok::<_, DataFusionError>(Box::new(casts::to_floats(vec![expr], schema)?.remove(0)));
+        [left, right] = [nearest(*left)?, nearest(*right)?];
+    }
     let function = match op {
         Operator::Plus | Operator::Minus | Operator::Multiply if both(numbers::is_exact) => numbers::checked(op),
         Operator::Divide if both(numbers::is_exact) && one(ArrowType::is_decimal) => Some(numbers::quotient()),
@@ -317,6 +338,16 @@ fn negated(expr: &Expr, schema: &DFSchema) -> EngineResult<Option<Expr>> {
     Ok(difference.map(|difference| difference.call(vec![Expr::Literal(zero, None), expr.clone()])))
 }
 
+/// Whether each number of the one type is one of the other, or they are no numbers.
+fn is_within(one: &ArrowType, other: &ArrowType) -> bool {
+    match (one, other) {
+        (one, other) if one.is_integer() && other.is_integer() => one.primitive_width() <= other.primitive_width(),
+        (ArrowType::Decimal128(_, one), ArrowType::Decimal128(_, other)) => one <= other,
+        (one, other) if other.is_integer() => !one.is_numeric(),
+        (one, other) => !(one.is_floating() && other.is_decimal()),
+    }
+}
+
 /// Whether a frame's bound is so far from the row at hand.
 fn is_offset(bound: &WindowFrameBound) -> bool {
     match bound {
@@ -355,6 +386,7 @@ fn same(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool, use_: Use) -> Engin
         }
     }
     let exprs = casts::literals_beside(exprs, schema)?;
+    admit_together(&exprs, schema)?;
     comparison::compared(of_one_type(exprs, schema, use_), schema, by_order)
 }
 
@@ -363,8 +395,14 @@ fn alike<const N: usize>(exprs: [Expr; N], schema: &DFSchema, by_order: bool) ->
     same.try_into().or_else(|_| not_impl_err!("a comparison of another number of values"))
 }
 
+fn admit_together(exprs: &[Expr], schema: &DFSchema) -> EngineResult<()> {
+    let types: Vec<ArrowType> = exprs.iter().filter_map(|expr| expr.get_type(schema).ok()).collect();
+    super::types::admit_together(types.iter())
+}
+
 /// Values of one type, of which one is answered.
 fn answered(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<Expr>> {
+    admit_together(&exprs, schema)?;
     padded::of_one_type(of_one_type(exprs, schema, Use::Answered), schema)
 }
 

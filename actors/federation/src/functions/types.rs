@@ -1,7 +1,7 @@
 //! Types of the engine as PostgreSQL has them.
 
 use arrow_schema::DataType as ArrowType;
-use datafusion::common::DataFusionError;
+use datafusion::common::{DataFusionError, Result};
 
 use crate::carried::carried;
 use portico_core::error::{Error, Kind};
@@ -106,6 +106,21 @@ pub(crate) fn type_name(type_: &ArrowType) -> String {
 pub(super) fn no_cast(from: TypeCategory, to: TypeCategory) -> DataFusionError {
     let message = format!("cannot cast type {} to {}", from.name(), to.name());
     carried(Error::new(Kind::Rejected, message).sqlstate("42846"))
+}
+
+/// Refuses values of which some are numbers, and some dates or times: to the engine a date is a number of days.
+pub(crate) fn admit_together<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> Result<()> {
+    let is = |category: fn(TypeCategory) -> bool| {
+        types.clone().find(|type_| TypeCategory::of(type_).is_some_and(category)).map(type_name)
+    };
+    match (is(TypeCategory::is_time), is(TypeCategory::is_number)) {
+        (Some(time), Some(number)) => {
+            let message = format!("{time} and {number} cannot stand beside each other");
+            let hint = "write a date in quotes: DATE '2026-03-31'; two dates are days apart";
+            Err(carried(Error::new(Kind::Rejected, message).sqlstate("42883").hint(hint)))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What to write where a function takes floats of double precision.

@@ -7,11 +7,12 @@ use arrow_schema::DataType as ArrowType;
 use datafusion::common::{DFSchema, DataFusionError, ExprSchema, NullEquality, Result, ScalarValue};
 use datafusion::functions::unicode::rpad;
 use datafusion::logical_expr::expr::{AggregateFunction, Sort, WindowFunction};
-use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, LogicalPlan, lit};
+use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, JoinConstraint, LogicalPlan, lit};
 use uuid::Uuid;
 
 use crate::carried::carried;
 use crate::functions::numbers::is_exact;
+use crate::functions::types::{admit_together, type_name};
 use portico_core::error::{Error, Kind};
 use portico_core::reply::{Column, DataType, TextType};
 
@@ -253,27 +254,35 @@ pub(crate) fn check_comparisons(plan: &LogicalPlan) -> Result<()> {
             equality(left, of.left.schema(), "a join on")?;
             equality(right, of.right.schema(), "a join on")?;
             // INTERSECT and EXCEPT: nothing else has NULL equal NULL.
-            if of.null_equality == NullEquality::NullEqualsNull {
-                return one_type(&left.get_type(of.left.schema())?, &right.get_type(of.right.schema())?);
+            let is_set = of.null_equality == NullEquality::NullEqualsNull;
+            // Of a merged column the engine keeps the first side's type.
+            if is_set || of.join_constraint == JoinConstraint::Using {
+                let (one, other) = (left.get_type(of.left.schema())?, right.get_type(of.right.schema())?);
+                let is_mixed = !is_set && is_exact(&one) && is_exact(&other) && one.is_integer() != other.is_integer();
+                let what = if is_set { "a set operation" } else { "USING or NATURAL" };
+                return one_type(&one, &other, is_mixed, what);
             }
             Ok(())
         }),
         LogicalPlan::Union(of) => of.inputs.iter().try_for_each(|input| {
             let fields = of.inputs.first().map(|first| first.schema().fields().iter());
             let mut fields = fields.into_iter().flatten().zip(input.schema().fields());
-            fields.try_for_each(|(one, other)| one_type(one.data_type(), other.data_type()))
+            fields.try_for_each(|(one, other)| one_type(one.data_type(), other.data_type(), false, "a set operation"))
         }),
         _ => Ok(()),
     }
 }
 
-/// Refuses a set operation of types whose values the engine takes to another type than PostgreSQL does.
-fn one_type(one: &ArrowType, other: &ArrowType) -> Result<()> {
-    let is_mixed = (one.is_floating() && is_exact(other))
+/// Refuses to make one of types whose values the engine takes to another type than PostgreSQL does.
+fn one_type(one: &ArrowType, other: &ArrowType, is_mixed: bool, what: &str) -> Result<()> {
+    admit_together([one, other].into_iter())?;
+    let is_mixed = is_mixed
+        || (one.is_floating() && is_exact(other))
         || (is_exact(one) && other.is_floating())
         || (one.is_temporal() && other.is_temporal() && one != other);
     if is_mixed {
-        let message = format!("query: a set operation of {one} and {other} over several connections");
+        let (one, other) = (type_name(one), type_name(other));
+        let message = format!("query: {what} of {one} and {other} over several connections");
         return Err(carried(Error::invalid(message).hint("CAST both to one type")));
     }
     Ok(())

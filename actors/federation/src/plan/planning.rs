@@ -26,7 +26,7 @@ use super::text::{bounds, parameters};
 use super::unique;
 use super::zeros;
 use crate::connections::Connections;
-use crate::failure::engine_error;
+use crate::failure::{engine_error, rule_error};
 use crate::functions::growing;
 use crate::push::Pushing;
 use crate::run::leaf::Leaf;
@@ -89,13 +89,14 @@ pub(crate) async fn plan(
     let estimating = Estimating { estimates, principal, connections: connections.as_ref(), deadline };
     tables.plan_with(state);
     let given: Vec<&str> = statement.parameters.iter().map(|value| value.name.trim_start_matches('@')).collect();
-    let Query { parsed, placeholders, explain } = parse::query(&statement.text, &given)?;
+    let Query { parsed, placeholders, explain, written } = parse::query(&statement.text, &given)?;
     let values = parameters::values(&placeholders, &statement.parameters)?;
     tables.ask(named(&parsed, state)?).await?;
     if let Parsed::Statement(statement) = &parsed {
         bounds::check_size(statement, tables.widest())?;
     }
     let plan = state.statement_to_plan(parsed).await.map_err(engine_error)?;
+    written.check(&plan).map_err(engine_error)?;
     let plan = distinct_on::first_rows(with_values(plan, values)?).map_err(engine_error)?;
     admit(plan.schema().fields())?;
     // By one row more its reader sees that there are more.
@@ -110,7 +111,7 @@ pub(crate) async fn plan(
     let planned = Arc::clone(plan.schema());
     let plan = grouping_sets::of_columns(plan).and_then(unique::names_in_subqueries);
     let optimized = plan.and_then(|plan| state.optimize(&plan));
-    let optimized = optimized.and_then(exact::keep_digits).map_err(engine_error)?;
+    let optimized = optimized.and_then(exact::keep_digits).map_err(rule_error)?;
     exists::check(&optimized)?;
     let mut pushing = Pushing::new(Arc::clone(&connections), pushdown, deadline);
     let pushed = if pushdown {

@@ -22,6 +22,20 @@ pub(super) struct Rendered {
     pub(super) type_: Type,
 }
 
+/// A chain of one operator in one pair of brackets: a source reads a long one with a bracket for each link as too deep.
+fn chain(whole: &Expr, op: Operator, write: impl Fn(&Expr) -> Option<String>) -> Option<String> {
+    let (mut todo, mut links) = (vec![whole], Vec::new());
+    while let Some(expr) = todo.pop() {
+        match expr {
+            Expr::BinaryExpr(BinaryExpr { left, op: own, right }) if *own == op => {
+                todo.extend([right, left].map(AsRef::as_ref));
+            }
+            other => links.push(write(other)?),
+        }
+    }
+    Some(format!("({})", links.join(&format!(" {op} "))))
+}
+
 /// An equality as the source tells it.
 struct Equality {
     sql: String,
@@ -53,8 +67,8 @@ impl<'a> NameScope<'a> {
     /// A truth value, as a condition.
     pub(super) fn condition(&self, expr: &Expr) -> Option<String> {
         // The engine writes a short list as alternatives.
-        if let Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) = expr {
-            return Some(format!("({} {op} {})", self.condition(left)?, self.condition(right)?));
+        if let Expr::BinaryExpr(BinaryExpr { op: op @ (Operator::And | Operator::Or), .. }) = expr {
+            return chain(expr, *op, |each| self.condition(each));
         }
         let rendered = self.render(expr)?;
         if rendered.type_ != Type::Boolean {
@@ -103,7 +117,7 @@ impl<'a> NameScope<'a> {
                 Some(Rendered { sql: output.sql.clone(), type_ })
             }
             Expr::Literal(value, _) => self.literal(value),
-            Expr::BinaryExpr(binary) => self.binary(binary),
+            Expr::BinaryExpr(binary) => self.binary(binary, expr),
             Expr::Not(inner) => boolean(format!("(NOT {})", self.truth(inner)?)),
             Expr::IsNull(inner) => boolean(format!("({} IS NULL)", self.any(inner)?)),
             Expr::IsNotNull(inner) => boolean(format!("({} IS NOT NULL)", self.any(inner)?)),
@@ -173,11 +187,10 @@ impl<'a> NameScope<'a> {
         Some(Rendered { sql, type_ })
     }
 
-    fn binary(&self, BinaryExpr { left, op, right }: &BinaryExpr) -> Option<Rendered> {
+    fn binary(&self, BinaryExpr { left, op, right }: &BinaryExpr, whole: &Expr) -> Option<Rendered> {
         let boolean = |sql: String| Some(Rendered { sql, type_: Type::Boolean });
         let operator = match op {
-            Operator::And => return boolean(format!("({} AND {})", self.truth(left)?, self.truth(right)?)),
-            Operator::Or => return boolean(format!("({} OR {})", self.truth(left)?, self.truth(right)?)),
+            Operator::And | Operator::Or => return boolean(chain(whole, *op, |each| self.truth(each))?),
             Operator::Eq => "=",
             Operator::NotEq => "<>",
             Operator::Lt => "<",

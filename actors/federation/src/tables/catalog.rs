@@ -156,7 +156,9 @@ impl Tables {
             error
         };
         let query = parse::query(&view.query, &[]).map_err(of_view)?;
-        let plan = state.statement_to_plan(query.parsed).await.map_err(|error| of_view(engine_error(error)))?;
+        let plan = state.statement_to_plan(query.parsed).await;
+        let plan = plan.and_then(|plan| query.written.check(&plan).map(|()| plan));
+        let plan = plan.map_err(|error| of_view(engine_error(error)))?;
         Ok(Arc::new(ViewTable::new(plan, Some(view.query.to_string()))))
     }
 

@@ -122,6 +122,7 @@ impl Table {
             fields.push(origin::mark(field, origin, comparison));
         }
         if known.is_empty() {
+            let (schema, name) = shown.map_or((schema, name), |(_, schema, name)| (schema, name));
             return Err(Error::invalid(format!("table {schema}.{name} has no columns")));
         }
         let fields = Arc::new(Schema::new(fields));

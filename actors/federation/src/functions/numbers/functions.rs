@@ -17,6 +17,8 @@ use datafusion::logical_expr::{
 
 /// Digits behind the point of a quotient, of 38 in all: PostgreSQL gives at least 16 that count.
 pub(crate) const SCALE: i8 = 20;
+/// Digits of an exact number that is only compared.
+const MOST_DIGITS: u8 = 76;
 /// Digits of an exact number.
 pub(crate) const DIGITS: u8 = 38;
 
@@ -87,11 +89,12 @@ pub(crate) fn is_exact(type_: &ArrowType) -> bool {
 }
 
 /// The exact number that a value of this type is.
-fn as_exact(type_: &ArrowType) -> ArrowType {
+pub(crate) fn as_exact(type_: &ArrowType) -> ArrowType {
     match type_ {
-        ArrowType::Int8 | ArrowType::Int16 => ArrowType::Decimal128(5, 0),
-        ArrowType::Int32 => ArrowType::Decimal128(10, 0),
-        ArrowType::Int64 => ArrowType::Decimal128(19, 0),
+        ArrowType::Int8 | ArrowType::Int16 | ArrowType::UInt8 => ArrowType::Decimal128(5, 0),
+        ArrowType::Int32 | ArrowType::UInt16 => ArrowType::Decimal128(10, 0),
+        ArrowType::Int64 | ArrowType::UInt32 => ArrowType::Decimal128(19, 0),
+        ArrowType::UInt64 => ArrowType::Decimal128(20, 0),
         ArrowType::Decimal256(_, scale) => ArrowType::Decimal128(DIGITS, *scale),
         other => other.clone(),
     }
@@ -100,12 +103,17 @@ fn as_exact(type_: &ArrowType) -> ArrowType {
 /// What exact numbers of these types are compared as where 38 digits do not hold them all.
 pub(crate) fn wider<'a>(types: impl Iterator<Item = &'a ArrowType>) -> Option<ArrowType> {
     let (mut whole, mut scale) = (0, 0);
-    for type_ in types.map(as_exact) {
-        let ArrowType::Decimal128(digits, behind) = type_ else { return None };
+    for type_ in types {
+        let (ArrowType::Decimal128(digits, behind) | ArrowType::Decimal256(digits, behind)) = (match type_ {
+            ArrowType::Decimal256(..) => type_.clone(),
+            other => as_exact(other),
+        }) else {
+            return None;
+        };
         (whole, scale) = (whole.max(i16::from(digits) - i16::from(behind)), scale.max(behind));
     }
     let digits = u8::try_from(whole + i16::from(scale)).ok()?;
-    (digits > DIGITS).then_some(ArrowType::Decimal256(digits, scale))
+    (digits > DIGITS).then_some(ArrowType::Decimal256(digits.min(MOST_DIGITS), scale))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]

@@ -2,8 +2,10 @@
 
 pub(super) mod bounds;
 mod intervals;
+mod names;
 pub(super) mod parameters;
 pub(crate) mod parse;
+mod recursive;
 mod refused;
 mod spelling;
 mod syntax;

@@ -3,9 +3,13 @@
 
 use std::ops::ControlFlow;
 
+use datafusion::common::Result as EngineResult;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::{DFParserBuilder, ExplainStatement, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{self, VisitMut};
 
+use super::names::{self, Scope};
+use super::recursive::{self, Casts};
 use super::refused;
 use super::spelling;
 use crate::dialect::Bounded;
@@ -21,6 +25,27 @@ pub(crate) struct Query {
     pub(crate) placeholders: Vec<String>,
     /// Whether it is to be explained.
     pub(crate) explain: Option<Explain>,
+    /// What its plan does not say.
+    pub(crate) written: Written,
+}
+
+/// What the text says and the plan does not.
+#[derive(Default)]
+pub(crate) struct Written {
+    /// The names that stand alone in each SELECT.
+    scopes: Vec<Scope>,
+    casts: Casts,
+}
+
+impl Written {
+    /// Refuses a plan that the engine has made of another statement.
+    ///
+    /// # Errors
+    /// `42702` for an ambiguous name, `42804` for a recursive query of several types.
+    pub(crate) fn check(&self, plan: &LogicalPlan) -> EngineResult<()> {
+        names::check(plan, &self.scopes)?;
+        recursive::check(plan, &self.casts)
+    }
 }
 
 /// What is told in place of a query's rows.
@@ -63,9 +88,11 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
         }
         parsed => (parsed, None),
     };
+    let mut written = Written::default();
     if let Parsed::Statement(inner) = &mut parsed {
         spelling::value_by_value(inner);
         refused::check(inner)?;
+        written = Written { scopes: names::in_full(inner), casts: recursive::casts(inner) };
         let _ = inner.visit(&mut Wildcards);
         labels::name(inner);
         spelling::translate(inner)?;
@@ -74,7 +101,7 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
     }
     match &parsed {
         Parsed::Statement(inner) if matches!(**inner, ast::Statement::Query(_)) => {
-            Ok(Query { parsed, placeholders: one.placeholders, explain })
+            Ok(Query { parsed, placeholders: one.placeholders, explain, written })
         }
         _ => Err(only_reads(&one.verb)),
     }

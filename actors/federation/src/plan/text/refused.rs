@@ -3,9 +3,10 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident,
-    Join, JoinConstraint, JoinOperator, LimitClause, OrderByKind, Query, Select, SelectItem, SetExpr, SetOperator,
-    SetQuantifier, Statement, TableFactor, TableWithJoins, UnaryOperator, Visit, Visitor, visit_expressions,
+    BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArguments, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, NamedWindowDefinition,
+    NamedWindowExpr, OrderByKind, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement,
+    TableFactor, TableWithJoins, UnaryOperator, Visit, Visitor, WindowSpec, WindowType, visit_expressions,
 };
 
 use super::syntax::unnested;
@@ -71,11 +72,37 @@ impl Visitor for Parts {
             Expr::AtTimeZone { .. } => {
                 refuse("AT TIME ZONE", "all times are in UTC here; convert them on the table's own connection")
             }
-            Expr::Function(call) => aggregate_only(call),
+            Expr::QualifiedWildcard(..) => refuse("a whole row", "name one of its columns"),
+            Expr::Function(call) => called(call),
             // Rows are equal to the engine where PostgreSQL does not know.
             Expr::Tuple(_) => refuse("a row", "compare its columns one by one"),
             _ => ControlFlow::Continue(()),
         }
+    }
+}
+
+/// What the engine does not hear of a call: it counts all rows by `count(o.*)`, and reads a window without the one that it
+/// begins with.
+fn called(call: &Function) -> Checked {
+    if let Some(WindowType::WindowSpec(window)) = &call.over {
+        begun(window)?;
+    }
+    let has_row = matches!(&call.args, FunctionArguments::List(list) if list.args.iter().any(|argument| {
+        matches!(argument, FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(_)))
+    }));
+    if has_row {
+        return refuse("a whole row", "name a column that is never NULL, such as count(o.id)");
+    }
+    aggregate_only(call)
+}
+
+fn begun(window: &WindowSpec) -> Checked {
+    match &window.window_name {
+        Some(name) => refuse(
+            &format!("a window that begins with {name}"),
+            "write OVER and its name without parentheses, or the window out",
+        ),
+        None => ControlFlow::Continue(()),
     }
 }
 
@@ -188,6 +215,11 @@ fn clauses(select: &Select) -> Checked {
     let has_all = select.projection.iter().any(|item| matches!(item, SelectItem::Wildcard(_)));
     for from in &select.from {
         joins(from, has_all)?;
+    }
+    for NamedWindowDefinition(_, window) in &select.named_window {
+        if let NamedWindowExpr::WindowSpec(window) = window {
+            begun(window)?;
+        }
     }
     for condition in [&select.selection, &select.having, &select.qualify].into_iter().flatten() {
         membership(condition, true)?;

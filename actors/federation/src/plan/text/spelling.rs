@@ -129,7 +129,7 @@ impl VisitorMut for Words {
                 escape(pattern, escape_char);
                 None
             }
-            Expr::Function(call) => function(call).map(Ok),
+            Expr::Function(call) => function(call).or_else(|| ranked(call)).map(Ok),
             Expr::Cast {
                 kind: CastKind::Cast | CastKind::DoubleColon, expr: inner, data_type: DataType::Uuid, ..
             } => string(inner).map(uuid),
@@ -191,6 +191,18 @@ fn function(call: &Function) -> Option<Expr> {
         }
         _ => None,
     }
+}
+
+/// A rank as PostgreSQL's: to the engine it is a number without a sign.
+fn ranked(call: &Function) -> Option<Expr> {
+    call.over.as_ref()?;
+    let data_type = match call.name.to_string().to_lowercase().as_str() {
+        "row_number" | "rank" | "dense_rank" => DataType::BigInt(None),
+        "ntile" => DataType::Integer(None),
+        _ => return None,
+    };
+    let expr = Box::new(Expr::Function(call.clone()));
+    Some(Expr::Cast { kind: CastKind::Cast, expr, data_type, array: false, format: None })
 }
 
 /// A UUID of a source comes as its canonical text.

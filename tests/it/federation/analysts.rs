@@ -1,0 +1,168 @@
+//! Statements as analysts and agents write them: each answers as it does in one PostgreSQL, or is refused with its code.
+
+use serde_json::{Value, json};
+
+use super::{another_postgres, two_sources_with};
+use crate::support::app::TestApp;
+use crate::support::configuration::connection;
+use crate::support::postgres::connect;
+use uuid::Uuid;
+
+const PURCHASES: &str = "
+CREATE TABLE purchases (id int PRIMARY KEY, customer_id int, product_id int, amount numeric(12, 2), weight float8,
+    status varchar(8), ordered_at timestamp, shipped_on date);
+INSERT INTO purchases SELECT i, i % 7 + 1, i % 5 + 1, i * 1.25, i / 8.0, (ARRAY['paid', 'open', 'sent'])[i % 3 + 1],
+    timestamp '2026-01-01' + i * interval '7 hours', CASE WHEN i % 4 > 0 THEN date '2026-01-02' + i END
+    FROM generate_series(1, 40) i;
+CREATE TABLE events (id int PRIMARY KEY, customer_id int, kind text);
+INSERT INTO events SELECT i, i % 5 + 1, (ARRAY['buy', 'look'])[i % 2 + 1] FROM generate_series(1, 20) i";
+
+const CLIENTS: &str = "
+CREATE TABLE clients (id bigint PRIMARY KEY, name text, country text);
+INSERT INTO clients VALUES (1, 'Ann', 'NL'), (2, 'Bob', 'BE'), (3, 'Cem', 'NL'), (4, 'Dee', 'DE'), (5, 'Eve', NULL), (9, 'Fay', 'BE');
+CREATE TABLE tickets (id bigint PRIMARY KEY, customer_id bigint, rating smallint);
+INSERT INTO tickets VALUES (1, 1, 5), (2, 1, 3), (3, 2, NULL), (4, 5, 1), (30, 9, 2)";
+
+const TRUTH: Uuid = Uuid::from_u128(0x3333_3333_3333_4333_8333_3333_3333_3334);
+
+/// A service of both tables apart, and of all of them in one PostgreSQL.
+async fn shops() -> TestApp {
+    let truth = another_postgres().await;
+    connect(&truth).await.batch_execute(&format!("{PURCHASES};{CLIENTS}")).await.unwrap();
+    two_sources_with(PURCHASES, CLIENTS, &connection(TRUTH, "truth", &truth, "")).await
+}
+
+/// The statement over both, and over the one that has all.
+fn both(query: &str) -> [String; 2] {
+    let tables = |shop: &str, crm: &str| {
+        let named = |text: &str, table: &str, of: &str| text.replace(&format!("${table}"), &format!("{of}.{table}"));
+        let text = named(&named(query, "purchases", shop), "events", shop);
+        named(&named(&text, "clients", crm), "tickets", crm)
+    };
+    [tables("shop.public", "crm.main"), tables("truth.public", "truth.public")]
+}
+
+/// Rows, or the code of the failure.
+async fn told(app: &TestApp, query: &str) -> Value {
+    let (_, told) = app.query(json!({"query": query})).await;
+    match told.get("error") {
+        Some(error) => error["sqlState"].clone(),
+        None => told["results"][0]["rows"].clone(),
+    }
+}
+
+/// Numbers, which have other digits behind the point here, as far as they matter.
+fn rounded(rows: &Value) -> Value {
+    match rows {
+        Value::Array(values) => values.iter().map(rounded).collect(),
+        Value::String(text) if text.contains('.') => text.parse::<f64>().map_or(rows.clone(), near),
+        Value::Number(number) => number.as_f64().map_or(rows.clone(), near),
+        other => other.clone(),
+    }
+}
+
+fn near(number: f64) -> Value {
+    json!(format!("{number:.6e}"))
+}
+
+#[actix_web::test]
+async fn statements_answer_as_in_one_postgresql() {
+    let app = shops().await;
+    let joined = "FROM $purchases o JOIN $clients c ON c.id = o.customer_id";
+    let mut differ = Vec::new();
+    for query in [
+        "SELECT o.id, (row_number() OVER (ORDER BY o.id) - 1) / 10 @ ORDER BY 1",
+        "SELECT rn / 3, count(*) FROM (SELECT row_number() OVER (ORDER BY o.id) AS rn @) x GROUP BY 1 ORDER BY 1",
+        "SELECT o.id, 100 * rank() OVER (ORDER BY o.status) / count(*) OVER () @ ORDER BY 1",
+        "SELECT o.id, ntile(4) OVER (ORDER BY o.id) / 2, ntile(4) OVER (ORDER BY o.id) - 3 @ ORDER BY 1",
+        "SELECT max(rn) / 2, min(rn) - 5 FROM (SELECT row_number() OVER (ORDER BY o.id) AS rn @) x",
+        "SELECT o.id, row_number() OVER (PARTITION BY o.status ORDER BY o.id) - row_number() OVER (ORDER BY o.id) AS island @ ORDER BY 1",
+        "SELECT id, amount * rn, -rn, rn * -1 FROM (SELECT o.id, o.amount, dense_rank() OVER (ORDER BY o.status) AS rn @) x ORDER BY 1",
+        "SELECT avg(amount) FROM (SELECT o.amount, row_number() OVER (ORDER BY o.amount) AS up, \
+         row_number() OVER (ORDER BY o.amount DESC) AS down @) x WHERE abs(up - down) <= 1",
+        "SELECT count(*) FILTER (WHERE o.status = 'paid') / nullif(count(*), 0.0) @",
+        "SELECT o.id, o.id / nullif(o.product_id, 0.0), 7 / nullif(o.product_id, 0::float8), nullif(o.id, o.amount) / 2 @ ORDER BY 1",
+        "SELECT o.id, nullif(o.product_id, 3) @ ORDER BY 1",
+        "SELECT o.id, o.weight * 1e15, o.amount * o.weight, o.weight / o.amount @ ORDER BY 1",
+        "SELECT count(*) FROM $tickets t LEFT JOIN $purchases o USING (customer_id) WHERE customer_id = 5",
+        "SELECT customer_id, count(*), count(o.id) FROM $tickets t LEFT JOIN $purchases o USING (customer_id) \
+         LEFT JOIN $events e USING (customer_id) WHERE customer_id < 6 GROUP BY customer_id HAVING customer_id > 1 ORDER BY customer_id",
+        "SELECT o.id FROM $purchases o WHERE EXISTS (SELECT 1 FROM $events e JOIN $tickets t USING (id) WHERE id = o.id AND kind = 'buy') ORDER BY 1",
+        "SELECT c.id FROM $clients c WHERE EXISTS (SELECT 1 FROM $purchases LEFT JOIN $tickets USING (id) WHERE id = 3) ORDER BY 1",
+        "SELECT c.id FROM $clients c WHERE c.id IN (SELECT purchases.customer_id FROM $purchases LEFT JOIN $tickets USING (id) WHERE id < 3) ORDER BY 1",
+        "SELECT o.id FROM $purchases o WHERE o.id IN (SELECT id FROM $tickets JOIN $clients USING (id)) ORDER BY 1",
+        "SELECT o.id FROM $purchases o WHERE EXISTS (SELECT 1 FROM $tickets t JOIN $events e ON e.customer_id = t.customer_id WHERE customer_id = 5)",
+        "SELECT o.id FROM $purchases o WHERE EXISTS (SELECT 1 FROM $tickets t JOIN $events e ON e.id = t.id WHERE t.customer_id = o.customer_id \
+         AND kind = 'buy') ORDER BY 1",
+        "SELECT o.id, count(*) OVER w, sum(o.amount) OVER w @ WINDOW w AS (PARTITION BY c.country ORDER BY o.id) ORDER BY 1",
+        "SELECT o.id, lag(o.amount, 1, 0) OVER (ORDER BY o.id), lead(o.id, 2, -1) OVER (ORDER BY o.id), \
+         lag(o.amount, 1, NULL) OVER (ORDER BY o.id) @ ORDER BY 1",
+        "WITH RECURSIVE b(n, bal) AS (SELECT 1, 100.00::numeric UNION ALL SELECT n + 1, bal * 1.015 FROM b WHERE n < 6) \
+         SELECT b.n, b.bal FROM b JOIN $clients c ON c.id = b.n JOIN $purchases o ON o.id = b.n ORDER BY 1",
+        "WITH RECURSIVE b(n, bal) AS (SELECT 1, 100.00::numeric(9, 2) UNION ALL SELECT n + 1, (bal * 1.015)::numeric(9, 2) FROM b \
+         WHERE n < 6) SELECT b.n, b.bal FROM b JOIN $clients c ON c.id = b.n JOIN $purchases o ON o.id = b.n ORDER BY 1",
+        "SELECT x / 2 FROM (SELECT c.id AS x @ INTERSECT SELECT o.amount FROM $purchases o) s ORDER BY 1",
+        "SELECT x / 2 FROM (SELECT o.amount AS x @ EXCEPT SELECT c.id FROM $clients c) s ORDER BY 1",
+        "SELECT count(*) @ WHERE o.shipped_on > 2024-03-31",
+        "SELECT count(*) @ WHERE o.shipped_on IN (19800, 19801)",
+        "SELECT count(*) @ WHERE coalesce(o.shipped_on, 5) > '2024-01-01'",
+        "SELECT o.shipped_on @ UNION SELECT 5",
+        "SELECT sum(o.status) @",
+        "SELECT avg(o.id = 3) @",
+        "SELECT c.name, sum(o.amount) @ GROUP BY c.country",
+    ] {
+        let [here, there] = both(&query.replace('@', joined));
+        let (here, there) = (told(&app, &here).await, told(&app, &there).await);
+        // Types that do not fit are refused in one class of codes.
+        let is_refused = |told: &Value| told.as_str().is_some_and(|code| code.starts_with("42") && code != "42601");
+        if rounded(&here) != rounded(&there) && !(is_refused(&here) && is_refused(&there)) {
+            differ.push(format!("{query}\n  PostgreSQL: {there}\n  Portico:    {here}"));
+        }
+    }
+    assert!(differ.is_empty(), "{} differ:\n{}", differ.len(), differ.join("\n"));
+}
+
+#[actix_web::test]
+async fn what_cannot_be_answered_so_says_what_to_write() {
+    let app = shops().await;
+    for (query, hint) in [
+        ("SELECT o.id, count(*) OVER (w) @ WINDOW w AS (ORDER BY o.id)", "OVER and its name"),
+        ("SELECT o.id, count(*) OVER v @ WINDOW w AS (ORDER BY o.id), v AS (w)", "OVER and its name"),
+        ("SELECT c.id, count(o.*) @ GROUP BY 1", "count(o.id)"),
+        ("SELECT c.id @ WHERE o.* IS NULL", "one of its columns"),
+        ("SELECT id / 2 FROM (SELECT id::numeric AS id FROM $purchases) o JOIN $clients c USING (id)", "CAST both"),
+        (
+            "WITH RECURSIVE b(n, bal) AS (SELECT 1, 100.00 UNION ALL SELECT n + 1, bal * 1.015 FROM b WHERE n < 6) \
+             SELECT b.n, b.bal FROM b JOIN $clients c ON c.id = b.n JOIN $purchases o ON o.id = b.n",
+            "AS numeric",
+        ),
+        ("SELECT lag(o.id, 1, 0.5) OVER (ORDER BY o.id) @", "CAST both"),
+        ("SELECT o.id, (SELECT c.name FROM $clients c WHERE c.id = o.customer_id) FROM $purchases o", "max(…)"),
+        ("SELECT avg(o.amount), avg(o.amount::int) @", "in a subquery"),
+        ("SELECT o.id IN (SELECT id FROM $clients) FROM $purchases o", "join its table"),
+        ("SELECT c.name, sum(o.amount) @ GROUP BY c.country", "add it to GROUP BY"),
+    ] {
+        let [here, _] = both(&query.replace('@', "FROM $purchases o JOIN $clients c ON c.id = o.customer_id"));
+        let (status, told) = app.query(json!({"query": here})).await;
+        let error = &told["error"];
+        let said =
+            format!("{} {}", error["message"].as_str().unwrap_or_default(), error["hint"].as_str().unwrap_or_default());
+        assert!(status == 400 && said.contains(hint), "{query}: {told}");
+    }
+}
+
+#[actix_web::test]
+async fn a_long_chain_of_conditions_reaches_its_source() {
+    let app = shops().await;
+    for (link, by) in [("(o.id = 0 AND o.product_id = #)", " OR "), ("NOT (o.id = # AND o.status LIKE 'p%')", " AND ")]
+    {
+        let chain: Vec<String> = (0..300).map(|number| link.replace('#', &number.to_string())).collect();
+        let query = format!(
+            "SELECT count(*) FROM $purchases o JOIN $clients c ON c.id = o.customer_id WHERE {}",
+            chain.join(by)
+        );
+        let [here, there] = both(&query);
+        let (here, there) = (told(&app, &here).await, told(&app, &there).await);
+        assert!(here.is_array() && here == there, "{by}: {here}, {there}");
+    }
+}
