@@ -300,6 +300,8 @@ fn batches(
 ) -> impl futures_util::Stream<Item = Result<RecordBatch>> + Send + use<> {
     let (sender, receiver) = mpsc::channel(AHEAD);
     let work = async move {
+        // A step that computes for long ends behind its deadline: until then what it holds is not another one's.
+        let _room = room;
         let run = async {
             let mut stream = execute_stream(plan, context).map_err(engine_error)?;
             while let Some(next) = stream.next().await {
@@ -329,13 +331,19 @@ fn batches(
         }
     };
     let task = AbortOnDropHandle::new(handle.spawn(work));
-    stream::unfold((receiver, Some(task), room), async |(mut receiver, mut task, room)| {
-        if let Some(batch) = receiver.recv().await {
-            return Some((batch, (receiver, task, room)));
+    stream::unfold((receiver, Some(task)), move |(mut receiver, mut task)| async move {
+        match tokio::time::timeout_at(deadline.instant().into(), receiver.recv()).await {
+            Ok(Some(batch)) => Some((batch, (receiver, task))),
+            Ok(None) => {
+                // What ended without a word has failed.
+                let failure = task.take()?.await.err()?;
+                Some((Err(Error::internal(failure)), (receiver, None)))
+            }
+            Err(_) => {
+                drop(task.take()?);
+                Some((Err(timed_out()), (receiver, None)))
+            }
         }
-        // What ended without a word has failed.
-        let failure = task.take()?.await.err()?;
-        Some((Err(Error::internal(failure)), (receiver, None, room)))
     })
 }
 

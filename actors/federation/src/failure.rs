@@ -64,7 +64,7 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
             let message = "an interval stands where it is not taken over several connections";
             rejected("42883", message.to_owned()).hint(
                 "extract(epoch FROM (a - b)) is the number of seconds between two times, which avg and sum take too; a \
-                 time can be moved by a literal interval, and a - b be compared with one",
+                 time can be moved by a literal interval, or by (n || ' days')::interval, and a - b be compared with a literal one",
             )
         }
         DataFusionError::ResourcesExhausted(cause) => {

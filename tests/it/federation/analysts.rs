@@ -103,6 +103,8 @@ async fn statements_answer_as_in_one_postgresql() {
          WHERE n < 6) SELECT b.n, b.bal FROM b JOIN $clients c ON c.id = b.n JOIN $purchases o ON o.id = b.n ORDER BY 1",
         "SELECT x / 2 FROM (SELECT c.id AS x @ INTERSECT SELECT o.amount FROM $purchases o) s ORDER BY 1",
         "SELECT x / 2 FROM (SELECT o.amount AS x @ EXCEPT SELECT c.id FROM $clients c) s ORDER BY 1",
+        "SELECT o.id, round(o.amount, 0) AS amount, c.name AS id @ ORDER BY o.amount DESC, o.id + 0 LIMIT 5",
+        "SELECT o.amount AS amount, -o.amount AS weight @ ORDER BY o.amount, weight LIMIT 5",
         "SELECT count(*) @ WHERE o.shipped_on > 2024-03-31",
         "SELECT count(*) @ WHERE o.shipped_on IN (19800, 19801)",
         "SELECT count(*) @ WHERE coalesce(o.shipped_on, 5) > '2024-01-01'",

@@ -35,6 +35,7 @@ async fn what_the_engine_answers_otherwise_is_refused() {
         (format!("SELECT t.id::double precision FROM {t} t UNION SELECT id FROM {one}"), "set operation"),
         (format!("SELECT abs(t.k) FILTER (WHERE t.k > 1) FROM {t} t, {one} o"), "abs is not an aggregate function"),
         (format!("SELECT rank() FILTER (WHERE t.k > 1) OVER () FROM {t} t, {one} o"), "rank is not an aggregate"),
+        (format!("SELECT array_agg(t.k ORDER BY t.id) FROM {t} t, {one} o"), "function array_agg is not there"),
         (format!("SELECT abs(DISTINCT t.k) FROM {t} t, {one} o"), "DISTINCT specified, but abs"),
         (format!("SELECT abs(t.k ORDER BY t.id) FROM {t} t, {one} o"), "ORDER BY specified, but abs"),
         (format!("SELECT count(DISTINCT t.k) OVER () FROM {t} t, {one} o"), "DISTINCT is not implemented"),

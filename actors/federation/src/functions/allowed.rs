@@ -51,6 +51,19 @@ const OF_DOUBLES: &[&str] = &["corr", "covar_pop", "covar_samp", "stddev", "stdd
 /// PostgreSQL's other names of some.
 const ALIASES: &[(&str, &str)] = &[("bool_and", "every"), ("var", "variance")];
 
+/// Aggregates of PostgreSQL that are not there.
+const MISSING: &[&str] = &[
+    "any_value",
+    "array_agg",
+    "json_agg",
+    "json_object_agg",
+    "jsonb_agg",
+    "jsonb_object_agg",
+    "mode",
+    "percentile_disc",
+    "xmlagg",
+];
+
 /// The names of all functions that are there, in order.
 pub fn functions() -> Vec<&'static str> {
     let others = [doubles::names(), rounding::NAMES.to_vec(), vec![formatted::NAME, percentile::NAME]].concat();
@@ -65,6 +78,11 @@ pub(crate) fn is_aggregate(name: &str) -> bool {
     let name = name.to_lowercase();
     let others = ALIASES.iter().map(|(_, alias)| *alias).chain(["stddev_samp", "var_samp", percentile::NAME]);
     AGGREGATE.iter().copied().chain(others).any(|known| known == name)
+}
+
+/// Whether a function is an aggregate in PostgreSQL, and is not there.
+pub(crate) fn is_missing(name: &str) -> bool {
+    MISSING.contains(&name.to_lowercase().as_str())
 }
 
 /// Leaves of the engine's functions those that are listed, with ours in the places of some.

@@ -6,9 +6,9 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, CastKind, DataType, Distinct, ExactNumberInfo, Expr, Ident, ObjectName, OrderByKind, Query, SelectItem,
-    SelectItemQualifiedWildcardKind as Kind, SetExpr, Statement, TimezoneInfo, TrimWhereField, TypedString, VisitMut,
-    VisitorMut,
+    AccessExpr, CastKind, DataType, Distinct, ExactNumberInfo, Expr, Ident, ObjectName, OrderBy, OrderByKind, Query,
+    SelectItem, SelectItemQualifiedWildcardKind as Kind, SetExpr, Statement, TimezoneInfo, TrimWhereField, TypedString,
+    VisitMut, VisitorMut, visit_expressions,
 };
 
 /// Stands between a name and the number that tells it from others. PostgreSQL takes it in no name that is not quoted.
@@ -19,7 +19,7 @@ const NAMELESS: &str = "?column?";
 
 /// Gives the columns of all select lists their names.
 pub(crate) fn name(statement: &mut Statement) {
-    let _ = statement.visit(&mut Naming);
+    let _ = statement.visit(&mut Naming { depth: 0 });
 }
 
 /// The name without its mark.
@@ -37,20 +37,30 @@ pub(crate) fn without_marks(text: &str) -> Cow<'_, str> {
     Cow::Owned(parts.fold(first, |all, part| all + part.trim_start_matches(|each: char| each.is_ascii_digit())))
 }
 
-struct Naming;
+struct Naming {
+    depth: usize,
+}
 
 impl VisitorMut for Naming {
     type Break = ();
 
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
     // What is inside has its names already: a subquery in a list gives its own.
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        // Nobody but its reader names what the outermost query answers.
+        let said_in_full = if self.depth == 0 { named_in_full(query.order_by.as_ref()) } else { Vec::new() };
         let is_alone = matches!(*query.body, SetExpr::Select(_));
         let is_ordered = query.order_by.is_some();
         let mut lists = Vec::new();
         lists_of(&mut query.body, &mut lists);
         for (at, (list, distinct)) in lists.into_iter().enumerate() {
             let before = list.clone();
-            rename(list, is_ordered);
+            rename(list, is_ordered, &said_in_full);
             let kind = query.order_by.as_mut().map(|order| &mut order.kind).filter(|_| at == 0);
             if let Some(OrderByKind::Expressions(order)) = kind
                 && !matches!(distinct, Some(Distinct::On(_)))
@@ -62,6 +72,22 @@ impl VisitorMut for Naming {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// The columns that rows are ordered by and that are said with their tables. To the engine it is ambiguous which one is meant
+/// where the list gives their name to another value.
+fn named_in_full(order: Option<&OrderBy>) -> Vec<String> {
+    let mut names = Vec::new();
+    let Some(OrderBy { kind: OrderByKind::Expressions(order), .. }) = order else { return names };
+    for by in order {
+        let _ = visit_expressions(&by.expr, |expr| {
+            if let Expr::CompoundIdentifier(parts) = expr {
+                names.extend(parts.last().map(folded));
+            }
+            ControlFlow::<()>::Continue(())
+        });
+    }
+    names
 }
 
 /// The select lists that make the rows of `body`, the first of a set operation first: its names are those of all.
@@ -84,7 +110,7 @@ struct Label {
 }
 
 /// Puts names in where there are none, and marks where there would be two of one.
-fn rename(list: &mut [SelectItem], is_ordered: bool) {
+fn rename(list: &mut [SelectItem], is_ordered: bool, said_in_full: &[String]) {
     let labels: Vec<Option<Label>> = list.iter().map(label).collect();
     let has_wildcard =
         list.iter().any(|item| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)));
@@ -108,7 +134,7 @@ fn rename(list: &mut [SelectItem], is_ordered: bool) {
             SelectItem::UnnamedExpr(_) => {
                 has_wildcard || has_twin || other_before || other_behind || (*is_columns && is_ordered)
             }
-            _ => has_twin || other_before,
+            _ => has_twin || other_before || said_in_full.contains(name),
         };
         let alias = |expr: &mut Expr| {
             let name = if is_marked { format!("{name}{MARK}{at}") } else { name.clone() };

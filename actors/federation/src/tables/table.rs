@@ -173,13 +173,19 @@ pub(crate) async fn columns(
 ) -> Result<Vec<Arc<[Column]>>> {
     let place = tables.first().map_or(0, |table| table.connection);
     let dialect = &member(connections, place)?.driver.dialect;
-    let all: Vec<String> = (0..tables.len()).map(|number| format!("t{number}.*")).collect();
-    let named = |(number, TableLocation { schema, table, .. }): (usize, &TableLocation<'_>)| {
-        format!("{}.{} AS t{number}", dialect.quoted(schema), dialect.quoted(table))
+    let named = |TableLocation { schema, table, .. }: &TableLocation<'_>| {
+        format!("{}.{}", dialect.quoted(schema), dialect.quoted(table))
     };
-    let named: Vec<String> = tables.iter().enumerate().map(named).collect();
-    let between = format!(", NULL AS {}, ", dialect.quoted(BETWEEN));
-    let text = format!("SELECT {} FROM {}", all.join(&between), named.join(", "));
+    let text = match tables {
+        // A source may have no more than this.
+        [table] => format!("SELECT * FROM {}", named(table)),
+        _ => {
+            let between = format!(", NULL AS {}, ", dialect.quoted(BETWEEN));
+            let all: Vec<String> = (0..tables.len()).map(|number| format!("t{number}.*")).collect();
+            let from = tables.iter().enumerate().map(|(number, table)| format!("{} AS t{number}", named(table)));
+            format!("SELECT {} FROM {}", all.join(&between), from.collect::<Vec<_>>().join(", "))
+        }
+    };
     let sql = Sql { text, ..Sql::default() };
     let mut results = connections.ask(place, Op::Script(Mode::Describe, sql), limits).await?;
     let mut told = None;

@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::syntax::unnested;
-use crate::functions::allowed::is_aggregate;
+use crate::functions::allowed::{is_aggregate, is_missing};
 use portico_core::error::{Error, Kind, Result};
 
 /// Refuses a statement with such a part.
@@ -109,6 +109,11 @@ fn begun(window: &WindowSpec) -> Checked {
 /// What is said of an aggregate alone: the engine does not hear it of other functions.
 fn aggregate_only(call: &Function) -> Checked {
     let name = call.name.to_string();
+    if is_missing(&name) {
+        let error = Error::new(Kind::Rejected, format!("function {name} is not there over several connections"));
+        let hint = "string_agg makes one text of the values; call it on the table's own connection, or in a view there";
+        return ControlFlow::Break(error.sqlstate("42883").hint(hint));
+    }
     let (is_distinct, is_ordered) = match &call.args {
         FunctionArguments::List(list) => (
             matches!(list.duplicate_treatment, Some(DuplicateTreatment::Distinct)),
