@@ -1,12 +1,12 @@
 //! Statements as analysts and agents write them: each answers as it does in one PostgreSQL, or is refused with its code.
 
 use serde_json::{Value, json};
+use uuid::Uuid;
 
-use super::{another_postgres, two_sources_with};
+use super::{another_postgres, told, two_sources_with};
 use crate::support::app::TestApp;
 use crate::support::configuration::connection;
 use crate::support::postgres::connect;
-use uuid::Uuid;
 
 const PURCHASES: &str = "
 CREATE TABLE purchases (id int PRIMARY KEY, customer_id int, product_id int, amount numeric(12, 2), weight float8,
@@ -22,6 +22,8 @@ CREATE TABLE clients (id bigint PRIMARY KEY, name text, country text);
 INSERT INTO clients VALUES (1, 'Ann', 'NL'), (2, 'Bob', 'BE'), (3, 'Cem', 'NL'), (4, 'Dee', 'DE'), (5, 'Eve', NULL), (9, 'Fay', 'BE');
 CREATE TABLE tickets (id bigint PRIMARY KEY, customer_id bigint, rating smallint);
 INSERT INTO tickets VALUES (1, 1, 5), (2, 1, 3), (3, 2, NULL), (4, 5, 1), (30, 9, 2)";
+
+const JOINED: &str = "FROM $purchases o JOIN $clients c ON c.id = o.customer_id";
 
 const TRUTH: Uuid = Uuid::from_u128(0x3333_3333_3333_4333_8333_3333_3333_3334);
 
@@ -42,15 +44,6 @@ fn both(query: &str) -> [String; 2] {
     [tables("shop.public", "crm.main"), tables("truth.public", "truth.public")]
 }
 
-/// Rows, or the code of the failure.
-async fn told(app: &TestApp, query: &str) -> Value {
-    let (_, told) = app.query(json!({"query": query})).await;
-    match told.get("error") {
-        Some(error) => error["sqlState"].clone(),
-        None => told["results"][0]["rows"].clone(),
-    }
-}
-
 /// Numbers, which have other digits behind the point here, as far as they matter.
 fn rounded(rows: &Value) -> Value {
     match rows {
@@ -68,7 +61,6 @@ fn near(number: f64) -> Value {
 #[actix_web::test]
 async fn statements_answer_as_in_one_postgresql() {
     let app = shops().await;
-    let joined = "FROM $purchases o JOIN $clients c ON c.id = o.customer_id";
     let mut differ = Vec::new();
     for query in [
         "SELECT o.id, (row_number() OVER (ORDER BY o.id) - 1) / 10 @ ORDER BY 1",
@@ -113,7 +105,7 @@ async fn statements_answer_as_in_one_postgresql() {
         "SELECT avg(o.id = 3) @",
         "SELECT c.name, sum(o.amount) @ GROUP BY c.country",
     ] {
-        let [here, there] = both(&query.replace('@', joined));
+        let [here, there] = both(&query.replace('@', JOINED));
         let (here, there) = (told(&app, &here).await, told(&app, &there).await);
         // Types that do not fit are refused in one class of codes.
         let is_refused = |told: &Value| told.as_str().is_some_and(|code| code.starts_with("42") && code != "42601");
@@ -144,7 +136,7 @@ async fn what_cannot_be_answered_so_says_what_to_write() {
         ("SELECT o.id IN (SELECT id FROM $clients) FROM $purchases o", "join its table"),
         ("SELECT c.name, sum(o.amount) @ GROUP BY c.country", "add it to GROUP BY"),
     ] {
-        let [here, _] = both(&query.replace('@', "FROM $purchases o JOIN $clients c ON c.id = o.customer_id"));
+        let [here, _] = both(&query.replace('@', JOINED));
         let (status, told) = app.query(json!({"query": here})).await;
         let error = &told["error"];
         let said =
@@ -159,10 +151,7 @@ async fn a_long_chain_of_conditions_reaches_its_source() {
     for (link, by) in [("(o.id = 0 AND o.product_id = #)", " OR "), ("NOT (o.id = # AND o.status LIKE 'p%')", " AND ")]
     {
         let chain: Vec<String> = (0..300).map(|number| link.replace('#', &number.to_string())).collect();
-        let query = format!(
-            "SELECT count(*) FROM $purchases o JOIN $clients c ON c.id = o.customer_id WHERE {}",
-            chain.join(by)
-        );
+        let query = format!("SELECT count(*) {JOINED} WHERE {}", chain.join(by));
         let [here, there] = both(&query);
         let (here, there) = (told(&app, &here).await, told(&app, &there).await);
         assert!(here.is_array() && here == there, "{by}: {here}, {there}");

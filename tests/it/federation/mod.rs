@@ -71,6 +71,15 @@ async fn answer(app: &TestApp, query: &str) -> Value {
     document["results"][0].clone()
 }
 
+/// Rows, or the code of the failure.
+async fn told(app: &TestApp, query: &str) -> Value {
+    let (_, told) = app.query(json!({"query": query})).await;
+    match told.get("error") {
+        Some(error) => error["sqlState"].clone(),
+        None => told["results"][0]["rows"].clone(),
+    }
+}
+
 /// The last call's record in the audit trail.
 fn recorded(app: &TestApp) -> Value {
     let trail = std::fs::read_to_string(app.config.with_file_name("audit.jsonl")).unwrap();

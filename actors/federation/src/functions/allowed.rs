@@ -18,7 +18,7 @@ use super::growing;
 use super::numbers::{doubles, percentile, rounding};
 use super::parts;
 use super::typed;
-use super::types::{AS_DOUBLE, no_function};
+use super::types::{AS_DOUBLE, is_interval, no_function};
 
 /// Functions of values of any type, or of none, as the engine calls them.
 const SCALAR: &[&str] =
@@ -170,11 +170,6 @@ pub(crate) fn admit_scalar(name: &str, of: &[ArrowType]) -> EngineResult<()> {
     }
 }
 
-/// Whether it is the time between two times, of which other refusals speak.
-fn is_elapsed(type_: &ArrowType) -> bool {
-    matches!(type_, ArrowType::Interval(_) | ArrowType::Duration(_))
-}
-
 /// Refuses an aggregate that answers otherwise for values of this type.
 ///
 /// # Errors
@@ -186,7 +181,7 @@ pub(crate) fn admit_aggregate(name: &str, of: Option<&ArrowType>) -> EngineResul
     }
     match (name, of) {
         ("sum", ArrowType::Float32) => Err(no_function(name, slice::from_ref(of), AS_DOUBLE)),
-        ("sum" | "avg", of) if !of.is_numeric() && !of.is_null() && !is_elapsed(of) => {
+        ("sum" | "avg", of) if !of.is_numeric() && !of.is_null() && !is_interval(of) => {
             Err(no_function(name, slice::from_ref(of), "write CAST(… AS numeric) around its argument"))
         }
         ("string_agg", of) if !(of.is_string() || of.is_null()) => {

@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
     cast as to_type, lit, when,
 };
 
-use super::types::{TypeCategory, no_cast, type_name};
+use super::types::{TypeCategory, is_interval, no_cast, type_name};
 use crate::carried::carried;
 use crate::values;
 use portico_core::error::{Error, Kind};
@@ -34,7 +34,7 @@ pub(crate) fn exact(expr: Expr, field: FieldRef, schema: &DFSchema) -> EngineRes
     let to = microseconds(field.data_type());
     // What has no type is the coercion's to refuse.
     let Ok(from) = expr.get_type(schema) else { return Ok(Expr::Cast(Cast { expr: Box::new(expr), field })) };
-    if matches!(from, ArrowType::Interval(_) | ArrowType::Duration(_)) {
+    if is_interval(&from) {
         return not_impl_err!("cast an interval to {}", type_name(&to));
     }
     let (Some(source), Some(target)) = (TypeCategory::of(&from), TypeCategory::of(&to)) else {

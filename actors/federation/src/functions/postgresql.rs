@@ -7,7 +7,7 @@ use arrow_schema::DataType as ArrowType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{DFSchema, DFSchemaRef, DataFusionError, Result as EngineResult, ScalarValue, not_impl_err};
+use datafusion::common::{DFSchema, DFSchemaRef, Result as EngineResult, ScalarValue, not_impl_err};
 use datafusion::logical_expr::expr::{
     AggregateFunction, Between, BinaryExpr, Case, Cast, InList, Like, ScalarFunction, WindowFunction,
 };
@@ -20,7 +20,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use super::numbers::{self, aggregates, doubles, percentile};
-use super::types::no_function;
+use super::types::{admit_together, is_interval, no_function};
 use super::{allowed, casts, elapsed, growing, outer_types, padded, set_operations, times, typed};
 use crate::plan::comparison;
 
@@ -267,22 +267,17 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> En
     {
         return Ok(Transformed::yes(shifted));
     }
-    // The engine divides two floats to make one of an exact number.
-    let [mut left, mut right] = [left, right];
-    if matches!(op, Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide)
-        && one(ArrowType::is_floating)
-        && both(ArrowType::is_numeric)
-    {
-        let nearest = |expr| Ok::<_, DataFusionError>(Box::new(casts::to_floats(vec![expr], schema)?.remove(0)));
-        [left, right] = [nearest(*left)?, nearest(*right)?];
-    }
     let function = match op {
         Operator::Plus | Operator::Minus | Operator::Multiply if both(numbers::is_exact) => numbers::checked(op),
         Operator::Divide if both(numbers::is_exact) && one(ArrowType::is_decimal) => Some(numbers::quotient()),
         Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide
             if one(ArrowType::is_floating) && both(ArrowType::is_numeric) =>
         {
-            doubles::operator(op)
+            // The engine divides two floats to make one of an exact number.
+            if let Some(function) = doubles::operator(op) {
+                return Ok(Transformed::yes(function.call(casts::to_floats(vec![*left, *right], schema)?)));
+            }
+            None
         }
         Operator::Modulo if one(ArrowType::is_floating) => {
             let of = types.iter().flatten().find(|of| of.is_floating()).cloned().unwrap_or(ArrowType::Float64);
@@ -380,14 +375,12 @@ fn branches(Case { expr, when_then_expr, else_expr }: Case, schema: &DFSchema) -
 /// The values that are compared with each other, of types that compare as PostgreSQL's do.
 fn same(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool, use_: Use) -> EngineResult<Vec<Expr>> {
     for expr in &exprs {
-        if let Ok(of @ (ArrowType::Interval(_) | ArrowType::Duration(_))) = expr.get_type(schema) {
-            let name = super::types::type_name(&of);
-            return not_impl_err!("compare values of type {name}; compare dates and times instead");
+        if expr.get_type(schema).is_ok_and(|of| is_interval(&of)) {
+            return not_impl_err!("compare values of type interval; compare dates and times instead");
         }
     }
     let exprs = casts::literals_beside(exprs, schema)?;
-    admit_together(&exprs, schema)?;
-    comparison::compared(of_one_type(exprs, schema, use_), schema, by_order)
+    comparison::compared(of_one_type(exprs, schema, use_)?, schema, by_order)
 }
 
 fn alike<const N: usize>(exprs: [Expr; N], schema: &DFSchema, by_order: bool) -> EngineResult<[Expr; N]> {
@@ -395,15 +388,9 @@ fn alike<const N: usize>(exprs: [Expr; N], schema: &DFSchema, by_order: bool) ->
     same.try_into().or_else(|_| not_impl_err!("a comparison of another number of values"))
 }
 
-fn admit_together(exprs: &[Expr], schema: &DFSchema) -> EngineResult<()> {
-    let types: Vec<ArrowType> = exprs.iter().filter_map(|expr| expr.get_type(schema).ok()).collect();
-    super::types::admit_together(types.iter())
-}
-
 /// Values of one type, of which one is answered.
 fn answered(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<Expr>> {
-    admit_together(&exprs, schema)?;
-    padded::of_one_type(of_one_type(exprs, schema, Use::Answered), schema)
+    padded::of_one_type(of_one_type(exprs, schema, Use::Answered)?, schema)
 }
 
 /// What becomes of values that are to be of one type.
@@ -416,8 +403,9 @@ enum Use {
 
 /// Exact numbers beside floats become floats, and dates beside timestamps become these: the engine makes exact numbers of
 /// the floats, and counts nanoseconds. Exact numbers that are compared are given the digits that they need all together.
-fn of_one_type(exprs: Vec<Expr>, schema: &DFSchema, use_: Use) -> Vec<Expr> {
+fn of_one_type(exprs: Vec<Expr>, schema: &DFSchema, use_: Use) -> EngineResult<Vec<Expr>> {
     let types: Vec<Option<ArrowType>> = exprs.iter().map(|expr| expr.get_type(schema).ok()).collect();
+    admit_together(types.iter().flatten())?;
     let has = |is: fn(&ArrowType) -> bool| types.iter().flatten().any(is);
     let (is_number, to): (fn(&ArrowType) -> bool, _) = if has(ArrowType::is_floating) && has(numbers::is_exact) {
         let is_single = use_ == Use::Answered && !has(|of| *of == ArrowType::Float64);
@@ -426,7 +414,7 @@ fn of_one_type(exprs: Vec<Expr>, schema: &DFSchema, use_: Use) -> Vec<Expr> {
         (ArrowType::is_temporal, to)
     } else {
         let is_wide = use_ == Use::Compared && types.iter().all(Option::is_some) && !exprs.iter().any(is_constant);
-        let Some(to) = is_wide.then(|| numbers::wider(types.iter().flatten())).flatten() else { return exprs };
+        let Some(to) = is_wide.then(|| numbers::wider(types.iter().flatten())).flatten() else { return Ok(exprs) };
         (numbers::is_exact, to)
     };
     let widened = |(expr, of): (Expr, &Option<ArrowType>)| match of {
@@ -434,5 +422,5 @@ fn of_one_type(exprs: Vec<Expr>, schema: &DFSchema, use_: Use) -> Vec<Expr> {
         Some(of) if is_number(of) && *of != to => to_type(expr, to.clone()),
         _ => expr,
     };
-    exprs.into_iter().zip(&types).map(widened).collect()
+    Ok(exprs.into_iter().zip(&types).map(widened).collect())
 }

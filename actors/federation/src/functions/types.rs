@@ -92,11 +92,16 @@ impl TypeCategory {
     }
 }
 
+/// Whether it is the time between two times.
+pub(crate) fn is_interval(type_: &ArrowType) -> bool {
+    matches!(type_, ArrowType::Interval(_) | ArrowType::Duration(_))
+}
+
 /// What PostgreSQL calls a type of the engine.
 pub(crate) fn type_name(type_: &ArrowType) -> String {
     match TypeCategory::of(type_) {
         Some(class) => class.name().to_owned(),
-        None if matches!(type_, ArrowType::Interval(_) | ArrowType::Duration(_)) => "interval".to_owned(),
+        None if is_interval(type_) => "interval".to_owned(),
         None if type_.is_null() => "unknown".to_owned(),
         None => type_.to_string(),
     }

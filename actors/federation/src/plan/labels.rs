@@ -302,7 +302,7 @@ fn last(name: &ObjectName) -> Option<String> {
 }
 
 /// Without quotes a name is in small letters.
-fn folded(ident: &Ident) -> String {
+pub(crate) fn folded(ident: &Ident) -> String {
     if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::{DataType as ArrowType, Field, Fields, Schema};
+use arrow_schema::{Field, Fields, Schema};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{ParamValues, Result as EngineResult, ScalarValue};
 use datafusion::execution::{SessionState, SessionStateBuilder, TaskContext};
@@ -28,6 +28,7 @@ use super::zeros;
 use crate::connections::Connections;
 use crate::failure::{engine_error, rule_error};
 use crate::functions::growing;
+use crate::functions::types::is_interval;
 use crate::push::Pushing;
 use crate::run::leaf::Leaf;
 use crate::statement::{Deadline, Statement};
@@ -141,7 +142,7 @@ pub(crate) async fn plan(
 
 /// Refuses results that PostgreSQL would write otherwise.
 fn admit(columns: &Fields) -> Result<()> {
-    let odd = |column: &&Arc<Field>| matches!(column.data_type(), ArrowType::Interval(_) | ArrowType::Duration(_));
+    let odd = |column: &&Arc<Field>| is_interval(column.data_type());
     match columns.iter().find(odd) {
         Some(column) => {
             let name = labels::shown(column.name());

@@ -265,12 +265,20 @@ const MOST_DIGITS: i64 = 76;
 /// Digits of those that the engine computes with as fast as the source.
 const DIGITS: i64 = 38;
 
+/// Digits behind the point that the engine computes with of an exact number without a bound.
+pub(crate) const UNBOUNDED_SCALE: i8 = 10;
+
 /// What the engine computes with of an exact number without a bound.
-pub(crate) const UNBOUNDED: Type = Type::Decimal { precision: 38, scale: 10 };
+pub(crate) const UNBOUNDED: Type = Type::Decimal { precision: 38, scale: UNBOUNDED_SCALE };
 
 impl Kind {
     fn without_bound() -> Self {
-        Self { arrow: ArrowType::Decimal128(38, 10), type_: Some(UNBOUNDED), unbounded: true, padded: false }
+        Self {
+            arrow: ArrowType::Decimal128(38, UNBOUNDED_SCALE),
+            type_: Some(UNBOUNDED),
+            unbounded: true,
+            padded: false,
+        }
     }
 
     fn of(column: &Column) -> Self {

@@ -10,14 +10,17 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr as Planned, LogicalPlan};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select, Statement, TableFactor, VisitMut, VisitorMut,
+    Expr, Ident, JoinConstraint, JoinOperator, ObjectName, Select, Statement, TableFactor, TableWithJoins, VisitMut,
+    VisitorMut,
 };
 
+use super::syntax::{relations, visit_own_expressions};
 use crate::carried::carried;
+use crate::plan::labels::folded;
 use portico_core::error::{Error, Kind};
 
 /// The tables of one SELECT, and the names that stand alone in it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Scope {
     tables: BTreeSet<String>,
     alone: BTreeSet<String>,
@@ -57,25 +60,24 @@ pub(crate) fn check(plan: &LogicalPlan, scopes: &[Scope]) -> EngineResult<()> {
     .map(drop)
 }
 
-/// The name as it is looked up.
-fn folded(ident: &Ident) -> String {
-    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
-}
-
 struct Selects(Vec<Scope>);
 
 impl VisitorMut for Selects {
     type Break = ();
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-        let mut own = Own { merged: merged(select), scope: Scope::default(), depth: 0 };
-        let relations = select
-            .from
-            .iter()
-            .flat_map(|from| std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation)));
-        own.scope.tables = relations.filter_map(name).map(|name| folded(&name)).collect();
-        let _ = select.visit(&mut own);
-        self.0.push(own.scope);
+        let merged = merged(select);
+        let tables = relations(select).filter_map(name).map(|name| folded(&name)).collect();
+        let mut alone = BTreeSet::new();
+        visit_own_expressions(select, |expr| {
+            let Expr::Identifier(column) = &*expr else { return };
+            let name = folded(column);
+            match merged.get(&name) {
+                Some(table) => *expr = Expr::CompoundIdentifier(vec![table.clone(), column.clone()]),
+                None => drop(alone.insert(name)),
+            }
+        });
+        self.0.push(Scope { tables, alone });
         ControlFlow::Continue(())
     }
 }
@@ -94,52 +96,17 @@ fn name(of: &TableFactor) -> Option<Ident> {
 
 /// The columns that are merged, with the table of the first of each, where that can be told.
 fn merged(select: &Select) -> BTreeMap<String, Ident> {
-    let mut merged = BTreeMap::new();
-    let [from] = select.from.as_slice() else { return merged };
-    let Some(first) = name(&from.relation) else { return merged };
-    for (place, join) in from.joins.iter().enumerate() {
-        let (JoinOperator::Join(JoinConstraint::Using(columns))
+    let [TableWithJoins { relation, joins }] = select.from.as_slice() else { return BTreeMap::new() };
+    // Behind another join it may be a column of either table.
+    let (Some(first), Some(join)) = (name(relation), joins.first()) else { return BTreeMap::new() };
+    match &join.join_operator {
+        JoinOperator::Join(JoinConstraint::Using(columns))
         | JoinOperator::Inner(JoinConstraint::Using(columns))
         | JoinOperator::Left(JoinConstraint::Using(columns))
-        | JoinOperator::LeftOuter(JoinConstraint::Using(columns))) = &join.join_operator
-        else {
-            continue;
-        };
-        // Behind another join it may be a column of either table.
-        let columns = columns.iter().filter_map(|column| column.0.last()?.as_ident());
-        merged.extend(columns.filter(|_| place == 0).map(|column| (folded(column), first.clone())));
-    }
-    merged
-}
-
-/// Reads the expressions of one SELECT, and not those of the queries within.
-struct Own {
-    merged: BTreeMap<String, Ident>,
-    scope: Scope,
-    depth: usize,
-}
-
-impl VisitorMut for Own {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let (0, Expr::Identifier(column)) = (self.depth, &*expr) {
-            let name = folded(column);
-            match self.merged.get(&name) {
-                Some(table) => *expr = Expr::CompoundIdentifier(vec![table.clone(), column.clone()]),
-                None => drop(self.scope.alone.insert(name)),
-            }
+        | JoinOperator::LeftOuter(JoinConstraint::Using(columns)) => {
+            let columns = columns.iter().filter_map(|column| column.0.last()?.as_ident());
+            columns.map(|column| (folded(column), first.clone())).collect()
         }
-        ControlFlow::Continue(())
+        _ => BTreeMap::new(),
     }
 }

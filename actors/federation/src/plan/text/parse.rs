@@ -12,6 +12,7 @@ use super::names::{self, Scope};
 use super::recursive::{self, Casts};
 use super::refused;
 use super::spelling;
+use super::syntax::relations;
 use crate::dialect::Bounded;
 use crate::failure::engine_error;
 use crate::plan::labels;
@@ -128,13 +129,7 @@ impl ast::VisitorMut for Wildcards {
 }
 
 fn qualify(select: &mut ast::Select) {
-    let relations = || {
-        select
-            .from
-            .iter()
-            .flat_map(|from| std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation)))
-    };
-    let names: Vec<ast::ObjectName> = relations()
+    let names: Vec<ast::ObjectName> = relations(select)
         .filter_map(|relation| match relation {
             ast::TableFactor::Table { name, alias: None, .. } => Some(name.clone()),
             _ => None,

@@ -13,10 +13,8 @@ use datafusion::sql::sqlparser::ast::{Expr, Query, SelectItem, SetExpr, Statemen
 use super::syntax::unnested;
 use crate::carried::carried;
 use crate::functions::types::type_name;
+use crate::tables::table::UNBOUNDED_SCALE;
 use portico_core::error::{Error, Kind};
-
-/// Digits behind the point that a `numeric` without precision has.
-const UNBOUNDED: i8 = 10;
 
 /// The columns of recursive queries that are written as casts, by the query's name and their place.
 pub(crate) type Casts = BTreeSet<(String, usize)>;
@@ -81,7 +79,7 @@ pub(crate) fn check(plan: &LogicalPlan, casts: &Casts) -> EngineResult<()> {
 
 fn loses(from: &ArrowType, to: &ArrowType) -> bool {
     match (from, to) {
-        (ArrowType::Decimal128(_, from), ArrowType::Decimal128(_, to)) => from > to && *to < UNBOUNDED,
+        (ArrowType::Decimal128(_, from), ArrowType::Decimal128(_, to)) => from > to && *to < UNBOUNDED_SCALE,
         (from, to) => {
             (from.is_decimal() || from.is_floating()) && (to.is_integer() || (from.is_floating() && to.is_decimal()))
         }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::intervals;
 use super::refused::is_grouped;
-use super::syntax::{binary, nested, not, number, string, text_of, unnested, value_text};
+use super::syntax::{binary, nested, not, number, string, text_of, unnested, value_text, visit_own_expressions};
 use portico_core::error::{Error, Kind, Result};
 
 /// Says what is compared as rows, or with the elements of an array, value by value; and FETCH as LIMIT.
@@ -117,7 +117,7 @@ impl VisitorMut for Words {
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         for item in &mut select.projection {
             if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
-                let _ = expr.visit(&mut Existence { depth: 0 });
+                visit_own_expressions(expr, count_existing);
             }
         }
         ControlFlow::Continue(())
@@ -214,32 +214,12 @@ fn uuid(text: &str) -> Result<Expr> {
 }
 
 /// Says EXISTS where a value stands as a count of rows: the engine knows it in conditions alone.
-struct Existence {
-    depth: usize,
-}
-
-impl VisitorMut for Existence {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Exists { subquery, negated } = expr
-            && self.depth == 0
-            && let Some(counted) = counted(subquery)
-        {
-            let op = if *negated { BinaryOperator::Eq } else { BinaryOperator::Gt };
-            *expr = nested(binary(Expr::Subquery(Box::new(counted)), op, number("0")));
-        }
-        ControlFlow::Continue(())
+fn count_existing(expr: &mut Expr) {
+    if let Expr::Exists { subquery, negated } = expr
+        && let Some(counted) = counted(subquery)
+    {
+        let op = if *negated { BinaryOperator::Eq } else { BinaryOperator::Gt };
+        *expr = nested(binary(Expr::Subquery(Box::new(counted)), op, number("0")));
     }
 }
 
