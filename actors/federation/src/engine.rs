@@ -37,6 +37,7 @@ use crate::run::binding::BindKeys;
 use crate::run::later::BEGIN_WHEN_READ;
 use crate::run::results::{self, Rows};
 use crate::run::unordered::FORGET_PROPERTIES;
+use crate::run::windows::COUNT_ROWS_OF_WINDOWS;
 use crate::run::yielding::YieldInJoins;
 use crate::statement::{Deadline, Statement, timed_out};
 use crate::tables::catalog::{Catalogs, Tables};
@@ -70,6 +71,8 @@ const STACK: usize = 64 << 20;
 const FOR_MERGING: usize = 1 << 20;
 /// Files of a sort that are merged at once: one sort takes no memory that another one of the statement needs.
 const MERGED: usize = 4;
+/// Octets that the process may grow by beyond the memory of a statement.
+const BEYOND: usize = 32 << 20;
 /// Batches that wait for their reader.
 const AHEAD: usize = 2;
 /// What of a name in the folder of spilled rows is ours.
@@ -85,6 +88,12 @@ struct Room {
 /// How many statements have memory at once.
 fn statements(settings: &Settings) -> usize {
     (settings.memory / settings.statement_memory.max(1)).max(1)
+}
+
+/// What the engine may count of a statement's memory. What it counts is there twice at times: a buffer that grows while it
+/// is copied, and the rows of a join or a group as they are put together.
+fn counted(statement_memory: usize) -> usize {
+    statement_memory.min(statement_memory.midpoint(BEYOND))
 }
 
 /// The engine of statements over several connections.
@@ -224,7 +233,7 @@ impl Engine {
             .with_max_temp_directory_size(self.settings.spill_limit)
             .with_max_spill_merge_fan_in(MERGED);
         let consumers = std::num::NonZeroUsize::MIN;
-        let pool = TrackConsumersPool::new(FairSpillPool::new(self.settings.statement_memory), consumers);
+        let pool = TrackConsumersPool::new(FairSpillPool::new(counted(self.settings.statement_memory)), consumers);
         let runtime = RuntimeEnvBuilder::new()
             .with_memory_pool(Arc::new(pool))
             .with_disk_manager_builder(disk)
@@ -275,6 +284,7 @@ fn base() -> SessionState {
         .with_physical_optimizer_rules(before)
         .with_physical_optimizer_rule(Arc::new(BindKeys))
         .with_physical_optimizer_rule(Arc::new(YieldInJoins))
+        .with_physical_optimizer_rule(Arc::new(COUNT_ROWS_OF_WINDOWS))
         .with_physical_optimizer_rule(Arc::new(BEGIN_WHEN_READ))
         .build()
 }

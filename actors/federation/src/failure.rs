@@ -110,6 +110,41 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
                 .because(what)
                 .hint("order by fewer columns, and leave those out that are selected twice or are always the same")
         }
+        DataFusionError::Plan(what) if what.starts_with("Cannot project plan column") => {
+            let message = "a column of a recursive query has another type in its later rows than in its first ones";
+            rejected("42804", message.to_owned()).because(what).hint("CAST the column to one type in both queries")
+        }
+        // What reads its rows elsewhere than in FROM is no recursive query to the engine.
+        other if other.to_string().contains("Unexpected empty work table") => {
+            rejected("42P19", "a recursive query must not be read within a subquery of its own".to_owned())
+                .because(other)
+                .hint("join it in FROM")
+        }
+        DataFusionError::Execution(what) if what.starts_with("Scalar subquery returned more") => {
+            rejected("21000", "more than one row returned by a subquery used as an expression".to_owned())
+                .hint("write max(…) around what it selects, or LIMIT 1 behind an ORDER BY")
+        }
+        DataFusionError::Plan(what) if let Some(name) = no_signature(what) => {
+            rejected("42883", format!("function {name} does not take values of these types"))
+                .because(what)
+                .hint("CAST its arguments, such as CAST(… AS numeric)")
+        }
+        DataFusionError::Plan(what) if what.starts_with("Incompatible inputs for Union") => {
+            rejected("42804", "the columns of a set operation are of types that cannot be matched".to_owned())
+                .because(what)
+                .hint("CAST the columns of both queries to one type")
+        }
+        DataFusionError::Plan(what) if what.starts_with("Inconsistent data type across values list") => {
+            rejected("42804", "a column of VALUES has types that cannot be matched".to_owned())
+                .because(what)
+                .hint("CAST its values to one type")
+        }
+        DataFusionError::Plan(what) if what.starts_with("Cannot create filter with non-boolean predicate") => {
+            rejected("42804", "argument of WHERE must be type boolean".to_owned())
+                .because(what)
+                .hint("compare the value with something, such as … = true")
+        }
+        DataFusionError::Plan(what) if CORRELATED.iter().any(|begin| what.starts_with(begin)) => not_run(),
         DataFusionError::Plan(what) if what.contains("unique expression names") => {
             rejected("42701", what.clone()).hint(SAME_NAME)
         }
@@ -148,12 +183,22 @@ fn not_grouped(what: &str) -> Option<&str> {
 const UNSOUND: &str = "does not satisfy order requirements";
 
 /// How the engine begins to say that it has no plan for a subquery, or for what that says of the query around it.
-const NOT_RUN: [&str; 4] = [
+const NOT_RUN: [&str; 5] = [
+    "Physical plan does not support undecorrelated Subquery",
     "Physical plan does not support logical expression Exists",
     "Physical plan does not support logical expression InSubquery",
     "Physical plan does not support logical expression ScalarSubquery",
     "Physical plan does not support logical expression OuterReferenceColumn",
 ];
+
+/// How it begins to say that such a value stands where it has none.
+const CORRELATED: [&str; 2] = ["Correlated scalar subquery can only", "Correlated scalar subquery in"];
+
+/// The function for whose arguments the engine has none.
+fn no_signature(what: &str) -> Option<&str> {
+    let (before, _) = what.split_once("' failed to match any signature")?;
+    before.rsplit_once("Function '").map(|(_, name)| name)
+}
 
 fn rejected(state: &str, message: String) -> Error {
     Error::new(Kind::Rejected, labels::without_marks(&message)).sqlstate(state)

@@ -93,6 +93,39 @@ async fn statements_answer_as_in_one_postgresql() {
          SELECT b.n, b.bal FROM b JOIN $clients c ON c.id = b.n JOIN $purchases o ON o.id = b.n ORDER BY 1",
         "WITH RECURSIVE b(n, bal) AS (SELECT 1, 100.00::numeric(9, 2) UNION ALL SELECT n + 1, (bal * 1.015)::numeric(9, 2) FROM b \
          WHERE n < 6) SELECT b.n, b.bal FROM b JOIN $clients c ON c.id = b.n JOIN $purchases o ON o.id = b.n ORDER BY 1",
+        "WITH RECURSIVE r AS (SELECT c.id, c.name AS path FROM $clients c WHERE c.id = 1 UNION ALL SELECT c.id, r.path || '>' || c.name || \
+         o.status FROM r JOIN $clients c ON c.id = r.id + 1 JOIN $purchases o ON o.id = c.id) SELECT id, path FROM r ORDER BY 1",
+        "WITH RECURSIVE r(n, a, d) AS (SELECT id::bigint, amount, shipped_on FROM $purchases WHERE id = 1 UNION ALL SELECT c.id + 1, \
+         o.amount, o.shipped_on FROM r JOIN $clients c ON c.id = r.n JOIN $purchases o ON o.id = c.id + 1) SELECT * FROM r ORDER BY 1",
+        "WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < 3) SELECT sum(i.n) / 4, max(i.n / 2) FROM i \
+         JOIN $purchases o ON o.id = i.n JOIN $clients c ON c.id = i.n",
+        "WITH RECURSIVE i(n, at) AS (SELECT id::bigint, shipped_on FROM $purchases WHERE id = 1 UNION ALL SELECT c.id + 1, o.ordered_at FROM i \
+         JOIN $clients c ON c.id = i.n JOIN $purchases o ON o.id = c.id + 1) SELECT * FROM i",
+        "WITH RECURSIVE i(n) AS (SELECT id FROM $clients WHERE id = 1 UNION ALL SELECT max(i.n) + 1 FROM i JOIN $purchases o ON o.id = i.n) SELECT n FROM i",
+        "WITH RECURSIVE i(n) AS (SELECT id FROM $clients WHERE id = 1 UNION ALL SELECT o.id::bigint FROM $purchases o WHERE EXISTS \
+         (SELECT 1 FROM i WHERE i.n + 1 = o.id)) SELECT n FROM i",
+        "SELECT sum(x) / 4, sum(x) * 100 / 7 FROM (SELECT 1 AS x FROM $purchases UNION ALL SELECT 2 FROM $clients) s",
+        "SELECT sum(x) / 7, max(x) / 2 FROM (SELECT o.id AS x FROM $purchases o UNION SELECT id FROM $clients) s",
+        "SELECT sum(x) / 7 FROM (SELECT o.id AS x FROM $purchases o EXCEPT SELECT id FROM $clients) s",
+        "SELECT sum(x) / 7 FROM (SELECT CASE WHEN o.id > 9 THEN o.id ELSE c.id END AS x @) s",
+        "SELECT x FROM (SELECT CASE WHEN o.id > 3 THEN o.id ELSE o.amount END AS x FROM $purchases o EXCEPT SELECT 2.5 FROM $clients) s ORDER BY 1",
+        "SELECT sum(CASE WHEN o.id > 3 THEN o.id ELSE 2.5 END) / 7, max(CASE WHEN o.id > 3 THEN o.id ELSE 2.5 END / 7) @",
+        "SELECT sum(x) / 3 FROM (SELECT (SELECT 5) AS x FROM $purchases o) s JOIN $clients c ON c.id = 1",
+        "SELECT sum(v.k) / 3, max(v.k / 2) FROM (VALUES (1), (3)) v(k) JOIN $purchases o ON o.id = v.k JOIN $clients c ON c.id = o.id",
+        "SELECT v.k + 2147483647 FROM (VALUES (1), (3)) v(k) JOIN $purchases o ON o.id = v.k JOIN $clients c ON c.id = o.id",
+        "SELECT sum(id) / 4, max(id * 1000000000) FROM $purchases JOIN $clients USING (id)",
+        "SELECT c.id, x.customer_id FROM $clients c, LATERAL (SELECT e.customer_id FROM $tickets t JOIN $events e ON e.id = t.id \
+         WHERE t.customer_id = c.id) x ORDER BY 1, 2",
+        "SELECT c.id, x.* FROM $clients c, LATERAL (SELECT t.id, o.id AS other FROM $purchases o JOIN $tickets t ON t.id = o.customer_id \
+         WHERE o.id = c.id) x ORDER BY 1, 2, 3",
+        "SELECT c.id, (SELECT count(*) AS product_id FROM $purchases o WHERE o.product_id = c.id) FROM $clients c ORDER BY 1",
+        "SELECT c.id, x.id FROM $clients c, LATERAL (SELECT count(*) AS id FROM $purchases o WHERE o.product_id = c.id) x ORDER BY 1",
+        "SELECT c.id, x.n FROM $clients c LEFT JOIN LATERAL (SELECT o.product_id AS n, max(o.id) FROM $purchases o WHERE o.customer_id = c.id \
+         GROUP BY o.product_id HAVING count(*) > 1) x ON true ORDER BY 1, 2",
+        "SELECT c.id, (SELECT max(o.id) FROM $purchases o LEFT JOIN $tickets t ON t.id = o.id WHERE o.customer_id = c.id) FROM $clients c ORDER BY 1",
+        "SELECT sum(o.amount ORDER BY o.id), max(o.status ORDER BY o.id DESC) @",
+        "SELECT nth_value(o.id, 0) OVER (ORDER BY o.id) @",
+        "SELECT c.id, (SELECT o.id FROM $purchases o WHERE o.id < 3) FROM $clients c",
         "SELECT x / 2 FROM (SELECT c.id AS x @ INTERSECT SELECT o.amount FROM $purchases o) s ORDER BY 1",
         "SELECT x / 2 FROM (SELECT o.amount AS x @ EXCEPT SELECT c.id FROM $clients c) s ORDER BY 1",
         "SELECT o.id, round(o.amount, 0) AS amount, c.name AS id @ ORDER BY o.amount DESC, o.id + 0 LIMIT 5",
@@ -133,6 +166,42 @@ async fn what_cannot_be_answered_so_says_what_to_write() {
         ("SELECT lag(o.id, 1, 0.5) OVER (ORDER BY o.id) @", "CAST both"),
         ("SELECT o.id, (SELECT c.name FROM $clients c WHERE c.id = o.customer_id) FROM $purchases o", "max(…)"),
         ("SELECT avg(o.amount), avg(o.amount::int) @", "in a subquery"),
+        (
+            "SELECT c.id, x.r FROM $clients c, LATERAL (SELECT row_number() OVER (ORDER BY o.id) AS r FROM $purchases o WHERE o.customer_id = c.id) x",
+            "PARTITION BY",
+        ),
+        (
+            "SELECT c.id FROM $clients c WHERE c.id IN (SELECT rank() OVER (ORDER BY o.id) FROM $purchases o WHERE o.customer_id = c.id)",
+            "PARTITION BY",
+        ),
+        (
+            "SELECT c.id, (SELECT sum(o.id) FROM $purchases o WHERE o.customer_id = c.id HAVING count(*) = 0) FROM $clients c",
+            "GROUP BY",
+        ),
+        (
+            "SELECT c.id, x.k FROM $clients c, LATERAL (SELECT max(o.id) AS m, 'x' AS k FROM $purchases o WHERE o.customer_id = c.id) x",
+            "GROUP BY",
+        ),
+        (
+            "SELECT c.id, x.n FROM $clients c, LATERAL (SELECT DISTINCT count(*) AS n FROM $purchases o WHERE o.customer_id = c.id) x",
+            "GROUP BY",
+        ),
+        (
+            "SELECT c.id, (SELECT count(*) FROM $tickets t RIGHT JOIN $purchases o ON o.id = t.id AND t.id = c.id) FROM $clients c",
+            "outer join",
+        ),
+        (
+            "SELECT c.id, x.n FROM $clients c, LATERAL (SELECT o.status, count(*) AS n FROM $purchases o WHERE o.customer_id = c.id GROUP BY ROLLUP (o.status)) x",
+            "grouping sets",
+        ),
+        (
+            "SELECT string_agg(DISTINCT o.status, ',' ORDER BY o.status), string_agg(DISTINCT o.status, ',' ORDER BY o.status DESC) @",
+            "in a subquery",
+        ),
+        ("SELECT 5 AS c, count(*) @ GROUP BY ROLLUP (1)", "leave it out"),
+        ("SELECT first_value(o.id) IGNORE NULLS OVER (ORDER BY o.id) @", "IGNORE NULLS"),
+        ("SELECT sum(o.status) @", "CAST its arguments"),
+        ("SELECT 'true' FROM $purchases UNION SELECT rating > 1 FROM $tickets", "CAST the columns"),
         ("SELECT o.id IN (SELECT id FROM $clients) FROM $purchases o", "join its table"),
         ("SELECT c.name, sum(o.amount) @ GROUP BY c.country", "add it to GROUP BY"),
     ] {

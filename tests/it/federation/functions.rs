@@ -143,6 +143,7 @@ async fn texts_beside_each_other_are_of_the_type_of_the_first() {
             "SELECT count(*) FROM (SELECT # AS x FROM $ UNION SELECT @ FROM $) y",
             "SELECT count(*) FROM (SELECT # AS x FROM $ UNION ALL SELECT @ FROM $) y WHERE y.x = 'a '",
             "SELECT count(DISTINCT y.x) FROM (SELECT # AS x FROM $ UNION ALL SELECT @ FROM $ UNION ALL SELECT k.t FROM $) y",
+            "SELECT count(*) FROM (SELECT k.e AS w, # AS x FROM $ UNION SELECT k.c, @ FROM $) y",
             "SELECT count(*) FROM (SELECT # FROM $ INTERSECT SELECT @ FROM $) y",
             "SELECT count(*) FROM (SELECT # FROM $ EXCEPT SELECT @ FROM $) y",
         ] {

@@ -63,7 +63,9 @@ fn column(expr: Expr, scopes: &[DFSchema]) -> Transformed<Expr> {
     let Expr::OuterReferenceColumn(field, column) = expr else { return Transformed::no(expr) };
     let named = |scope: &DFSchema| Some(Arc::clone(&scope.fields()[scope.maybe_index_of_column(&column)?]));
     match scopes.iter().rev().find_map(named) {
-        Some(now) if now.data_type() != field.data_type() => Transformed::yes(Expr::OuterReferenceColumn(now, column)),
+        Some(now) if now.data_type() != field.data_type() || now.metadata() != field.metadata() => {
+            Transformed::yes(Expr::OuterReferenceColumn(now, column))
+        }
         _ => Transformed::no(Expr::OuterReferenceColumn(field, column)),
     }
 }

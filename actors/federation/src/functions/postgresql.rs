@@ -9,20 +9,19 @@ use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, DFSchemaRef, Result as EngineResult, ScalarValue, not_impl_err};
 use datafusion::logical_expr::expr::{
-    AggregateFunction, Between, BinaryExpr, Case, Cast, InList, Like, ScalarFunction, WindowFunction,
+    AggregateFunction, Between, BinaryExpr, Case, Cast, InList, Like, ScalarFunction,
 };
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    Expr, ExprSchemable, LogicalPlan, Operator, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition,
-    cast as to_type, when,
+    Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Values, cast as to_type, when,
 };
 use datafusion::optimizer::AnalyzerRule;
 
 use super::numbers::{self, aggregates, doubles, percentile};
 use super::types::{admit_together, is_interval, no_function};
-use super::{allowed, casts, elapsed, growing, outer_types, padded, set_operations, times, typed};
-use crate::plan::comparison;
+use super::{allowed, casts, elapsed, growing, outer_types, padded, recursive, set_operations, times, typed, windows};
+use crate::plan::comparison::{self, Comparison};
 
 /// To be run before the engine's own coercion of types: what ours are compared with, or stand beside of, is then coerced to
 /// what they return.
@@ -31,9 +30,7 @@ pub(crate) struct AsPostgresql;
 
 impl AnalyzerRule for AsPostgresql {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> EngineResult<LogicalPlan> {
-        // What such a query is joined with has been given its type.
-        let is_recursive = plan.exists(|node| Ok(matches!(node, LogicalPlan::RecursiveQuery(_))))?;
-        analyzed(plan, is_recursive)
+        analyzed(plan, false)
     }
 
     fn name(&self) -> &'static str {
@@ -41,38 +38,70 @@ impl AnalyzerRule for AsPostgresql {
     }
 }
 
-/// The plan with what it reads before it, and its subqueries after that: they may speak of it, by its types.
+/// The plan with what it reads before it, and its subqueries after that: they may speak of it, by its types. What stands in
+/// a recursive query, and is joined with its own rows, has been given their types.
 fn analyzed(plan: LogicalPlan, is_recursive: bool) -> EngineResult<LogicalPlan> {
+    let is_recursive = is_recursive || matches!(plan, LogicalPlan::RecursiveQuery(_));
     let before: Vec<DFSchemaRef> = plan.inputs().into_iter().map(|input| Arc::clone(input.schema())).collect();
     let plan = plan.map_children(|child| analyzed(child, is_recursive).map(Transformed::yes)).data()?;
-    let mut plan = if is_recursive { plan } else { set_operations::of_one_type(plan)? };
-    if !is_recursive && plan.inputs().into_iter().zip(&before).any(|(input, before)| input.schema() != before) {
+    let mut plan = match plan {
+        LogicalPlan::RecursiveQuery(query) => recursive::of_one_type(query)?,
+        plan if is_recursive => plan,
+        plan => set_operations::of_one_type(plan)?,
+    };
+    if plan.inputs().into_iter().zip(&before).any(|(input, before)| input.schema() != before) {
         plan = plan.recompute_schema()?;
     }
     let schema = merge_schema(&plan.inputs());
     let subquery = |subquery| {
         analyzed(outer_types::typed(subquery, &mut vec![schema.clone()])?.data, is_recursive).map(Transformed::yes)
     };
-    let plan = plan.map_subqueries(subquery).data()?;
+    let asked = plan.map_subqueries(subquery)?;
+    let (plan, has_subqueries) = (asked.data, asked.transformed);
     comparison::check_comparisons(&plan)?;
     let is_kept = match &plan {
         // Its numbers are no values.
         LogicalPlan::Limit(_) => return Ok(plan),
+        LogicalPlan::Values(of) if !is_recursive => return integers(of),
         LogicalPlan::Values(_) => true,
         // Its columns are called by their expressions.
         LogicalPlan::Aggregate(of) => of.group_expr.iter().any(|expr| matches!(expr, Expr::GroupingSet(_))),
         _ => is_recursive,
     };
     let (names, is_sort) = (NamePreserver::new(&plan), matches!(plan, LogicalPlan::Sort(_)));
+    let is_marked = !is_kept && matches!(plan, LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_));
     let rewritten = plan.map_expressions(|expr| {
         let name = names.save(&expr);
         let expr = elapsed::in_seconds(expr, is_sort)?.transform_up(|expr| match expr {
             Expr::Literal(value, metadata) if !is_kept => Ok(literal(value, metadata)),
             expr => rewrite(expr, &schema),
         })?;
-        Ok(expr.update_data(|expr| name.restore(expr)))
+        let expr = expr.update_data(|expr| name.restore(expr));
+        if is_marked { expr.transform_data(|expr| Ok(comparison::marked(expr, &schema))) } else { Ok(expr) }
     })?;
-    if rewritten.transformed { rewritten.data.recompute_schema() } else { Ok(rewritten.data) }
+    if rewritten.transformed || has_subqueries { rewritten.data.recompute_schema() } else { Ok(rewritten.data) }
+}
+
+/// Rows of values, whose whole numbers are integers in the columns in which all are.
+fn integers(of: &Values) -> EngineResult<LogicalPlan> {
+    let mut rows = of.values.clone();
+    for place in 0..of.schema.fields().len() {
+        let integer = |row: &Vec<Expr>| match row.get(place)? {
+            Expr::Literal(ScalarValue::Int64(None), metadata) => {
+                Some(Expr::Literal(ScalarValue::Int32(None), metadata.clone()))
+            }
+            Expr::Literal(value @ ScalarValue::Int64(_), metadata) => {
+                let literal = literal(value.clone(), metadata.clone());
+                literal.transformed.then_some(literal.data)
+            }
+            _ => None,
+        };
+        let integers: Option<Vec<Expr>> = rows.iter().map(integer).collect();
+        for (row, integer) in rows.iter_mut().zip(integers.into_iter().flatten()) {
+            row[place] = integer;
+        }
+    }
+    LogicalPlanBuilder::values(rows)?.build()
 }
 
 fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
@@ -109,6 +138,12 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
             let expr = Box::new(comparison::filled(*like.expr, schema, "LIKE of")?);
             Ok(Transformed::yes(Expr::Like(Like { expr, ..like })))
         }
+        Expr::InSubquery(mut listed) => {
+            let field = listed.subquery.subquery.schema().fields().first().map(Arc::clone);
+            let how = field.map_or(Comparison::Plain, |field| Comparison::marked(field.metadata()));
+            *listed.expr = how.literal(*listed.expr)?;
+            Ok(Transformed::yes(Expr::InSubquery(listed)))
+        }
         Expr::Case(case) => Ok(Transformed::yes(Expr::Case(branches(case, schema)?))),
         Expr::ScalarFunction(call) => function(call, schema),
         Expr::Cast(Cast { expr, field }) => {
@@ -128,12 +163,16 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
             }
             let of = params.args.first().map(|argument| argument.get_type(schema)).transpose()?;
             allowed::admit_aggregate(func.name(), of.as_ref())?;
+            // It makes no difference to what is not made one behind the other.
+            if func.name() != "string_agg" {
+                params.order_by.clear();
+            }
             Ok(match of.and_then(|of| aggregates::exact(func.name(), &of)) {
                 Some(func) => Transformed::yes(Expr::AggregateFunction(AggregateFunction { func, params })),
                 None => Transformed::no(Expr::AggregateFunction(AggregateFunction { func, params })),
             })
         }
-        Expr::WindowFunction(call) => window(*call, schema),
+        Expr::WindowFunction(call) => windows::window(*call, schema),
         other => Ok(Transformed::no(other)),
     }
 }
@@ -180,43 +219,6 @@ fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) ->
         _ => args,
     };
     Ok(Transformed::yes(func.call(args)))
-}
-
-fn window(call: WindowFunction, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
-    comparison::admit_window(&call, schema)?;
-    let WindowFunction { fun, params } = call;
-    let of = params.args.first().map(|argument| argument.get_type(schema)).transpose()?;
-    allowed::admit_aggregate(fun.name(), of.as_ref())?;
-    // The engine makes the default a value of the type of the others, whatever it loses.
-    if let (Some(of), Some(default), "lag" | "lead") = (&of, params.args.get(2), fun.name())
-        && !is_within(&default.get_type(schema)?, of)
-    {
-        return not_impl_err!("{} with a default of another type; CAST both to one", fun.name());
-    }
-    // The engine takes what leaves a frame off its sum, and bounds of a range beyond the type's end for none.
-    let frame = &params.window_frame;
-    let slides = !frame.start_bound.is_unbounded();
-    if slides && matches!(fun.name(), "sum" | "avg") && of.as_ref().is_some_and(ArrowType::is_floating) {
-        return not_impl_err!("{} of floats over a frame that slides", fun.name());
-    }
-    if frame.units == WindowFrameUnits::Range && [&frame.start_bound, &frame.end_bound].into_iter().any(is_offset) {
-        return not_impl_err!("RANGE with an offset; write ROWS");
-    }
-    if fun.name() == percentile::NAME {
-        return not_impl_err!("{} as a window function", percentile::NAME);
-    }
-    // One text for each row, each longer than the one before, would fill the memory.
-    if fun.name() == "string_agg" {
-        return not_impl_err!("{} as a window function", fun.name());
-    }
-    let exact = match &fun {
-        WindowFunctionDefinition::AggregateUDF(func) => of.and_then(|of| aggregates::exact(func.name(), &of)),
-        WindowFunctionDefinition::WindowUDF(_) => None,
-    };
-    let changed = exact.is_some();
-    let fun = exact.map_or(fun, |func| WindowFunctionDefinition::AggregateUDF(Arc::clone(&func)));
-    let expr = Expr::WindowFunction(Box::new(WindowFunction { fun, params }));
-    Ok(if changed { Transformed::yes(expr) } else { Transformed::no(expr) })
 }
 
 /// A whole number is an integer where it fits, and to the engine always a bigint. The least one is written as an operator on
@@ -333,24 +335,6 @@ fn negated(expr: &Expr, schema: &DFSchema) -> EngineResult<Option<Expr>> {
     Ok(difference.map(|difference| difference.call(vec![Expr::Literal(zero, None), expr.clone()])))
 }
 
-/// Whether each number of the one type is one of the other, or they are no numbers.
-fn is_within(one: &ArrowType, other: &ArrowType) -> bool {
-    match (one, other) {
-        (one, other) if one.is_integer() && other.is_integer() => one.primitive_width() <= other.primitive_width(),
-        (ArrowType::Decimal128(_, one), ArrowType::Decimal128(_, other)) => one <= other,
-        (one, other) if other.is_integer() => !one.is_numeric(),
-        (one, other) => !(one.is_floating() && other.is_decimal()),
-    }
-}
-
-/// Whether a frame's bound is so far from the row at hand.
-fn is_offset(bound: &WindowFrameBound) -> bool {
-    match bound {
-        WindowFrameBound::Preceding(offset) | WindowFrameBound::Following(offset) => !offset.is_null(),
-        WindowFrameBound::CurrentRow => false,
-    }
-}
-
 /// A CASE whose values are compared and answered as PostgreSQL does.
 fn branches(Case { expr, when_then_expr, else_expr }: Case, schema: &DFSchema) -> EngineResult<Case> {
     let (mut whens, mut thens): (Vec<Expr>, Vec<Expr>) =
@@ -390,7 +374,17 @@ fn alike<const N: usize>(exprs: [Expr; N], schema: &DFSchema, by_order: bool) ->
 
 /// Values of one type, of which one is answered.
 fn answered(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<Expr>> {
-    padded::of_one_type(of_one_type(exprs, schema, Use::Answered)?, schema)
+    let mut exprs = padded::of_one_type(of_one_type(exprs, schema, Use::Answered)?, schema)?;
+    if exprs.iter().any(|expr| Comparison::handed_on(expr, schema) == Comparison::Uuid) {
+        exprs = exprs.into_iter().map(|expr| Comparison::Uuid.literal(expr)).collect::<EngineResult<_>>()?;
+    }
+    let types: Vec<ArrowType> = exprs.iter().map_while(|expr| expr.get_type(schema).ok()).collect();
+    // Until the engine has given them their type, a CASE is of that of its first value to it.
+    let to = (types.len() == exprs.len()).then(|| numbers::common(types.iter())).flatten();
+    Ok(match to {
+        Some(to) => exprs.into_iter().map(|expr| to_type(expr, to.clone())).collect(),
+        None => exprs,
+    })
 }
 
 /// What becomes of values that are to be of one type.

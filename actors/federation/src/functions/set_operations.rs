@@ -3,23 +3,30 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow_schema::DataType as ArrowType;
 use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::{Column, NullEquality, Result};
 use datafusion::logical_expr::expr::Alias;
-use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, Join, LogicalPlan, LogicalPlanBuilder, Union, cast};
+use datafusion::logical_expr::{
+    Distinct, Expr, ExprSchemable, Join, JoinConstraint, LogicalPlan, LogicalPlanBuilder, Union, cast,
+};
 
-use super::numbers::as_exact;
+use super::numbers::common;
 use super::padded::{Text, as_text, is_literal, is_padded, is_padding};
 use crate::plan::comparison::Comparison;
 
 /// The set operation, whose columns are of one type each.
 pub(super) fn of_one_type(plan: LogicalPlan) -> Result<LogicalPlan> {
     match plan {
-        LogicalPlan::Union(mut union) => {
-            for place in 0..union.schema.fields().len() {
-                union = with_one_type(union, place)?;
-            }
-            Ok(LogicalPlan::Union(union))
+        LogicalPlan::Union(union) => {
+            // Its columns are of other types where those of its inputs have become of others.
+            let union = Union::try_new_with_loose_types(union.inputs)?;
+            with_texts_of_one_type(with_numbers_of_one_type(union)?).map(LogicalPlan::Union)
+        }
+        // A merged column is that of the first side to the engine.
+        LogicalPlan::Join(mut join) if join.join_constraint == JoinConstraint::Using => {
+            join.left = with_exact_numbers(&join)?;
+            Ok(LogicalPlan::Join(join))
         }
         // INTERSECT and EXCEPT: nothing else has NULL equal NULL.
         LogicalPlan::Join(mut join) if join.null_equality == NullEquality::NullEqualsNull => {
@@ -38,54 +45,97 @@ pub(super) fn of_one_type(plan: LogicalPlan) -> Result<LogicalPlan> {
     }
 }
 
-/// The first side, whose whole numbers are exact ones where those of the second side are.
+/// The union, whose exact numbers are of one type at each place.
+fn with_numbers_of_one_type(union: Union) -> Result<Union> {
+    let types: Vec<Option<ArrowType>> = (0..union.schema.fields().len())
+        .map(|place| common(union.inputs.iter().map(|input| input.schema().field(place).data_type())))
+        .collect();
+    if types.iter().all(Option::is_none) {
+        return Ok(union);
+    }
+    let input = |input: &Arc<LogicalPlan>| {
+        let columns = input.schema().columns().into_iter().zip(input.schema().fields()).zip(&types).enumerate();
+        let changed = columns.filter_map(|(place, ((column, field), to))| {
+            let to = to.as_ref().filter(|to| *to != field.data_type())?;
+            Some((place, as_type(column, to)))
+        });
+        with_columns(input, changed.collect())
+    };
+    let inputs = union.inputs.iter().map(input).collect::<Result<Vec<_>>>()?;
+    Union::try_new_with_loose_types(inputs)
+}
+
+/// The column as values of this type.
+fn as_type(column: Column, to: &ArrowType) -> Expr {
+    let (relation, name) = (column.relation.clone(), column.name.clone());
+    cast(Expr::Column(column), to.clone()).alias_qualified(relation, name)
+}
+
+/// The first side, whose exact numbers are of the type that those of both sides have in common.
 fn with_exact_numbers(join: &Join) -> Result<Arc<LogicalPlan>> {
     let schema = join.left.schema();
-    let mut exprs: Vec<Expr> = schema.columns().into_iter().map(Expr::Column).collect();
-    let mut is_same = true;
+    let mut changed = HashMap::new();
     for (left, right) in &join.on {
         let (of, other) = (left.get_type(schema)?, right.get_type(join.right.schema())?);
         let place = left.try_as_col().and_then(|column| schema.maybe_index_of_column(column));
-        if let (true, Some(expr)) =
-            (of.is_integer() && other.is_decimal(), place.and_then(|place| exprs.get_mut(place)))
-        {
-            let (relation, name) = left.qualified_name();
-            *expr = cast(expr.clone(), as_exact(&of)).alias_qualified(relation, name);
-            is_same = false;
+        let to = common([&of, &other].into_iter()).filter(|to| *to != of);
+        if let (Some(to), Some(place), Expr::Column(column)) = (to, place, left) {
+            changed.insert(place, as_type(column.clone(), &to));
         }
     }
-    if is_same {
-        return Ok(Arc::clone(&join.left));
-    }
-    LogicalPlanBuilder::from(Arc::clone(&join.left)).project(exprs)?.build().map(Arc::new)
+    with_columns(&join.left, changed)
 }
 
-/// The union, whose texts at `place` are of one type.
-fn with_one_type(union: Union, place: usize) -> Result<Union> {
+/// The union, whose texts are of one type at each place.
+fn with_texts_of_one_type(union: Union) -> Result<Union> {
+    let places = 0..union.schema.fields().len();
+    // A literal is seen as one only in the inputs as they are written, so all places are read before one changes.
+    let types: Vec<Option<(Comparison, bool)>> = places.map(|place| type_at(&union, place)).collect();
+    if types.iter().all(Option::is_none) {
+        return Ok(union);
+    }
+    let input = |input: &Arc<LogicalPlan>| -> Result<Arc<LogicalPlan>> {
+        let schema = input.schema();
+        let mut changed = HashMap::new();
+        for (place, (column, to)) in schema.columns().into_iter().zip(&types).enumerate() {
+            let Some((how, is_padded)) = *to else { continue };
+            let (of, _) = text_at(input, place);
+            if of != how {
+                let mut marks = HashMap::new();
+                how.mark(&mut marks);
+                let text = as_text(Expr::Column(column.clone()), of, is_padded, schema)?;
+                let text = Alias::new(text, column.relation, column.name);
+                changed.insert(place, Expr::Alias(text.with_metadata(Some(FieldMetadata::from(marks)))));
+            }
+        }
+        with_columns(input, changed)
+    };
+    let inputs = union.inputs.iter().map(input).collect::<Result<Vec<_>>>()?;
+    Union::try_new_with_loose_types(inputs)
+}
+
+/// The type of the texts at `place`, and whether it is padded. `None` if they are of one type already.
+fn type_at(union: &Union, place: usize) -> Option<(Comparison, bool)> {
     let texts: Vec<Text> = union.inputs.iter().map(|input| text_at(input, place)).collect();
-    let Some(is_padded) = is_padded(&texts) else { return Ok(union) };
-    let mut lengths = texts.iter().map(|(how, _)| *how).filter(|how| is_padding(*how));
-    let first = lengths.next().unwrap_or(Comparison::Plain);
+    let is_padded = is_padded(&texts)?;
+    let first = texts.iter().map(|(how, _)| *how).find(|how| is_padding(*how)).unwrap_or(Comparison::Plain);
     // Of texts of several lengths none has one.
     let how = match first {
         _ if !is_padded => Comparison::Plain,
-        first if lengths.all(|other| other == first) => first,
+        first if texts.iter().all(|(how, _)| *how == first) => first,
         _ => Comparison::Padded(0),
     };
-    let input = |(input, (of, _)): (&Arc<LogicalPlan>, Text)| -> Result<Arc<LogicalPlan>> {
-        let schema = input.schema();
-        let mut exprs: Vec<Expr> = schema.columns().into_iter().map(Expr::Column).collect();
-        if let (Some(expr), true) = (exprs.get_mut(place), of != how) {
-            let Column { relation, name, .. } = schema.columns().swap_remove(place);
-            let mut marks = HashMap::new();
-            how.mark(&mut marks);
-            let text = as_text(expr.clone(), of, is_padded, schema)?;
-            *expr = Expr::Alias(Alias::new(text, relation, name).with_metadata(Some(FieldMetadata::from(marks))));
-        }
-        LogicalPlanBuilder::from(Arc::clone(input)).project(exprs)?.build().map(Arc::new)
-    };
-    let inputs = union.inputs.iter().zip(texts).map(input).collect::<Result<Vec<_>>>()?;
-    Union::try_new_with_loose_types(inputs)
+    Some((how, is_padded))
+}
+
+/// The query, with other columns at the places of `changed`.
+fn with_columns(plan: &Arc<LogicalPlan>, mut changed: HashMap<usize, Expr>) -> Result<Arc<LogicalPlan>> {
+    if changed.is_empty() {
+        return Ok(Arc::clone(plan));
+    }
+    let columns = plan.schema().columns().into_iter().enumerate();
+    let exprs = columns.map(|(place, column)| changed.remove(&place).unwrap_or(Expr::Column(column)));
+    LogicalPlanBuilder::from(Arc::clone(plan)).project(exprs.collect::<Vec<_>>())?.build().map(Arc::new)
 }
 
 /// The text that `plan` has at `place`.
@@ -105,7 +155,14 @@ fn text_of(expr: &Expr, plan: &LogicalPlan) -> Text {
 /// What the query is written with at `place`.
 fn written(plan: &LogicalPlan, place: usize) -> Option<&Expr> {
     match plan {
-        LogicalPlan::Projection(projection) => projection.expr.get(place),
+        LogicalPlan::Projection(projection) => match projection.expr.get(place)? {
+            Expr::Column(column) => projection
+                .input
+                .schema()
+                .maybe_index_of_column(column)
+                .and_then(|place| written(&projection.input, place)),
+            expr => Some(expr),
+        },
         LogicalPlan::Distinct(Distinct::All(input)) => written(input, place),
         _ => None,
     }

@@ -4,9 +4,11 @@
 use std::collections::HashMap;
 
 use arrow_schema::DataType as ArrowType;
+use datafusion::common::metadata::FieldMetadata;
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, DataFusionError, ExprSchema, NullEquality, Result, ScalarValue};
 use datafusion::functions::unicode::rpad;
-use datafusion::logical_expr::expr::{AggregateFunction, Sort, WindowFunction};
+use datafusion::logical_expr::expr::{AggregateFunction, Alias, Sort, WindowFunction};
 use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, JoinConstraint, LogicalPlan, lit};
 use uuid::Uuid;
 
@@ -66,7 +68,8 @@ impl Comparison {
         metadata.extend(mark.map(|mark| (KEY.to_owned(), mark)));
     }
 
-    fn marked(metadata: &HashMap<String, String>) -> Self {
+    /// How the values of a field with this metadata compare.
+    pub(crate) fn marked(metadata: &HashMap<String, String>) -> Self {
         let mark = metadata.get(KEY).map(String::as_str);
         if let Some(length) = mark.and_then(|mark| mark.strip_prefix(PADDED)?.parse().ok()) {
             return Self::Padded(length);
@@ -80,6 +83,7 @@ impl Comparison {
             Expr::Column(column) => {
                 schema.field_from_column(column).map_or(Self::Plain, |field| Self::marked(field.metadata()))
             }
+            Expr::OuterReferenceColumn(field, _) => Self::marked(field.metadata()),
             Expr::Alias(alias) => Self::handed_on(&alias.expr, schema),
             Expr::Case(case) => {
                 let branches = case.when_then_expr.iter().map(|(_, then)| then).chain(&case.else_expr);
@@ -112,6 +116,20 @@ impl Comparison {
             .map(|expr| Self::handed_on(expr, schema))
             .find(|how| *how != Self::Plain)
             .unwrap_or(Self::Plain)
+    }
+
+    /// A literal that is compared with such values, as they are written.
+    ///
+    /// # Errors
+    /// `22P02` for a text that is no UUID.
+    pub(crate) fn literal(self, expr: Expr) -> Result<Expr> {
+        let Expr::Literal(value, metadata) = &expr else { return Ok(expr) };
+        let text = match (self, value.try_as_str().flatten()) {
+            (Self::Uuid, Some(text)) => canonical(text)?,
+            (Self::Padded(_), Some(text)) => text.trim_end_matches(' ').to_owned(),
+            _ => return Ok(expr),
+        };
+        Ok(Expr::Literal(ScalarValue::Utf8(Some(text)), metadata.clone()))
     }
 
     fn is_equality(self) -> bool {
@@ -161,20 +179,12 @@ pub(crate) fn compared(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool) -> R
     {
         return Err(refused(literal, "a comparison with"));
     }
-    let is_padded = how.iter().any(|how| matches!(how, Comparison::Padded(_)));
-    let is_uuid = how.contains(&Comparison::Uuid);
-    let one = |expr: Expr| match &expr {
-        Expr::Literal(value, metadata) if is_uuid || is_padded => match value.try_as_str().flatten() {
-            Some(text) => {
-                let text = if is_uuid { canonical(text)? } else { text.trim_end_matches(' ').to_owned() };
-                Ok(Expr::Literal(ScalarValue::Utf8(Some(text)), metadata.clone()))
-            }
-            None => Ok(expr),
-        },
-        // Another source may have no UUIDs: its texts are compared as they are.
-        _ => Ok(expr),
-    };
-    exprs.into_iter().map(one).collect()
+    // Another source may have no UUIDs: its texts are compared as they are.
+    let is_of_literals = |how: &&Comparison| matches!(how, Comparison::Uuid | Comparison::Padded(_));
+    let of_literals =
+        how.iter().copied().find(|how| *how == Comparison::Uuid).or_else(|| how.iter().find(is_of_literals).copied());
+    let of_literals = of_literals.unwrap_or(Comparison::Plain);
+    exprs.into_iter().map(|expr| of_literals.literal(expr)).collect()
 }
 
 /// A padded text with its blanks, which count where a pattern is held against it, or its own text is asked for.
@@ -183,13 +193,35 @@ pub(crate) fn compared(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool) -> R
 /// For one among others, whose blanks are not known.
 pub(crate) fn filled(expr: Expr, schema: &DFSchema, what: &str) -> Result<Expr> {
     match Comparison::handed_on(&expr, schema) {
-        Comparison::Padded(_) if !matches!(expr, Expr::Column(_)) => Err(refused(&expr, what)),
-        Comparison::Padded(length) if length > 0 => {
+        Comparison::Padded(length) if length == 0 || !matches!(expr, Expr::Column(_)) => Err(refused(&expr, what)),
+        Comparison::Padded(length) => {
             let length = i64::try_from(length).unwrap_or(i64::MAX);
             Ok(rpad().call(vec![expr, lit(length), lit(" ")]))
         }
         _ => Ok(expr),
     }
+}
+
+/// What a query answers with, marked with how it compares where it is no column that has a mark. How many blanks fill it up
+/// is not known.
+pub(crate) fn marked(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    let how = match Comparison::handed_on(&expr, schema) {
+        Comparison::Plain => return Transformed::no(expr),
+        Comparison::Padded(_) => Comparison::Padded(0),
+        how => how,
+    };
+    let mut value = &expr;
+    while let Expr::Alias(alias) = value {
+        value = &alias.expr;
+    }
+    if matches!(value, Expr::Column(_)) {
+        return Transformed::no(expr);
+    }
+    let mut marks = HashMap::new();
+    how.mark(&mut marks);
+    let (relation, name) = expr.qualified_name();
+    let marked = Alias::new(expr, relation, name).with_metadata(Some(FieldMetadata::from(marks)));
+    Transformed::yes(Expr::Alias(marked))
 }
 
 /// The text of a UUID as PostgreSQL writes it. It reads it in braces too, and with a hyphen behind any four digits.
@@ -239,12 +271,15 @@ pub(crate) fn check_comparisons(plan: &LogicalPlan) -> Result<()> {
     let grouped = |by: &[Expr], what: &str| by.iter().try_for_each(|by| equality(by, schema, what));
     match plan {
         LogicalPlan::Sort(of) => sorted(&of.expr, "ORDER BY"),
-        LogicalPlan::Aggregate(of) => of.group_expr.iter().try_for_each(|by| match by {
-            Expr::GroupingSet(sets) => {
-                sets.distinct_expr().into_iter().try_for_each(|by| equality(by, schema, "GROUP BY"))
-            }
-            by => equality(by, schema, "GROUP BY"),
-        }),
+        LogicalPlan::Aggregate(of) => {
+            one_order(&of.aggr_expr)?;
+            of.group_expr.iter().try_for_each(|by| match by {
+                Expr::GroupingSet(sets) => {
+                    sets.distinct_expr().into_iter().try_for_each(|by| equality(by, schema, "GROUP BY"))
+                }
+                by => equality(by, schema, "GROUP BY"),
+            })
+        }
         LogicalPlan::Distinct(Distinct::All(input)) => {
             let columns: Vec<Expr> = input.schema().columns().into_iter().map(Expr::Column).collect();
             grouped(&columns, "DISTINCT or UNION of")
@@ -271,6 +306,23 @@ pub(crate) fn check_comparisons(plan: &LogicalPlan) -> Result<()> {
         }),
         _ => Ok(()),
     }
+}
+
+/// Refuses values that are to be different ones in an order beside others in another order: the engine has one for all.
+fn one_order(aggregates: &[Expr]) -> Result<()> {
+    let calls = aggregates.iter().filter_map(|expr| match expr.clone().unalias() {
+        Expr::AggregateFunction(call) if !call.params.order_by.is_empty() => Some(call.params),
+        _ => None,
+    });
+    let calls: Vec<_> = calls.collect();
+    let is_apart = calls.iter().any(|one| one.distinct && calls.iter().any(|other| one.order_by != other.order_by));
+    if is_apart {
+        let message =
+            "an aggregate with DISTINCT and ORDER BY beside one in another order is not there over several connections";
+        let error = Error::new(Kind::Rejected, message).sqlstate("0A000");
+        return Err(carried(error.hint("compute one of them in a subquery with the same groups, and join it")));
+    }
+    Ok(())
 }
 
 /// Refuses to make one of types whose values the engine takes to another type than PostgreSQL does.

@@ -8,13 +8,16 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::{Aggregate, Expr, GroupingSet, LogicalPlan, Projection};
 
+use crate::carried::carried;
+use portico_core::error::{Error, Kind};
+
 /// The same plan, in which such values are computed before they are grouped.
 ///
 /// # Errors
 /// What the engine says of a plan that it made itself.
 pub(crate) fn of_columns(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|plan| match plan {
-        LogicalPlan::Aggregate(grouped) => match computed(&grouped.group_expr) {
+        LogicalPlan::Aggregate(grouped) => match computed(&grouped.group_expr)? {
             values if values.is_empty() => Ok(Transformed::no(LogicalPlan::Aggregate(grouped))),
             values => over_columns(grouped, values).map(Transformed::yes),
         },
@@ -24,7 +27,10 @@ pub(crate) fn of_columns(plan: LogicalPlan) -> Result<LogicalPlan> {
 }
 
 /// What is computed of what these sets are of, each value once, by the column that it becomes.
-fn computed(groups: &[Expr]) -> HashMap<Expr, Column> {
+///
+/// # Errors
+/// `0A000` for a constant, which the engine takes for one in the rows of subtotals too.
+fn computed(groups: &[Expr]) -> Result<HashMap<Expr, Column>> {
     let mut values = HashMap::new();
     for group in groups {
         let sets = match group {
@@ -33,11 +39,17 @@ fn computed(groups: &[Expr]) -> HashMap<Expr, Column> {
             _ => Vec::new(),
         };
         for value in sets.into_iter().flatten().filter(|value| !matches!(value, Expr::Column(_))) {
+            if value.column_refs().is_empty() {
+                let message = "a constant in ROLLUP, CUBE or GROUPING SETS is not there over several connections";
+                return Err(carried(
+                    Error::new(Kind::Rejected, message).sqlstate("0A000").hint("leave it out of them"),
+                ));
+            }
             let column = Column::new_unqualified(format!("#set{}", values.len()));
             values.entry(value.clone()).or_insert(column);
         }
     }
-    values
+    Ok(values)
 }
 
 fn over_columns(grouped: Aggregate, values: HashMap<Expr, Column>) -> Result<LogicalPlan> {

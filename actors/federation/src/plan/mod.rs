@@ -1,6 +1,7 @@
 //! From a text to the plan that runs: names, types, bounds, order.
 
 pub(crate) mod comparison;
+pub(crate) mod correlated;
 mod distinct_on;
 pub(crate) mod estimates;
 pub(crate) mod exact;

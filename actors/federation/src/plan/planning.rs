@@ -14,6 +14,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::sql::parser::Statement as Parsed;
 
+use super::correlated;
 use super::distinct_on;
 use super::estimates::{Estimates, Estimating};
 use super::exact;
@@ -99,6 +100,7 @@ pub(crate) async fn plan(
     let plan = state.statement_to_plan(parsed).await.map_err(engine_error)?;
     written.check(&plan).map_err(engine_error)?;
     let plan = distinct_on::first_rows(with_values(plan, values)?).map_err(engine_error)?;
+    correlated::check(&plan).map_err(engine_error)?;
     admit(plan.schema().fields())?;
     // By one row more its reader sees that there are more.
     let most = statement.limits.rows.and_then(|rows| usize::try_from(rows.saturating_add(1)).ok());

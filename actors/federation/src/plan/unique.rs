@@ -1,30 +1,45 @@
 //! Gives the columns of joined tables names that no two of them have. Where the engine makes a plan that runs, it looks
 //! for the column that a condition means by its name alone, without the table's: two columns `id` would be taken for one.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result as EngineResult};
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::{Expr, Join, LogicalPlan, Projection, Subquery};
 
 /// The same plan, whose columns have other names where two sides of a join had the same one. Their places are the same.
 pub(crate) fn names(plan: LogicalPlan) -> EngineResult<LogicalPlan> {
-    rename(plan, &mut 0)
+    rename(plan, &mut 0, false)
 }
 
 /// The same plan, in whose subqueries columns have names of their own: the engine puts them side by side with those of the
 /// query around them, and there looks for the column that a condition means by its name alone too.
 pub(crate) fn names_in_subqueries(plan: LogicalPlan) -> EngineResult<LogicalPlan> {
     let mut fresh = 0;
-    plan.transform_down(|node| node.map_expressions(|expr| subqueries(expr, &mut fresh))).data()
+    plan.transform_down(|node| match node {
+        LogicalPlan::Subquery(lateral) => {
+            Ok(Transformed::yes(LogicalPlan::Subquery(apart_from_outer(lateral, true, &mut fresh)?)))
+        }
+        node => node.map_expressions(|expr| subqueries(expr, &mut fresh)),
+    })
+    .data()
 }
 
-fn rename(plan: LogicalPlan, fresh: &mut usize) -> EngineResult<LogicalPlan> {
+/// Renames columns of which the plan joins two of one name; where `are_all`, each one of each table.
+fn rename(plan: LogicalPlan, fresh: &mut usize, are_all: bool) -> EngineResult<LogicalPlan> {
     let before: Vec<_> = plan.inputs().into_iter().map(|input| Arc::clone(input.schema())).collect();
-    let plan = plan.map_children(|child| rename(child, fresh).map(Transformed::yes)).data()?;
+    let plan = plan.map_children(|child| rename(child, fresh, are_all).map(Transformed::yes)).data()?;
     let plan = match plan {
+        leaf if are_all && before.is_empty() => {
+            let columns = leaf.schema().iter().map(|(relation, field)| {
+                *fresh += 1;
+                let column = Expr::Column(Column::new(relation.cloned(), field.name()));
+                column.alias_qualified(relation.cloned(), format!("{}#{fresh}", field.name()))
+            });
+            return Projection::try_new(columns.collect(), Arc::new(leaf)).map(LogicalPlan::Projection);
+        }
         LogicalPlan::Join(join) => {
             let right = apart(&join, fresh)?;
             LogicalPlan::Join(Join { right, ..join })
@@ -107,19 +122,42 @@ fn of_subquery(expr: Expr, other: impl FnOnce(Subquery) -> EngineResult<Subquery
 fn subqueries(expr: Expr, fresh: &mut usize) -> EngineResult<Transformed<Expr>> {
     expr.transform_up(|expr| {
         let is_value = matches!(expr, Expr::ScalarSubquery(_));
-        of_subquery(expr, |Subquery { subquery, outer_ref_columns, spans }| {
-            let schema = Arc::clone(subquery.schema());
-            let mut renamed = rename(Arc::unwrap_or_clone(subquery), fresh)?;
-            // What it is a value of may be called by its name.
-            if is_value && renamed.schema().field_names() != schema.field_names() {
-                let columns = renamed.schema().columns().into_iter().zip(schema.iter());
-                let named = columns
-                    .map(|(column, (of, field))| Expr::Column(column).alias_qualified(of.cloned(), field.name()));
-                renamed = LogicalPlan::Projection(Projection::try_new(named.collect(), Arc::new(renamed))?);
-            }
-            Ok(Subquery { subquery: Arc::new(renamed), outer_ref_columns, spans })
-        })
+        of_subquery(expr, |subquery| apart_from_outer(subquery, is_value, fresh))
     })
+}
+
+/// The subquery with names of its own. What is called by its columns' names keeps these.
+fn apart_from_outer(of: Subquery, are_kept: bool, fresh: &mut usize) -> EngineResult<Subquery> {
+    let Subquery { subquery, outer_ref_columns, spans } = of;
+    let schema = Arc::clone(subquery.schema());
+    let are_all = has_misleading_name(&subquery)?;
+    let mut renamed = rename(Arc::unwrap_or_clone(subquery), fresh, are_all)?;
+    if are_kept && renamed.schema().field_names() != schema.field_names() {
+        let columns = renamed.schema().columns().into_iter().zip(schema.iter());
+        let named =
+            columns.map(|(column, (of, field))| Expr::Column(column).alias_qualified(of.cloned(), field.name()));
+        renamed = LogicalPlan::Projection(Projection::try_new(named.collect(), Arc::new(renamed))?);
+    }
+    Ok(Subquery { subquery: Arc::new(renamed), outer_ref_columns, spans })
+}
+
+/// Whether the query answers with a column by a name that another one of its tables' columns has. The engine adds those that
+/// its conditions speak of to what it answers with, and then looks for them by that name.
+fn has_misleading_name(query: &LogicalPlan) -> EngineResult<bool> {
+    let mut names: HashMap<String, usize> = HashMap::new();
+    query.apply(|node| {
+        if node.inputs().is_empty() {
+            for field in node.schema().fields() {
+                *names.entry(field.name().clone()).or_default() += 1;
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    let LogicalPlan::Projection(answers) = query else { return Ok(true) };
+    Ok(answers.expr.iter().zip(answers.schema.fields()).any(|(expr, field)| {
+        let is_itself = matches!(expr, Expr::Column(column) if column.name == *field.name());
+        names.get(field.name()).is_some_and(|times| *times > usize::from(is_itself))
+    }))
 }
 
 /// The right side of the join, with other names for columns whose names the left side has too.

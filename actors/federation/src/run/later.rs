@@ -24,7 +24,7 @@ pub(crate) const BEGIN_WHEN_READ: Wrap = Wrap {
     over: |node| {
         let merges = node.downcast_ref::<CoalescePartitionsExec>().is_some()
             || node.downcast_ref::<SortPreservingMergeExec>().is_some();
-        merges.then(|| Arc::new(WhenRead { input: Arc::clone(node) }) as Arc<dyn ExecutionPlan>)
+        Ok(merges.then(|| Arc::new(WhenRead { input: Arc::clone(node) }) as Arc<dyn ExecutionPlan>))
     },
 };
 

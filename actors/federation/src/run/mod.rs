@@ -12,5 +12,6 @@ mod one_input;
 pub(crate) mod results;
 pub(crate) mod shared;
 pub(crate) mod unordered;
+pub(crate) mod windows;
 mod wrap;
 pub(crate) mod yielding;

@@ -26,7 +26,7 @@ pub(crate) const FORGET_PROPERTIES: Wrap = Wrap {
         let has_sets = |grouped: &AggregateExec| grouped.group_expr().has_grouping_set();
         let is_union = node.downcast_ref::<UnionExec>().is_some();
         let is_misread = is_union || node.downcast_ref::<AggregateExec>().is_some_and(has_sets);
-        is_misread.then(|| Arc::new(Unordered::new(Arc::clone(node))) as Arc<dyn ExecutionPlan>)
+        Ok(is_misread.then(|| Arc::new(Unordered::new(Arc::clone(node))) as Arc<dyn ExecutionPlan>))
     },
 };
 

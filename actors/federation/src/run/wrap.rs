@@ -14,13 +14,13 @@ pub(crate) struct Wrap {
     /// The rule's name among the engine's.
     pub(super) name: &'static str,
     /// The node over this one; `None` where there is to be none.
-    pub(super) over: fn(&Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>>,
+    pub(super) over: fn(&Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>>,
 }
 
 impl PhysicalOptimizerRule for Wrap {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform_up(|node| {
-            let over = (self.over)(&node);
+            let over = (self.over)(&node)?;
             Ok(over.map_or_else(|| Transformed::no(node), Transformed::yes))
         })
         .data()

@@ -62,9 +62,10 @@ async fn of_one_postgresql() -> String {
     client.batch_execute(&POSTGRES.replace("y text COLLATE apart", "y text")).await.unwrap();
     let sqlite = rusqlite::Connection::open_in_memory().unwrap();
     sqlite.execute_batch(SQLITE).unwrap();
+    // A whole number of SQLite is a bigint, whatever its column is called.
     client
         .batch_execute(
-            "CREATE TABLE others (id bigint PRIMARY KEY, s smallint, n bigint, l bigint, p numeric(10, 2), f float8, b boolean,
+            "CREATE TABLE others (id bigint PRIMARY KEY, s bigint, n bigint, l bigint, p numeric(10, 2), f float8, b boolean,
                  t text, k text, v varchar(8), d date, ts timestamp);
              CREATE TABLE \"some\" (id bigint PRIMARY KEY, n bigint, t text)",
         )

@@ -11,6 +11,7 @@ use arrow_schema::{ArrowError, DataType as ArrowType};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::compute::kernels::numeric;
 use datafusion::common::{DataFusionError, Result as EngineResult, exec_err, not_impl_err};
+use datafusion::logical_expr::type_coercion::binary::type_union_coercion;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
@@ -98,6 +99,14 @@ pub(crate) fn as_exact(type_: &ArrowType) -> ArrowType {
         ArrowType::Decimal256(_, scale) => ArrowType::Decimal128(DIGITS, *scale),
         other => other.clone(),
     }
+}
+
+/// The type of values that are exact numbers of several types; `None` where they are of one, or some are no such numbers.
+pub(crate) fn common<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> Option<ArrowType> {
+    let known = || types.clone().filter(|of| !of.is_null());
+    let first = known().next()?;
+    let are_mixed = known().all(is_exact) && known().any(|of| of != first);
+    are_mixed.then(|| known().try_fold(first.clone(), |common, of| type_union_coercion(&common, of)))?
 }
 
 /// What exact numbers of these types are compared as where 38 digits do not hold them all.

@@ -7,4 +7,4 @@ mod functions;
 pub(crate) mod percentile;
 pub(crate) mod rounding;
 
-pub(crate) use self::functions::{Checked, DIGITS, SCALE, as_exact, checked, is_exact, quotient, wider};
+pub(crate) use self::functions::{Checked, DIGITS, SCALE, as_exact, checked, common, is_exact, quotient, wider};

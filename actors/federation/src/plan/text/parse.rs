@@ -99,6 +99,7 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
         spelling::translate(inner)?;
         leave_out_collations(inner)?;
         cut_to_length(inner);
+        recursive::count_in_integers(inner);
     }
     match &parsed {
         Parsed::Statement(inner) if matches!(**inner, ast::Statement::Query(_)) => {

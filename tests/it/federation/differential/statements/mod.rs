@@ -1,5 +1,6 @@
 //! Random statements over the tables of two connections.
 
+mod shapes;
 mod values;
 
 use crate::support::dice::Random;
@@ -107,7 +108,7 @@ impl Draw<'_> {
         let (name, columns) = self.one(TABLES);
         let alias = format!("a{}", self.aliases);
         self.aliases += 1;
-        let (table, columns) = match self.random.below(15) {
+        let (table, columns) = match self.random.below(16) {
             0 => (format!("(SELECT * FROM {name} AS i WHERE i.id > 3 AND i.n <> 2)"), columns),
             1 => (format!("(SELECT * FROM {name} AS i ORDER BY i.id DESC LIMIT 30)"), columns),
             2 => (format!("(SELECT i.n AS id, count(*) AS n, max(i.t) AS t FROM {name} AS i GROUP BY i.n)"), ALL_HAVE),
@@ -115,6 +116,11 @@ impl Draw<'_> {
                 let (other, _) = self.one(TABLES);
                 let (one, other) = (format!("SELECT id, n, t FROM {name}"), format!("SELECT id, n, t FROM {other}"));
                 (format!("({one} {} {other})", self.one(&["UNION ALL", "UNION", "EXCEPT"])), ALL_HAVE)
+            }
+            4 => {
+                let values =
+                    "(SELECT * FROM (VALUES (1, 2, 'a'), (2, NULL, 'ä'), (NULL, 1, ''), (4, -3, NULL)) AS i(id, n, t))";
+                (values.to_owned(), ALL_HAVE)
             }
             _ => (name.to_owned(), columns),
         };
@@ -285,34 +291,17 @@ impl Draw<'_> {
         let mut conditions: Vec<String> = (0..self.random.below(3)).map(|_| self.condition(0, 2)).collect();
         if outer && self.chance(30) {
             conditions.push(self.subquery());
+        } else if outer && self.chance(10) {
+            let (number, scalar) = (self.value(Type::Number, 0, 0), self.scalar());
+            conditions.push(format!("{number} {} {scalar}", self.one(&["=", "<>", "<", ">="])));
         }
         let condition =
             if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) };
+        let is_plain = !text.contains("(SELECT");
         let text = if self.chance(30) {
             let keys: Vec<String> = kinds[1..].iter().map(|kind| self.key(*kind)).collect();
             let number = self.column(Type::Number, 0).expect("every table has a number");
-            let kind = self.kind();
-            let counted = match self.random.below(11) {
-                0 => "count(*)".to_owned(),
-                1 => format!("count(DISTINCT {number})"),
-                2 => format!("min({number})"),
-                3 => format!("max({number})"),
-                4 => format!("sum({number})"),
-                5 => format!("avg({number})"),
-                6 => format!("count(DISTINCT {})", self.key(kind)),
-                7 => format!("sum(CASE WHEN {} THEN 1 ELSE 0 END)", self.condition(0, 0)),
-                8 => format!("sum(DISTINCT {number})"),
-                9 => match self.column(Type::Text, 0) {
-                    Some(text) => format!("length(string_agg({text}, ',' ORDER BY {number}))"),
-                    None => "count(*)".to_owned(),
-                },
-                _ => format!("count({number})"),
-            };
-            let counted = if self.chance(15) && !counted.starts_with("length") {
-                format!("{counted} FILTER (WHERE {})", self.condition(0, 0))
-            } else {
-                counted
-            };
+            let counted = self.aggregate(&number);
             let is_repeated = (1..keys.len()).any(|at| keys[..at].contains(&keys[at]));
             let grouped = match keys.len() {
                 0 => String::new(),
@@ -333,6 +322,7 @@ impl Draw<'_> {
             match self.random.below(12) {
                 0 => columns[0] = self.window(),
                 1 => columns[0] = self.scalar(),
+                2 if is_plain => columns[0] = self.neighbour(),
                 _ => {}
             }
             let columns = named(columns.into_iter());
@@ -375,6 +365,9 @@ impl Draw<'_> {
 
     /// A whole statement: whole results in any order, or the first rows in a complete one.
     fn statement(&mut self) -> String {
+        if self.chance(20) {
+            return self.shape();
+        }
         let mut kinds = vec![Type::Number];
         kinds.extend((0..self.random.below(3)).map(|_| self.kind()));
         let mut text = self.select(&kinds, true);

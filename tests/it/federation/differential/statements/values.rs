@@ -35,15 +35,23 @@ impl Draw<'_> {
                     "CASE # WHEN 1 THEN 2 WHEN 2 THEN # ELSE 0 END",
                     "CAST(# AS numeric(30, 3))",
                     "CAST(# AS bigint)",
+                    "mod(#, 4)",
+                    "CAST(CAST(# AS text) AS numeric)",
+                    "length(CAST(# AS text))",
+                    "coalesce(#, 0) / 4.0",
                 ]);
                 call.replace('#', &value)
             }
             (Type::Number, Type::Text) => {
-                let call = self.one(&["length(#)", "strpos(#, 'a')", "ascii(#)", "octet_length(#)"]);
+                let call =
+                    self.one(&["length(#)", "strpos(#, 'a')", "ascii(#)", "octet_length(#)", "position('b' IN #)"]);
                 call.replace('#', &format!("CAST({value} AS text)"))
             }
             (Type::Number, Type::Date) if self.chance(40) => format!("({value} - DATE '2024-02-28')"),
-            (Type::Number, _) => format!("extract({} FROM {value})", self.one(&["year", "month", "day", "dow", "doy"])),
+            (Type::Number, _) => format!(
+                "extract({} FROM {value})",
+                self.one(&["year", "month", "day", "dow", "doy", "week", "quarter", "epoch"])
+            ),
             (Type::Text, _) => {
                 let call = self.one(&[
                     "btrim(#)",
@@ -54,6 +62,12 @@ impl Draw<'_> {
                     "split_part(#, 'a', 1)",
                     "lpad(#, 3, '.')",
                     "concat(#, '-', #)",
+                    "concat_ws('/', #, 'x')",
+                    "translate(#, 'ab', 'x')",
+                    "ltrim(#, 'a ')",
+                    "rtrim(#)",
+                    "repeat(#, 2)",
+                    "substring(# FROM 2 FOR 1)",
                 ]);
                 call.replace('#', &format!("CAST({value} AS text)"))
             }
@@ -70,6 +84,73 @@ impl Draw<'_> {
         }
     }
 
+    /// An aggregate that is a number, some of its calls with a filter.
+    pub(super) fn aggregate(&mut self, number: &str) -> String {
+        let call = self.call(number);
+        if call.contains("string_agg") || !self.chance(15) {
+            return call;
+        }
+        match call.strip_prefix("CASE WHEN ").and_then(|rest| rest.strip_suffix(" THEN 1 ELSE 0 END")) {
+            Some(call) => format!("CASE WHEN {call} FILTER (WHERE {}) THEN 1 ELSE 0 END", self.condition(0, 0)),
+            None if call.contains(") ") || call.starts_with("round") => call,
+            None => format!("{call} FILTER (WHERE {})", self.condition(0, 0)),
+        }
+    }
+
+    fn call(&mut self, number: &str) -> String {
+        let kind = self.kind();
+        match self.random.below(17) {
+            0 => "count(*)".to_owned(),
+            1 => format!("count(DISTINCT {number})"),
+            2 => format!("min({number})"),
+            3 => format!("max({number})"),
+            4 => format!("sum({number})"),
+            5 => format!("avg({number})"),
+            6 => format!("count(DISTINCT {})", self.key(kind)),
+            7 => format!("sum(CASE WHEN {} THEN 1 ELSE 0 END)", self.condition(0, 0)),
+            8 => format!("sum(DISTINCT {number})"),
+            9 | 10 => match self.column(Type::Text, 0) {
+                Some(text) => {
+                    let order = self.one(&[
+                        "#, ',' ORDER BY @",
+                        "#, ',' ORDER BY @ DESC, #",
+                        "DISTINCT #, ',' ORDER BY #",
+                        "#, ';' ORDER BY # DESC",
+                    ]);
+                    let listed = order.replace('#', &format!("CAST({text} AS text)")).replace('@', number);
+                    format!("length(string_agg({listed}))")
+                }
+                None => "count(*)".to_owned(),
+            },
+            11 => format!("CASE WHEN bool_and({}) THEN 1 ELSE 0 END", self.condition(0, 0)),
+            12 => format!("CASE WHEN bool_or({}) THEN 1 ELSE 0 END", self.condition(0, 0)),
+            13 => format!("round(avg({number}) * 2, 1)"),
+            14 => format!("sum({number}) / nullif(count({number}), 3)"),
+            15 => format!("max({number}) - min({number})"),
+            _ => format!("count({number})"),
+        }
+    }
+
+    /// A number of the row before or behind, in an order that is complete where every table has its key.
+    pub(super) fn neighbour(&mut self) -> String {
+        let number = self.column(Type::Number, 0).expect("every table has a number");
+        let (kind, name) = (self.kind(), self.one(&["lag", "lead", "first_value", "last_value"]));
+        let part = self.key(kind);
+        let ids: Vec<String> = self.scope.iter().map(|(alias, _)| format!("{alias}.id")).collect();
+        let of = match name {
+            "lag" | "lead" => self.one(&["#", "#, 2", "#, 1, 0", "#, 1, NULL"]),
+            _ => "#",
+        };
+        let frame = self.one(&[
+            "",
+            "",
+            " ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
+            " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
+        ]);
+        let of = of.replace('#', &number);
+        format!("{name}({of}) OVER (PARTITION BY {part} ORDER BY {}{frame})", ids.join(", "))
+    }
+
     /// A number that depends on the rows around, where those that are alike have the same.
     pub(super) fn window(&mut self) -> String {
         let number = self.column(Type::Number, 0).expect("every table has a number");
@@ -84,10 +165,16 @@ impl Draw<'_> {
         let kinds = [self.kind(), self.kind()];
         let [part, order] = kinds.map(|kind| self.key(kind));
         let direction = self.one(&["", " DESC", " NULLS FIRST"]);
-        match self.random.below(3) {
-            0 => format!("{of} OVER (ORDER BY {order}{direction})"),
-            1 if !of.contains("rank") => format!("{of} OVER (PARTITION BY {part})"),
-            _ => format!("{of} OVER (PARTITION BY {part} ORDER BY {order}{direction})"),
+        let over = match self.random.below(3) {
+            0 => format!("OVER (ORDER BY {order}{direction})"),
+            1 if !of.contains("rank") => format!("OVER (PARTITION BY {part})"),
+            _ => format!("OVER (PARTITION BY {part} ORDER BY {order}{direction})"),
+        };
+        match self.random.below(8) {
+            0 => format!("({of} {over} - 1) / 2"),
+            1 => format!("{of} {over} - count(*) {over}"),
+            2 => format!("CASE WHEN {of} {over} > 1 THEN 1 ELSE 0 END"),
+            _ => format!("{of} {over}"),
         }
     }
 

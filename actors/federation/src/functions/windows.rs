@@ -1,0 +1,85 @@
+//! Window functions that answer as PostgreSQL's do; what the engine computes otherwise is refused.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType as ArrowType;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue, not_impl_err};
+use datafusion::logical_expr::expr::WindowFunction;
+use datafusion::logical_expr::{Expr, ExprSchemable, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition};
+
+use super::allowed;
+use super::numbers::{aggregates, percentile};
+use crate::carried::carried;
+use crate::plan::comparison::{self, Comparison};
+use portico_core::error::{Error, Kind};
+
+pub(super) fn window(call: WindowFunction, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
+    comparison::admit_window(&call, schema)?;
+    let WindowFunction { fun, mut params } = call;
+    if let (Some(of), Some(default), "lag" | "lead") = (params.args.first(), params.args.get(2), fun.name()) {
+        params.args[2] = Comparison::handed_on(of, schema).literal(default.clone())?;
+    }
+    let of = params.args.first().map(|argument| argument.get_type(schema)).transpose()?;
+    allowed::admit_aggregate(fun.name(), of.as_ref())?;
+    if params.null_treatment.is_some() {
+        return not_impl_err!("IGNORE NULLS and RESPECT NULLS");
+    }
+    if fun.name() == "nth_value"
+        && matches!(
+            params.args.get(1),
+            Some(Expr::Literal(ScalarValue::Int32(Some(..1)) | ScalarValue::Int64(Some(..1)), _))
+        )
+    {
+        let error = Error::new(Kind::Rejected, "argument of nth_value must be greater than zero").sqlstate("22016");
+        return Err(carried(error.hint("1 is the first row of the frame")));
+    }
+    // The engine makes the default a value of the type of the others, whatever it loses.
+    if let (Some(of), Some(default), "lag" | "lead") = (&of, params.args.get(2), fun.name())
+        && !is_within(&default.get_type(schema)?, of)
+    {
+        return not_impl_err!("{} with a default of another type; CAST both to one", fun.name());
+    }
+    // The engine takes what leaves a frame off its sum, and bounds of a range beyond the type's end for none.
+    let frame = &params.window_frame;
+    let slides = !frame.start_bound.is_unbounded();
+    if slides && matches!(fun.name(), "sum" | "avg") && of.as_ref().is_some_and(ArrowType::is_floating) {
+        return not_impl_err!("{} of floats over a frame that slides", fun.name());
+    }
+    if frame.units == WindowFrameUnits::Range && [&frame.start_bound, &frame.end_bound].into_iter().any(is_offset) {
+        return not_impl_err!("RANGE with an offset; write ROWS");
+    }
+    if fun.name() == percentile::NAME {
+        return not_impl_err!("{} as a window function", percentile::NAME);
+    }
+    // One text for each row, each longer than the one before, would fill the memory.
+    if fun.name() == "string_agg" {
+        return not_impl_err!("{} as a window function", fun.name());
+    }
+    let exact = match &fun {
+        WindowFunctionDefinition::AggregateUDF(func) => of.and_then(|of| aggregates::exact(func.name(), &of)),
+        WindowFunctionDefinition::WindowUDF(_) => None,
+    };
+    let changed = exact.is_some();
+    let fun = exact.map_or(fun, |func| WindowFunctionDefinition::AggregateUDF(Arc::clone(&func)));
+    let expr = Expr::WindowFunction(Box::new(WindowFunction { fun, params }));
+    Ok(if changed { Transformed::yes(expr) } else { Transformed::no(expr) })
+}
+
+/// Whether each number of the one type is one of the other, or they are no numbers.
+fn is_within(one: &ArrowType, other: &ArrowType) -> bool {
+    match (one, other) {
+        (one, other) if one.is_integer() && other.is_integer() => one.primitive_width() <= other.primitive_width(),
+        (ArrowType::Decimal128(_, one), ArrowType::Decimal128(_, other)) => one <= other,
+        (one, other) if other.is_integer() => !one.is_numeric(),
+        (one, other) => !(one.is_floating() && other.is_decimal()),
+    }
+}
+
+/// Whether a frame's bound is so far from the row at hand.
+fn is_offset(bound: &WindowFrameBound) -> bool {
+    match bound {
+        WindowFrameBound::Preceding(offset) | WindowFrameBound::Following(offset) => !offset.is_null(),
+        WindowFrameBound::CurrentRow => false,
+    }
+}
