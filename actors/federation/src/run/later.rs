@@ -6,9 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::Result;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -41,10 +39,6 @@ impl DisplayAs for WhenRead {
 }
 
 impl ExecutionPlan for WhenRead {
-    fn name(&self) -> &'static str {
-        "WhenRead"
-    }
-
     fn properties(&self) -> &Arc<PlanProperties> {
         self.input.properties()
     }
@@ -53,14 +47,7 @@ impl ExecutionPlan for WhenRead {
         vec![true]
     }
 
-    one_input!(|_: &Self, input| Self { input });
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
+    one_input!("WhenRead", |_: &Self, input| Self { input });
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let input = Arc::clone(&self.input);

@@ -1,8 +1,24 @@
 //! What all of our nodes that read one other node have alike.
 
 /// The methods of [`ExecutionPlan`](datafusion::physical_plan::ExecutionPlan) by which a node with the field `input` is put
-/// over another one: `$over` makes the same node of that.
+/// over another one: `$over` makes the same node of that. With a name, also those of a node without expressions.
 macro_rules! one_input {
+    ($name:literal, $over:expr) => {
+        fn name(&self) -> &'static str {
+            $name
+        }
+
+        fn apply_expressions(
+            &self,
+            _: &mut dyn FnMut(
+                &::std::sync::Arc<dyn ::datafusion::physical_expr::PhysicalExpr>,
+            ) -> ::datafusion::common::Result<::datafusion::common::tree_node::TreeNodeRecursion>,
+        ) -> ::datafusion::common::Result<::datafusion::common::tree_node::TreeNodeRecursion> {
+            Ok(::datafusion::common::tree_node::TreeNodeRecursion::Continue)
+        }
+
+        one_input!($over);
+    };
     ($over:expr) => {
         fn children(&self) -> Vec<&::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>> {
             vec![&self.input]

@@ -7,9 +7,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::Result;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_expr::EquivalenceProperties;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{
@@ -57,10 +56,6 @@ impl DisplayAs for Unordered {
 }
 
 impl ExecutionPlan for Unordered {
-    fn name(&self) -> &'static str {
-        "Unordered"
-    }
-
     fn properties(&self) -> &Arc<PlanProperties> {
         &self.properties
     }
@@ -69,14 +64,7 @@ impl ExecutionPlan for Unordered {
         true
     }
 
-    one_input!(|_: &Self, input| Self::new(input));
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
+    one_input!("Unordered", |_: &Self, input| Self::new(input));
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         self.input.execute(partition, context)

@@ -7,10 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arrow_array::{RecordBatch, UInt64Array};
 use datafusion::arrow::compute::take_record_batch;
 use datafusion::common::Result;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
@@ -94,10 +92,6 @@ impl DisplayAs for CountOut {
 }
 
 impl ExecutionPlan for CountOut {
-    fn name(&self) -> &'static str {
-        "CountOut"
-    }
-
     fn properties(&self) -> &Arc<PlanProperties> {
         self.input.properties()
     }
@@ -106,14 +100,7 @@ impl ExecutionPlan for CountOut {
         vec![true]
     }
 
-    one_input!(|node: &Self, input| Self { input, kept: Arc::clone(&node.kept) });
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
+    one_input!("CountOut", |node: &Self, input| Self { input, kept: Arc::clone(&node.kept) });
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let reservation = MemoryConsumer::new("rows of a window").register(context.memory_pool());
@@ -161,22 +148,11 @@ impl DisplayAs for CountIn {
 }
 
 impl ExecutionPlan for CountIn {
-    fn name(&self) -> &'static str {
-        "CountIn"
-    }
-
     fn properties(&self) -> &Arc<PlanProperties> {
         self.input.properties()
     }
 
-    one_input!(|node: &Self, input| Self { input, kept: Arc::clone(&node.kept) });
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
+    one_input!("CountIn", |node: &Self, input| Self { input, kept: Arc::clone(&node.kept) });
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let kept = Arc::clone(&self.kept);
