@@ -123,6 +123,9 @@ async fn statements_answer_as_in_one_postgresql() {
         "SELECT c.id, x.n FROM $clients c LEFT JOIN LATERAL (SELECT o.product_id AS n, max(o.id) FROM $purchases o WHERE o.customer_id = c.id \
          GROUP BY o.product_id HAVING count(*) > 1) x ON true ORDER BY 1, 2",
         "SELECT c.id, (SELECT max(o.id) FROM $purchases o LEFT JOIN $tickets t ON t.id = o.id WHERE o.customer_id = c.id) FROM $clients c ORDER BY 1",
+        "SELECT c.id, x.n FROM $clients c, LATERAL (SELECT DISTINCT o.status AS n FROM $purchases o WHERE o.customer_id = c.id) x ORDER BY 1, 2",
+        "SELECT c.id, x.a, x.b FROM $clients c, LATERAL (SELECT coalesce(sum(o.id), 0) AS a, CASE WHEN count(*) = 0 THEN 'none' ELSE 'some' END AS b \
+         FROM $purchases o WHERE o.customer_id = c.id) x ORDER BY 1",
         "SELECT sum(o.amount ORDER BY o.id), max(o.status ORDER BY o.id DESC) @",
         "SELECT nth_value(o.id, 0) OVER (ORDER BY o.id) @",
         "SELECT c.id, (SELECT o.id FROM $purchases o WHERE o.id < 3) FROM $clients c",
@@ -197,6 +200,14 @@ async fn what_cannot_be_answered_so_says_what_to_write() {
         (
             "SELECT string_agg(DISTINCT o.status, ',' ORDER BY o.status), string_agg(DISTINCT o.status, ',' ORDER BY o.status DESC) @",
             "in a subquery",
+        ),
+        (
+            "SELECT c.id, x.n FROM $clients c, LATERAL (SELECT DISTINCT o.status AS n FROM $purchases o WHERE o.id > c.id) x",
+            "GROUP BY",
+        ),
+        (
+            "SELECT c.id, x.n FROM $clients c, LATERAL (SELECT o.status AS n FROM $purchases o WHERE o.id > c.id GROUP BY o.status) x",
+            "GROUP BY",
         ),
         ("SELECT 5 AS c, count(*) @ GROUP BY ROLLUP (1)", "leave it out"),
         ("SELECT first_value(o.id) IGNORE NULLS OVER (ORDER BY o.id) @", "IGNORE NULLS"),

@@ -3,7 +3,9 @@
 
 use datafusion::common::Result as EngineResult;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::{Distinct, Expr, JoinType, LogicalPlan};
+use datafusion::logical_expr::expr::BinaryExpr;
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{Distinct, Expr, JoinType, LogicalPlan, Operator};
 
 use crate::carried::carried;
 use portico_core::error::{Error, Kind};
@@ -15,12 +17,16 @@ use portico_core::error::{Error, Kind};
 pub(crate) fn check(plan: &LogicalPlan) -> EngineResult<()> {
     plan.apply_with_subqueries(|node| {
         if let LogicalPlan::Subquery(lateral) = node {
+            check_distinct(&lateral.subquery)?;
             Rows::of(&lateral.subquery)?;
         }
         node.apply_expressions(|expr| {
             expr.apply(|expr| {
                 match expr {
-                    Expr::ScalarSubquery(subquery) => Rows::of(&subquery.subquery)?,
+                    Expr::ScalarSubquery(subquery) => {
+                        check_distinct(&subquery.subquery)?;
+                        Rows::of(&subquery.subquery)?
+                    }
                     Expr::Exists(exists) => Rows::of(&exists.subquery.subquery)?,
                     Expr::InSubquery(listed) => Rows::of(&listed.subquery.subquery)?,
                     _ => return Ok(TreeNodeRecursion::Continue),
@@ -30,6 +36,33 @@ pub(crate) fn check(plan: &LogicalPlan) -> EngineResult<()> {
         })
     })
     .map(drop)
+}
+
+/// Refuses different rows of those that a condition chooses other than by the values of columns: the engine tells rows
+/// apart by the columns of the condition too, and they would be several.
+fn check_distinct(subquery: &LogicalPlan) -> EngineResult<()> {
+    let is_chosen_by_others = |plan: &LogicalPlan| {
+        plan.exists(|node| {
+            let LogicalPlan::Filter(filter) = node else { return Ok(false) };
+            let conditions = split_conjunction(&filter.predicate).into_iter();
+            Ok(conditions
+                .filter(|condition| condition.contains_outer())
+                .any(|condition| !is_value_of_column(condition)))
+        })
+    };
+    let is_wrong = subquery.exists(|node| match node {
+        LogicalPlan::Distinct(_) => is_chosen_by_others(node),
+        LogicalPlan::Aggregate(of) if of.aggr_expr.is_empty() => is_chosen_by_others(node),
+        _ => Ok(false),
+    })?;
+    if is_wrong { Err(refused()) } else { Ok(()) }
+}
+
+/// Whether it says what a column is equal to, by the query around it alone.
+fn is_value_of_column(condition: &Expr) -> bool {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = condition else { return false };
+    let is = |one: &Expr, other: &Expr| matches!(one, Expr::Column(_)) && other.column_refs().is_empty();
+    is(left, right) || is(right, left)
 }
 
 /// What the rows of a part of a subquery depend on.
@@ -78,8 +111,9 @@ impl Rows {
 }
 
 fn refused() -> datafusion::common::DataFusionError {
-    let message = "a subquery that speaks of the query around it below a window function, an outer join, grouping sets, or a \
-                   condition on an aggregate without GROUP BY, is not there over several connections";
+    let message = "a subquery that speaks of the query around it below a window function, an outer join, grouping sets, a \
+                   condition on an aggregate without GROUP BY, or DISTINCT other than by what is equal, is not there over \
+                   several connections";
     let hint = "do that in a subquery that speaks of no other one, with the columns that it is about in its list (and in \
                 PARTITION BY or GROUP BY), and join it on these";
     carried(Error::new(Kind::Rejected, message).sqlstate("0A000").hint(hint))
