@@ -126,6 +126,7 @@ async fn statements_answer_as_in_one_postgresql() {
         "SELECT c.id, x.n FROM $clients c, LATERAL (SELECT DISTINCT o.status AS n FROM $purchases o WHERE o.customer_id = c.id) x ORDER BY 1, 2",
         "SELECT c.id, x.a, x.b FROM $clients c, LATERAL (SELECT coalesce(sum(o.id), 0) AS a, CASE WHEN count(*) = 0 THEN 'none' ELSE 'some' END AS b \
          FROM $purchases o WHERE o.customer_id = c.id) x ORDER BY 1",
+        "SELECT c.id FROM $clients c WHERE c.id IN (SELECT DISTINCT o.customer_id FROM $purchases o WHERE o.id > c.id * 9) ORDER BY 1",
         "SELECT sum(o.amount ORDER BY o.id), max(o.status ORDER BY o.id DESC) @",
         "SELECT nth_value(o.id, 0) OVER (ORDER BY o.id) @",
         "SELECT c.id, (SELECT o.id FROM $purchases o WHERE o.id < 3) FROM $clients c",

@@ -16,9 +16,12 @@ use portico_core::error::{Error, Kind};
 /// `0A000`, with what to write.
 pub(crate) fn check(plan: &LogicalPlan) -> EngineResult<()> {
     plan.apply_with_subqueries(|node| {
-        if let LogicalPlan::Subquery(lateral) = node {
-            check_distinct(&lateral.subquery)?;
-            Rows::of(&lateral.subquery)?;
+        for input in node.inputs() {
+            // LATERAL
+            if let LogicalPlan::Subquery(lateral) = input {
+                check_distinct(&lateral.subquery)?;
+                Rows::of(&lateral.subquery)?;
+            }
         }
         node.apply_expressions(|expr| {
             expr.apply(|expr| {
