@@ -127,6 +127,9 @@ async fn statements_answer_as_in_one_postgresql() {
         "SELECT c.id, x.a, x.b FROM $clients c, LATERAL (SELECT coalesce(sum(o.id), 0) AS a, CASE WHEN count(*) = 0 THEN 'none' ELSE 'some' END AS b \
          FROM $purchases o WHERE o.customer_id = c.id) x ORDER BY 1",
         "SELECT c.id FROM $clients c WHERE c.id IN (SELECT DISTINCT o.customer_id FROM $purchases o WHERE o.id > c.id * 9) ORDER BY 1",
+        "SELECT sum(purchases.id) / 4, max(purchases.id / 2) FROM $purchases JOIN $clients USING (id)",
+        "SELECT sum(clients.id) / 4, id FROM $purchases JOIN $clients USING (id) GROUP BY id ORDER BY 2",
+        "SELECT sum(clients.id) / 4, sum(id) / 4 FROM $clients JOIN $purchases USING (id)",
         "SELECT sum(o.amount ORDER BY o.id), max(o.status ORDER BY o.id DESC) @",
         "SELECT nth_value(o.id, 0) OVER (ORDER BY o.id) @",
         "SELECT c.id, (SELECT o.id FROM $purchases o WHERE o.id < 3) FROM $clients c",
@@ -210,6 +213,7 @@ async fn what_cannot_be_answered_so_says_what_to_write() {
             "SELECT c.id, x.n FROM $clients c, LATERAL (SELECT o.status AS n FROM $purchases o WHERE o.id > c.id GROUP BY o.status) x",
             "GROUP BY",
         ),
+        ("SELECT sum(purchases.id) / 4, max(id) FROM $purchases JOIN $clients USING (id)", "write ON"),
         ("SELECT 5 AS c, count(*) @ GROUP BY ROLLUP (1)", "leave it out"),
         ("SELECT first_value(o.id) IGNORE NULLS OVER (ORDER BY o.id) @", "IGNORE NULLS"),
         ("SELECT sum(o.status) @", "CAST its arguments"),

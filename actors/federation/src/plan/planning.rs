@@ -98,7 +98,7 @@ pub(crate) async fn plan(
         bounds::check_size(statement, tables.widest())?;
     }
     let plan = state.statement_to_plan(parsed).await.map_err(engine_error)?;
-    written.check(&plan).map_err(engine_error)?;
+    let plan = written.checked(plan).map_err(engine_error)?;
     let plan = distinct_on::first_rows(with_values(plan, values)?).map_err(engine_error)?;
     correlated::check(&plan).map_err(engine_error)?;
     admit(plan.schema().fields())?;

@@ -157,7 +157,7 @@ impl Tables {
         };
         let query = parse::query(&view.query, &[]).map_err(of_view)?;
         let plan = state.statement_to_plan(query.parsed).await;
-        let plan = plan.and_then(|plan| query.written.check(&plan).map(|()| plan));
+        let plan = plan.and_then(|plan| query.written.checked(plan));
         let plan = plan.map_err(|error| of_view(engine_error(error)))?;
         Ok(Arc::new(ViewTable::new(plan, Some(view.query.to_string()))))
     }

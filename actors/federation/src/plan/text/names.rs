@@ -5,10 +5,11 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
+use datafusion::common::Column;
 use datafusion::common::Result as EngineResult;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr as Planned, LogicalPlan};
+use datafusion::logical_expr::{Expr as Planned, ExprSchemable, Join, JoinConstraint as Merging, LogicalPlan};
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, JoinConstraint, JoinOperator, ObjectName, Select, Statement, TableFactor, TableWithJoins, VisitMut,
     VisitorMut,
@@ -24,6 +25,9 @@ use portico_core::error::{Error, Kind};
 pub(crate) struct Scope {
     tables: BTreeSet<String>,
     alone: BTreeSet<String>,
+    /// Merged columns, by their first table and name: those that are said in full, and those that are not.
+    in_full: BTreeSet<(String, String)>,
+    merged: BTreeSet<(String, String)>,
 }
 
 /// Says merged columns in full, and tells which names stand alone in each SELECT.
@@ -60,6 +64,39 @@ pub(crate) fn check(plan: &LogicalPlan, scopes: &[Scope]) -> EngineResult<()> {
     .map(drop)
 }
 
+/// The plan in which a column of integers that is said in full stays one, where `USING` makes a column of bigints of it.
+///
+/// # Errors
+/// `0A000` where both are asked for: to the engine they are one.
+pub(crate) fn unmerged(plan: LogicalPlan, scopes: &[Scope]) -> EngineResult<LogicalPlan> {
+    plan.transform_down_with_subqueries(|node| {
+        let LogicalPlan::Join(join) = node else { return Ok(Transformed::no(node)) };
+        let mut said = BTreeSet::new();
+        for (left, right) in join.on.iter().filter(|_| join.join_constraint == Merging::Using) {
+            let (one, other) = (left.get_type(join.left.schema())?, right.get_type(join.right.schema())?);
+            let Planned::Column(Column { relation: Some(table), name, .. }) = left else { continue };
+            let of = (table.table().to_owned(), name.clone());
+            let is_narrow = one.is_integer() && other.is_integer() && one.primitive_width() < other.primitive_width();
+            if is_narrow && scopes.iter().any(|scope| scope.in_full.contains(&of)) {
+                said.insert(of);
+            }
+        }
+        if let Some((table, name)) = said.iter().find(|of| scopes.iter().any(|scope| scope.merged.contains(*of))) {
+            let message = format!(
+                "{table}.{name} beside the column that USING makes of it, which has another type, is not there over \
+                 several connections"
+            );
+            let error = Error::new(Kind::Rejected, message).sqlstate("0A000");
+            return Err(carried(error.hint("say one of them alone, or write ON")));
+        }
+        if said.is_empty() {
+            return Ok(Transformed::no(LogicalPlan::Join(join)));
+        }
+        Ok(Transformed::yes(LogicalPlan::Join(Join { join_constraint: Merging::On, ..join })))
+    })
+    .data()
+}
+
 struct Selects(Vec<Scope>);
 
 impl VisitorMut for Selects {
@@ -68,16 +105,25 @@ impl VisitorMut for Selects {
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
         let merged = merged(select);
         let tables = relations(select).filter_map(name).map(|name| folded(&name)).collect();
-        let mut alone = BTreeSet::new();
+        let (mut alone, mut in_full, mut used) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         visit_own_expressions(select, |expr| {
+            if let Expr::CompoundIdentifier(parts) = &*expr
+                && let [.., table, column] = parts.as_slice()
+                && merged.get(&folded(column)).is_some_and(|first| folded(first) == folded(table))
+            {
+                in_full.insert((folded(table), folded(column)));
+            }
             let Expr::Identifier(column) = &*expr else { return };
             let name = folded(column);
             match merged.get(&name) {
-                Some(table) => *expr = Expr::CompoundIdentifier(vec![table.clone(), column.clone()]),
+                Some(table) => {
+                    used.insert((folded(table), name));
+                    *expr = Expr::CompoundIdentifier(vec![table.clone(), column.clone()]);
+                }
                 None => drop(alone.insert(name)),
             }
         });
-        self.0.push(Scope { tables, alone });
+        self.0.push(Scope { tables, alone, in_full, merged: used });
         ControlFlow::Continue(())
     }
 }

@@ -39,13 +39,14 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Refuses a plan that the engine has made of another statement.
+    /// The plan of what is written; one that the engine has made of another statement is refused.
     ///
     /// # Errors
     /// `42702` for an ambiguous name, `42804` for a recursive query of several types.
-    pub(crate) fn check(&self, plan: &LogicalPlan) -> EngineResult<()> {
-        names::check(plan, &self.scopes)?;
-        recursive::check(plan, &self.casts)
+    pub(crate) fn checked(&self, plan: LogicalPlan) -> EngineResult<LogicalPlan> {
+        names::check(&plan, &self.scopes)?;
+        recursive::check(&plan, &self.casts)?;
+        names::unmerged(plan, &self.scopes)
     }
 }
 
