@@ -130,6 +130,8 @@ async fn statements_answer_as_in_one_postgresql() {
         "SELECT sum(purchases.id) / 4, max(purchases.id / 2) FROM $purchases JOIN $clients USING (id)",
         "SELECT sum(clients.id) / 4, id FROM $purchases JOIN $clients USING (id) GROUP BY id ORDER BY 2",
         "SELECT sum(clients.id) / 4, sum(id) / 4 FROM $clients JOIN $purchases USING (id)",
+        "SELECT o.id FROM $purchases o JOIN $clients c ON c.id = o.customer_id AND o.id = 3 AND 3 = o.id",
+        "SELECT o.id FROM $purchases o JOIN $clients c ON c.id = o.customer_id AND 'paid' = o.status AND o.status = 'paid' AND 9 > o.id AND o.id < 20 ORDER BY 1",
         "SELECT sum(o.amount ORDER BY o.id), max(o.status ORDER BY o.id DESC) @",
         "SELECT nth_value(o.id, 0) OVER (ORDER BY o.id) @",
         "SELECT c.id, (SELECT o.id FROM $purchases o WHERE o.id < 3) FROM $clients c",

@@ -257,7 +257,11 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> En
     };
     if let Some(by_order) = by_order {
         let [left, right] = alike([*left, *right], schema, by_order)?;
-        return Ok(Transformed::yes(binary(left, right)));
+        // To the engine `x = 1 AND 1 = x` is never true.
+        return Ok(Transformed::yes(match (matches!(left, Expr::Literal(..)), op.swap()) {
+            (true, Some(op)) => Expr::BinaryExpr(BinaryExpr::new(Box::new(right), op, Box::new(left))),
+            _ => binary(left, right),
+        }));
     }
     // What has no type, or none that fits, is the coercion's to refuse.
     let types = [left.get_type(schema).ok(), right.get_type(schema).ok()];
