@@ -64,32 +64,33 @@ pub(crate) fn check(plan: &LogicalPlan, scopes: &[Scope]) -> EngineResult<()> {
     .map(drop)
 }
 
-/// The plan in which a column of integers that is said in full stays one, where `USING` makes a column of bigints of it.
+/// The plan in which a column that is said in full stays of its type, where `USING` makes a column of another one of it.
 ///
 /// # Errors
 /// `0A000` where both are asked for: to the engine they are one.
 pub(crate) fn unmerged(plan: LogicalPlan, scopes: &[Scope]) -> EngineResult<LogicalPlan> {
     plan.transform_down_with_subqueries(|node| {
         let LogicalPlan::Join(join) = node else { return Ok(Transformed::no(node)) };
-        let mut said = BTreeSet::new();
+        let is_said = |of: &(String, String)| scopes.iter().any(|scope| scope.in_full.contains(of));
+        let is_merged = |of: &(String, String)| scopes.iter().any(|scope| scope.merged.contains(of));
+        let (mut said, mut merged) = (false, false);
         for (left, right) in join.on.iter().filter(|_| join.join_constraint == Merging::Using) {
             let (one, other) = (left.get_type(join.left.schema())?, right.get_type(join.right.schema())?);
             let Planned::Column(Column { relation: Some(table), name, .. }) = left else { continue };
             let of = (table.table().to_owned(), name.clone());
             let is_narrow = one.is_integer() && other.is_integer() && one.primitive_width() < other.primitive_width();
-            if is_narrow && scopes.iter().any(|scope| scope.in_full.contains(&of)) {
-                said.insert(of);
+            if is_narrow && is_said(&of) && is_merged(&of) {
+                let message = format!(
+                    "{}.{} beside the column that USING makes of it, which has another type, is not there over several \
+                     connections",
+                    of.0, of.1
+                );
+                let error = Error::new(Kind::Rejected, message).sqlstate("0A000");
+                return Err(carried(error.hint("say one of them alone, or write ON")));
             }
+            (said, merged) = (said || is_said(&of), merged || is_merged(&of));
         }
-        if let Some((table, name)) = said.iter().find(|of| scopes.iter().any(|scope| scope.merged.contains(*of))) {
-            let message = format!(
-                "{table}.{name} beside the column that USING makes of it, which has another type, is not there over \
-                 several connections"
-            );
-            let error = Error::new(Kind::Rejected, message).sqlstate("0A000");
-            return Err(carried(error.hint("say one of them alone, or write ON")));
-        }
-        if said.is_empty() {
+        if !said || merged {
             return Ok(Transformed::no(LogicalPlan::Join(join)));
         }
         Ok(Transformed::yes(LogicalPlan::Join(Join { join_constraint: Merging::On, ..join })))
