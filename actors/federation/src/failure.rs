@@ -115,9 +115,9 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
             rejected("42804", message.to_owned()).because(what).hint("CAST the column to one type in both queries")
         }
         // What reads its rows elsewhere than in FROM is no recursive query to the engine.
-        other if other.to_string().contains("Unexpected empty work table") => {
+        DataFusionError::Internal(what) if what.contains("Unexpected empty work table") => {
             rejected("42P19", "a recursive query must not be read within a subquery of its own".to_owned())
-                .because(other)
+                .because(what)
                 .hint("join it in FROM")
         }
         DataFusionError::Execution(what) if what.starts_with("Scalar subquery returned more") => {

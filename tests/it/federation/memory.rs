@@ -36,7 +36,8 @@ async fn grown_by(databases: &[String; 2], settings: &str, query: &str, expected
     let configuration = Configuration::new().connection("shop", &databases[0], "").connection("crm", &databases[1], "");
     let service = configuration.with(settings).serve().await;
     // Threads, sessions and what is kept of statements are there before.
-    first(&service, &query.replace("public.wide", "public.narrow")).await;
+    let warm = first(&service, &query.replace("public.wide", "public.narrow")).await;
+    assert!(warm.is_array(), "{query}: {warm}");
     let before = service.resident_peak();
     assert_eq!(first(&service, query).await, *expected, "{query}");
     service.resident_peak().saturating_sub(before)

@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::DataType as ArrowType;
-use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::{Column, NullEquality, Result};
-use datafusion::logical_expr::expr::Alias;
 use datafusion::logical_expr::{
     Distinct, Expr, ExprSchemable, Join, JoinConstraint, LogicalPlan, LogicalPlanBuilder, Union, cast,
 };
@@ -101,11 +99,8 @@ fn with_texts_of_one_type(union: Union) -> Result<Union> {
             let Some((how, is_padded)) = *to else { continue };
             let (of, _) = text_at(input, place);
             if of != how {
-                let mut marks = HashMap::new();
-                how.mark(&mut marks);
                 let text = as_text(Expr::Column(column.clone()), of, is_padded, schema)?;
-                let text = Alias::new(text, column.relation, column.name);
-                changed.insert(place, Expr::Alias(text.with_metadata(Some(FieldMetadata::from(marks)))));
+                changed.insert(place, how.named(text, column.relation, column.name));
             }
         }
         with_columns(input, changed)

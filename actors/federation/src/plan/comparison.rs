@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use arrow_schema::DataType as ArrowType;
 use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, DataFusionError, ExprSchema, NullEquality, Result, ScalarValue};
+use datafusion::common::{DFSchema, DataFusionError, ExprSchema, NullEquality, Result, ScalarValue, TableReference};
 use datafusion::functions::unicode::rpad;
 use datafusion::logical_expr::expr::{AggregateFunction, Alias, Sort, WindowFunction};
 use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, JoinConstraint, LogicalPlan, lit};
@@ -132,6 +132,13 @@ impl Comparison {
         Ok(Expr::Literal(ScalarValue::Utf8(Some(text)), metadata.clone()))
     }
 
+    /// The value by this name, marked with it.
+    pub(crate) fn named(self, value: Expr, relation: Option<TableReference>, name: String) -> Expr {
+        let mut marks = HashMap::new();
+        self.mark(&mut marks);
+        Expr::Alias(Alias::new(value, relation, name).with_metadata(Some(FieldMetadata::from(marks))))
+    }
+
     fn is_equality(self) -> bool {
         self != Self::Own
     }
@@ -180,10 +187,12 @@ pub(crate) fn compared(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool) -> R
         return Err(refused(literal, "a comparison with"));
     }
     // Another source may have no UUIDs: its texts are compared as they are.
-    let is_of_literals = |how: &&Comparison| matches!(how, Comparison::Uuid | Comparison::Padded(_));
-    let of_literals =
-        how.iter().copied().find(|how| *how == Comparison::Uuid).or_else(|| how.iter().find(is_of_literals).copied());
-    let of_literals = of_literals.unwrap_or(Comparison::Plain);
+    let is_padded = |how: &Comparison| matches!(how, Comparison::Padded(_));
+    let of_literals = if how.contains(&Comparison::Uuid) {
+        Comparison::Uuid
+    } else {
+        how.into_iter().find(is_padded).unwrap_or(Comparison::Plain)
+    };
     exprs.into_iter().map(|expr| of_literals.literal(expr)).collect()
 }
 
@@ -217,11 +226,8 @@ pub(crate) fn marked(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     if matches!(value, Expr::Column(_)) {
         return Transformed::no(expr);
     }
-    let mut marks = HashMap::new();
-    how.mark(&mut marks);
     let (relation, name) = expr.qualified_name();
-    let marked = Alias::new(expr, relation, name).with_metadata(Some(FieldMetadata::from(marks)));
-    Transformed::yes(Expr::Alias(marked))
+    Transformed::yes(how.named(expr, relation, name))
 }
 
 /// The text of a UUID as PostgreSQL writes it. It reads it in braces too, and with a hyphen behind any four digits.
