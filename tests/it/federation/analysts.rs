@@ -127,6 +127,13 @@ async fn statements_answer_as_in_one_postgresql() {
         "SELECT c.id, x.a, x.b FROM $clients c, LATERAL (SELECT coalesce(sum(o.id), 0) AS a, CASE WHEN count(*) = 0 THEN 'none' ELSE 'some' END AS b \
          FROM $purchases o WHERE o.customer_id = c.id) x ORDER BY 1",
         "SELECT c.id FROM $clients c WHERE c.id IN (SELECT DISTINCT o.customer_id FROM $purchases o WHERE o.id > c.id * 9) ORDER BY 1",
+        "SELECT c.id, (SELECT sum(o.amount) FROM $purchases o WHERE o.customer_id * 2 = c.id) FROM $clients c ORDER BY 1",
+        "SELECT c.id, (SELECT count(*) FROM $purchases o WHERE length(o.status) + 1 = c.id AND o.id > 3) FROM $clients c ORDER BY 1",
+        "SELECT c.id, (SELECT count(*) FROM $purchases o WHERE c.id = extract(month FROM o.ordered_at) AND o.customer_id = 1) FROM $clients c ORDER BY 1",
+        "SELECT c.id, x.n FROM $clients c, LATERAL (SELECT DISTINCT o.status AS n FROM $purchases o WHERE o.customer_id + 1 = c.id) x ORDER BY 1, 2",
+        "SELECT c.id, (SELECT max(x.n) FROM (SELECT t.rating AS id, count(*) AS n FROM $tickets t GROUP BY t.rating) x WHERE x.id * 2 = c.id) \
+         FROM $clients c JOIN $purchases o ON o.id = c.id ORDER BY 1",
+        "SELECT o.id FROM $purchases o WHERE o.amount * 0.8 IN (SELECT t.id FROM $tickets t WHERE t.id = o.id) ORDER BY 1",
         "SELECT sum(purchases.id) / 4, max(purchases.id / 2) FROM $purchases JOIN $clients USING (id)",
         "SELECT sum(clients.id) / 4, id FROM $purchases JOIN $clients USING (id) GROUP BY id ORDER BY 2",
         "SELECT sum(clients.id) / 4, sum(id) / 4 FROM $clients JOIN $purchases USING (id)",

@@ -285,12 +285,16 @@ async fn what_is_counted_is_computed() {
 #[actix_web::test]
 async fn not_in_of_what_speaks_of_the_query_around_it_is_refused() {
     let app = two_sources(POSTGRES, SQLITE).await;
-    for condition in ["u.x > o.id", "u.x = o.id", "o.id > 2"] {
+    for condition in ["u.x > o.id", "u.x = o.id", "o.id > 2", "u.n = o.id", "u.n = o.id AND u.n = o.id"] {
         let inner = format!("SELECT u.n FROM shop.public.u u WHERE {condition}");
-        let query = format!("SELECT o.id FROM crm.main.one o WHERE o.id NOT IN ({inner})");
-        let (status, document) = app.query(json!({"query": query})).await;
-        let told = document["error"]["hint"].as_str().unwrap_or_default();
-        assert!(status == 400 && told.contains("write NOT EXISTS"), "{condition}: {document}");
+        for not_in in
+            [format!("o.id NOT IN ({inner})"), format!("NOT (o.id IN ({inner}))"), format!("NOT o.id IN ({inner})")]
+        {
+            let query = format!("SELECT o.id FROM crm.main.one o WHERE {not_in}");
+            let (status, document) = app.query(json!({"query": query})).await;
+            let told = document["error"]["hint"].as_str().unwrap_or_default();
+            assert!(status == 400 && told.contains("write NOT EXISTS"), "{not_in}: {document}");
+        }
     }
 }
 

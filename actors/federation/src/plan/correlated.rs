@@ -1,14 +1,76 @@
 //! Subqueries that speak of the query around them. The engine makes joins of them by moving their conditions up, and does so
 //! also where they then are of other rows: over a window function, an outer join, or an aggregate's only row.
 
-use datafusion::common::Result as EngineResult;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::expr::BinaryExpr;
-use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{Distinct, Expr, JoinType, LogicalPlan, Operator};
+use std::sync::Arc;
 
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, Result as EngineResult};
+use datafusion::logical_expr::expr::{BinaryExpr, InSubquery};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction};
+use datafusion::logical_expr::{Distinct, Expr, Filter, JoinType, LogicalPlan, Operator, Projection, Subquery};
+
+use super::joins::chain::has_subqueries;
 use crate::carried::carried;
 use portico_core::error::{Error, Kind};
+
+/// The same plan, in whose subqueries it is a column that is equal to what the query around them says, where they make groups:
+/// the engine makes its own groups by what is equal, and knows columns alone.
+pub(crate) fn by_columns(plan: LogicalPlan) -> EngineResult<LogicalPlan> {
+    let mut fresh = 0;
+    plan.transform_down_with_subqueries(|node| {
+        let node = match node {
+            LogicalPlan::Subquery(lateral) => LogicalPlan::Subquery(matched_by_columns(lateral, &mut fresh)?),
+            node => node,
+        };
+        let mut of_value = |expr| match expr {
+            Expr::ScalarSubquery(value) => {
+                Ok(Transformed::yes(Expr::ScalarSubquery(matched_by_columns(value, &mut fresh)?)))
+            }
+            other => Ok(Transformed::no(other)),
+        };
+        node.map_expressions(|expr| expr.transform_up(&mut of_value))
+    })
+    .data()
+}
+
+fn matched_by_columns(of: Subquery, fresh: &mut usize) -> EngineResult<Subquery> {
+    if of.outer_ref_columns.is_empty() {
+        return Ok(of);
+    }
+    let plan = Arc::unwrap_or_clone(of.subquery).transform_up(|node| {
+        let LogicalPlan::Filter(filter) = &node else { return Ok(Transformed::no(node)) };
+        let mut columns: Vec<Expr> = filter.input.schema().columns().into_iter().map(Expr::Column).collect();
+        let known = columns.len();
+        let mut column_of = |value: &Expr| {
+            *fresh += 1;
+            let name = format!("matched#{fresh}");
+            columns.push(value.clone().alias(&name));
+            Expr::Column(Column::from_name(name))
+        };
+        let conditions = split_conjunction(&filter.predicate).into_iter().map(|condition| match condition {
+            Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) if is_matched(left, right) => {
+                column_of(left).eq(right.as_ref().clone())
+            }
+            Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) if is_matched(right, left) => {
+                column_of(right).eq(left.as_ref().clone())
+            }
+            other => other.clone(),
+        });
+        let predicate = conjunction(conditions.collect::<Vec<_>>());
+        let Some(predicate) = predicate.filter(|_| columns.len() > known) else { return Ok(Transformed::no(node)) };
+        let input = Projection::try_new(columns, Arc::clone(&filter.input))?;
+        let filter = Filter::try_new(predicate, Arc::new(LogicalPlan::Projection(input)))?;
+        Ok(Transformed::yes(LogicalPlan::Filter(filter)))
+    });
+    Ok(Subquery { subquery: Arc::new(plan.data()?), ..of })
+}
+
+/// Whether a computed value of the subquery's own rows is equal to what the query around it says alone.
+fn is_matched(own: &Expr, outer: &Expr) -> bool {
+    let is_column = matches!(own, Expr::Column(_));
+    let is_own = !own.column_refs().is_empty() && !own.contains_outer() && !own.is_volatile() && !has_subqueries(own);
+    !is_column && is_own && outer.contains_outer() && outer.column_refs().is_empty() && !has_subqueries(outer)
+}
 
 /// Refuses those whose conditions cannot be moved to the query around them.
 ///
@@ -31,7 +93,16 @@ pub(crate) fn check(plan: &LogicalPlan) -> EngineResult<()> {
                         Rows::of(&subquery.subquery)?
                     }
                     Expr::Exists(exists) => Rows::of(&exists.subquery.subquery)?,
-                    Expr::InSubquery(listed) => Rows::of(&listed.subquery.subquery)?,
+                    Expr::InSubquery(listed) => {
+                        if listed.negated {
+                            check_not_in(listed)?;
+                        }
+                        Rows::of(&listed.subquery.subquery)?
+                    }
+                    Expr::Not(inner) if let Expr::InSubquery(listed) = inner.as_ref() => {
+                        check_not_in(listed)?;
+                        return Ok(TreeNodeRecursion::Continue);
+                    }
                     _ => return Ok(TreeNodeRecursion::Continue),
                 };
                 Ok(TreeNodeRecursion::Continue)
@@ -39,6 +110,17 @@ pub(crate) fn check(plan: &LogicalPlan) -> EngineResult<()> {
         })
     })
     .map(drop)
+}
+
+/// Refuses `NOT IN` of a query that speaks of the query around it: the engine looks for NULL among all of its rows, before
+/// its conditions choose some.
+fn check_not_in(listed: &InSubquery) -> EngineResult<()> {
+    if listed.subquery.outer_ref_columns.is_empty() {
+        return Ok(());
+    }
+    let message = "query: NOT IN of a query that speaks of the query around it, over several connections";
+    let hint = "write NOT EXISTS (SELECT … WHERE … AND their_column = value); NOT IN has no row where one of their values is NULL";
+    Err(carried(Error::invalid(message).hint(hint)))
 }
 
 /// Refuses different rows of those that a condition chooses other than by the values of columns: the engine tells rows

@@ -99,7 +99,8 @@ pub(crate) async fn plan(
     }
     let plan = state.statement_to_plan(parsed).await.map_err(engine_error)?;
     let plan = written.checked(plan).map_err(engine_error)?;
-    let plan = distinct_on::first_rows(with_values(plan, values)?).map_err(engine_error)?;
+    let plan =
+        distinct_on::first_rows(with_values(plan, values)?).and_then(correlated::by_columns).map_err(engine_error)?;
     correlated::check(&plan).map_err(engine_error)?;
     admit(plan.schema().fields())?;
     // By one row more its reader sees that there are more.
@@ -115,7 +116,6 @@ pub(crate) async fn plan(
     let plan = grouping_sets::of_columns(plan).and_then(unique::names_in_subqueries);
     let optimized = plan.and_then(|plan| state.optimize(&plan));
     let optimized = optimized.and_then(exact::keep_digits).map_err(rule_error)?;
-    exists::check(&optimized)?;
     let mut pushing = Pushing::new(Arc::clone(&connections), pushdown, deadline);
     let pushed = if pushdown {
         let is_done = |plan: &LogicalPlan| pushing.is_whole(plan);

@@ -121,9 +121,27 @@ fn of_subquery(expr: Expr, other: impl FnOnce(Subquery) -> EngineResult<Subquery
 /// The expression with renamed columns within its subqueries.
 fn subqueries(expr: Expr, fresh: &mut usize) -> EngineResult<Transformed<Expr>> {
     expr.transform_up(|expr| {
-        let is_value = matches!(expr, Expr::ScalarSubquery(_));
-        of_subquery(expr, |subquery| apart_from_outer(subquery, is_value, fresh))
+        let (is_value, is_listed) = (matches!(expr, Expr::ScalarSubquery(_)), matches!(expr, Expr::InSubquery(_)));
+        of_subquery(expr, |subquery| {
+            let subquery = apart_from_outer(subquery, is_value, fresh)?;
+            if is_listed { listed_apart(subquery, fresh) } else { Ok(subquery) }
+        })
     })
+}
+
+/// The subquery of IN, whose list has a name of its own where the query speaks of the one around it: the engine adds the
+/// columns of its conditions to the list, and casts the listed one under its own name.
+fn listed_apart(of: Subquery, fresh: &mut usize) -> EngineResult<Subquery> {
+    let LogicalPlan::Projection(list) = of.subquery.as_ref() else { return Ok(of) };
+    if of.outer_ref_columns.is_empty() {
+        return Ok(of);
+    }
+    let listed = list.expr.iter().map(|expr| {
+        *fresh += 1;
+        expr.clone().unalias().alias(format!("listed#{fresh}"))
+    });
+    let list = Projection::try_new(listed.collect(), Arc::clone(&list.input))?;
+    Ok(Subquery { subquery: Arc::new(LogicalPlan::Projection(list)), ..of })
 }
 
 /// The subquery with names of its own. What is called by its columns' names keeps these.

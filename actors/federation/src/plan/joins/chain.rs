@@ -194,7 +194,7 @@ fn link(plan: &LogicalPlan) -> Option<&Join> {
 }
 
 /// Whether a subquery stands in `expr`.
-pub(super) fn has_subqueries(expr: &Expr) -> bool {
+pub(in crate::plan) fn has_subqueries(expr: &Expr) -> bool {
     expr.exists(|expr| Ok(matches!(expr, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_))))
         .unwrap_or(true)
 }

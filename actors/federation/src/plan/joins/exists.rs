@@ -10,24 +10,6 @@ use datafusion::logical_expr::{Expr, Filter, Join, LogicalPlan, Projection};
 
 use super::chain::has_subqueries;
 use super::sources::{IsDone, source};
-use crate::failure::engine_error;
-use portico_core::error::{Error, Result as CoreResult};
-
-/// Refuses `NOT IN` of a query that speaks of the query around it: the engine looks for NULL in it before its conditions.
-///
-/// # Errors
-/// Says what to write.
-pub(crate) fn check(plan: &LogicalPlan) -> CoreResult<()> {
-    let is_unanswered = |node: &LogicalPlan| {
-        let is_unanswered = |join: &Join| join.null_aware && (join.on.len() != 1 || join.filter.is_some());
-        Ok(matches!(node, LogicalPlan::Join(join) if is_unanswered(join)))
-    };
-    if plan.exists(is_unanswered).map_err(engine_error)? {
-        return Err(Error::invalid("query: NOT IN of a query that speaks of the query around it, over several connections")
-            .hint("write NOT EXISTS (SELECT … WHERE … AND their_column = value); NOT IN has no row where one of their values is NULL"));
-    }
-    Ok(())
-}
 
 /// The same plan with such questions asked of the tables that they are about.
 ///

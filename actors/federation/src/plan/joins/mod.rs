@@ -1,6 +1,6 @@
 //! What is joined where, and in which order.
 
-mod chain;
+pub(super) mod chain;
 pub(super) mod exists;
 pub(super) mod order;
 pub(super) mod sources;

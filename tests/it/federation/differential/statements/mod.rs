@@ -1,5 +1,6 @@
 //! Random statements over the tables of two connections.
 
+mod correlated;
 mod shapes;
 mod values;
 
@@ -248,7 +249,12 @@ impl Draw<'_> {
             _ if kind == Type::Boolean => value,
             _ => {
                 let operator = self.one(&["=", "=", "<>", "<", "<=", ">", ">="]);
-                format!("{value} {operator} {}", self.value(kind, from, 0))
+                let other = if self.chance(10) { self.literal(kind) } else { self.value(kind, from, 0) };
+                if self.chance(20) {
+                    format!("{other} {operator} {value}")
+                } else {
+                    format!("{value} {operator} {other}")
+                }
             }
         }
     }

@@ -5,12 +5,14 @@ use super::{Columns, Draw, Type, named};
 impl Draw<'_> {
     /// A whole statement in one of these shapes.
     pub(super) fn shape(&mut self) -> String {
-        match self.random.below(6) {
+        match self.random.below(8) {
             0 => self.recursive(),
             1 => self.numbered(),
             2 => self.first_of_each(),
             3 => self.merged(),
             4 => self.lateral(),
+            5 => self.correlated(),
+            6 => self.greatest_of_each(),
             _ => self.in_steps(),
         }
     }
@@ -134,7 +136,7 @@ impl Draw<'_> {
     }
 
     /// Two tables that are joined by a number.
-    fn joined(&mut self) -> String {
+    pub(super) fn joined(&mut self) -> String {
         let (one, _) = self.table();
         let (other, _) = self.table();
         let condition = self.join_condition();
