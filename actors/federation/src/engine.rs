@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::{SessionState, SessionStateBuilder, TaskContext};
 use datafusion::optimizer::Analyzer;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
@@ -154,27 +154,28 @@ impl Engine {
         let room = self.admit(&statement.principal, deadline).await?;
         let origins = Origins::default();
         let tables = Tables::new(Arc::clone(&connections), statement.workspace.clone(), origins.clone(), deadline);
-        let state = Arc::new(self.state(&statement, Arc::clone(&tables))?);
+        let state = self.state(&statement, Arc::clone(&tables));
         let handle = runtime.handle().clone();
-        let (pushdown, estimates) = (self.settings.pushdown, Arc::clone(&self.estimates));
+        let (settings, estimates) = (self.settings.clone(), Arc::clone(&self.estimates));
         let planned = runtime.spawn(async move {
+            let pushdown = settings.pushdown;
             let Planned { plan, schema, explain, context, low_memory } =
-                planning::plan(&statement, &state, &tables, connections, deadline, pushdown, &estimates).await?;
+                planning::plan(&statement, state, &tables, connections, deadline, pushdown, &estimates).await?;
+            let running = Running { handle, settings, deadline, room };
             if let Some(explain) = explain {
                 let (columns, forms) = results::columns(&explained::schema(), &origins);
                 let told = match explain {
                     _ if statement.describes => None,
                     Explain::Plan => Some(explained::plan(plan.as_ref())),
                     Explain::Analyze => {
-                        let running = batches(&handle, Arc::clone(&plan), context, None, deadline, room);
-                        Some(explained::analyzed(&plan, running).await?)
+                        let batches = running.batches(Arc::clone(&plan), context, None);
+                        Some(explained::analyzed(&plan, batches).await?)
                     }
                 };
                 return Ok((columns, forms, told.map(|told| stream::iter([Ok(told)]).boxed())));
             }
             let (columns, forms) = results::columns(&schema, &origins);
-            let batches = (!statement.describes)
-                .then(|| batches(&handle, plan, context, Some(low_memory), deadline, room).boxed());
+            let batches = (!statement.describes).then(|| running.batches(plan, context, Some(low_memory)).boxed());
             Ok::<_, Error>((columns, forms, batches))
         });
         let planned = tokio::time::timeout_at(deadline.instant().into(), AbortOnDropHandle::new(planned));
@@ -223,31 +224,28 @@ impl Engine {
         room
     }
 
-    /// What `statement` is planned and run with.
-    fn state(&self, statement: &Statement, tables: Arc<Tables>) -> Result<SessionState> {
-        let mut config = self.base.config().clone();
-        let catalog = &mut config.options_mut().catalog;
+    /// What `statement` is planned with.
+    fn state(&self, statement: &Statement, tables: Arc<Tables>) -> SessionState {
+        let mut state = self.base.clone();
+        let catalog = &mut state.config_mut().options_mut().catalog;
         (catalog.default_catalog, catalog.default_schema) = statement.defaults();
-        let disk = DiskManagerBuilder::default()
-            .with_mode(DiskManagerMode::Directories(vec![self.settings.spill_dir.clone()]))
-            .with_max_temp_directory_size(self.settings.spill_limit)
-            .with_max_spill_merge_fan_in(MERGED);
-        let consumers = std::num::NonZeroUsize::MIN;
-        let pool = TrackConsumersPool::new(FairSpillPool::new(counted(self.settings.statement_memory)), consumers);
-        let runtime = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::new(pool))
-            .with_disk_manager_builder(disk)
-            .build_arc()
-            .map_err(engine_error)?;
-        let mut state = SessionStateBuilder::new_from_existing(self.base.clone())
-            .with_config(config)
-            .with_runtime_env(runtime)
-            .with_catalog_list(Arc::new(Catalogs(tables)))
-            .build();
+        state.register_catalog_list(Arc::new(Catalogs(tables)));
         // What `now()` and its like answer.
         state.mark_start_execution();
-        Ok(state)
+        state
     }
+}
+
+/// What a statement is run with: memory and a folder of its own.
+fn environment(settings: &Settings) -> Result<Arc<RuntimeEnv>> {
+    let disk = DiskManagerBuilder::default()
+        .with_mode(DiskManagerMode::Directories(vec![settings.spill_dir.clone()]))
+        .with_max_temp_directory_size(settings.spill_limit)
+        .with_max_spill_merge_fan_in(MERGED);
+    let consumers = std::num::NonZeroUsize::MIN;
+    let pool = TrackConsumersPool::new(FairSpillPool::new(counted(settings.statement_memory)), consumers);
+    let environment = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(pool)).with_disk_manager_builder(disk);
+    environment.build_arc().map_err(engine_error)
 }
 
 /// What all statements are planned with: functions, rules and options.
@@ -298,63 +296,76 @@ impl Drop for Engine {
     }
 }
 
-/// The rows of a plan that runs on the engine's threads until the stream is dropped. Where it comes to its bound of
-/// memory before the first row, it is begun anew as the `low_memory` one.
-fn batches(
-    handle: &tokio::runtime::Handle,
-    plan: Arc<dyn ExecutionPlan>,
-    context: Arc<TaskContext>,
-    mut low_memory: Option<LowMemoryPlan>,
+/// Where a plan runs, and until when.
+struct Running {
+    handle: tokio::runtime::Handle,
+    settings: Settings,
     deadline: Deadline,
     room: Room,
-) -> impl futures_util::Stream<Item = Result<RecordBatch>> + Send + use<> {
-    let (sender, receiver) = mpsc::channel(AHEAD);
-    let work = async move {
-        // A step that computes for long ends behind its deadline: until then what it holds is not another one's.
-        let _room = room;
-        let run = async {
-            let mut stream = execute_stream(plan, context).map_err(engine_error)?;
-            while let Some(next) = stream.next().await {
-                let batch = match next {
-                    Ok(batch) => batch,
-                    Err(error) => match low_memory.take().filter(|_| is_memory_exhausted(&error)) {
-                        Some(low_memory) => {
-                            // What it holds is given back before it is needed again.
-                            drop(stream);
-                            let (plan, context) = low_memory.plan().await?;
-                            stream = execute_stream(plan, context).map_err(engine_error)?;
-                            continue;
-                        }
-                        None => return Err(engine_error(error)),
-                    },
+}
+
+impl Running {
+    /// The rows of a plan that runs on the engine's threads until the stream is dropped. Where it comes to its bound of
+    /// memory before the first row, it is begun anew as the `low_memory` one.
+    fn batches(
+        self,
+        plan: Arc<dyn ExecutionPlan>,
+        context: TaskContext,
+        mut low_memory: Option<LowMemoryPlan>,
+    ) -> impl futures_util::Stream<Item = Result<RecordBatch>> + Send + use<> {
+        let Self { handle, settings, deadline, room } = self;
+        let (sender, receiver) = mpsc::channel(AHEAD);
+        let work = async move {
+            // A step that computes for long ends behind its deadline: until then what it holds is not another one's.
+            let _room = room;
+            let run = async {
+                let environment = environment(&settings)?;
+                let begin = |plan, context: TaskContext| {
+                    execute_stream(plan, Arc::new(context.with_runtime(Arc::clone(&environment)))).map_err(engine_error)
                 };
-                low_memory = low_memory.filter(|_| batch.num_rows() == 0);
-                if sender.send(Ok(batch)).await.is_err() {
-                    return Ok(());
+                let mut stream = begin(plan, context)?;
+                while let Some(next) = stream.next().await {
+                    let batch = match next {
+                        Ok(batch) => batch,
+                        Err(error) => match low_memory.take().filter(|_| is_memory_exhausted(&error)) {
+                            Some(low_memory) => {
+                                // What it holds is given back before it is needed again.
+                                drop(stream);
+                                let (plan, context) = low_memory.plan().await?;
+                                stream = begin(plan, context)?;
+                                continue;
+                            }
+                            None => return Err(engine_error(error)),
+                        },
+                    };
+                    low_memory = low_memory.filter(|_| batch.num_rows() == 0);
+                    if sender.send(Ok(batch)).await.is_err() {
+                        return Ok(());
+                    }
+                }
+                Ok(())
+            };
+            let ended = tokio::time::timeout_at(deadline.instant().into(), run).await;
+            if let Err(error) = ended.unwrap_or_else(|_| Err(timed_out())) {
+                let _ = sender.send(Err(error)).await;
+            }
+        };
+        let task = AbortOnDropHandle::new(handle.spawn(work));
+        stream::unfold((receiver, Some(task)), move |(mut receiver, mut task)| async move {
+            match tokio::time::timeout_at(deadline.instant().into(), receiver.recv()).await {
+                Ok(Some(batch)) => Some((batch, (receiver, task))),
+                Ok(None) => {
+                    // What ended without a word has failed.
+                    let failure = task.take()?.await.err()?;
+                    Some((Err(Error::internal(failure)), (receiver, None)))
+                }
+                Err(_) => {
+                    drop(task.take()?);
+                    Some((Err(timed_out()), (receiver, None)))
                 }
             }
-            Ok(())
-        };
-        let ended = tokio::time::timeout_at(deadline.instant().into(), run).await;
-        if let Err(error) = ended.unwrap_or_else(|_| Err(timed_out())) {
-            let _ = sender.send(Err(error)).await;
-        }
-    };
-    let task = AbortOnDropHandle::new(handle.spawn(work));
-    stream::unfold((receiver, Some(task)), move |(mut receiver, mut task)| async move {
-        match tokio::time::timeout_at(deadline.instant().into(), receiver.recv()).await {
-            Ok(Some(batch)) => Some((batch, (receiver, task))),
-            Ok(None) => {
-                // What ended without a word has failed.
-                let failure = task.take()?.await.err()?;
-                Some((Err(Error::internal(failure)), (receiver, None)))
-            }
-            Err(_) => {
-                drop(task.take()?);
-                Some((Err(timed_out()), (receiver, None)))
-            }
-        }
-    })
+        })
+    }
 }
 
 /// The parts up to the first failure, which is the last of them.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{Field, Fields, Schema};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{ParamValues, Result as EngineResult, ScalarValue};
-use datafusion::execution::{SessionState, SessionStateBuilder, TaskContext};
+use datafusion::execution::{SessionState, TaskContext};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
@@ -43,7 +43,7 @@ pub(crate) struct Planned {
     pub(crate) schema: Schema,
     pub(crate) explain: Option<Explain>,
     /// What it runs with.
-    pub(crate) context: Arc<TaskContext>,
+    pub(crate) context: TaskContext,
     /// The same for a plan of less memory.
     pub(crate) low_memory: LowMemoryPlan,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Planned {
 /// memory.
 pub(crate) struct LowMemoryPlan {
     pushed: LogicalPlan,
-    state: Arc<SessionState>,
+    state: SessionState,
 }
 
 /// Rows that go through such a plan at once: some batches of each sort are in memory at the same time.
@@ -60,27 +60,25 @@ const LOW_MEMORY_BATCH: usize = 512;
 
 impl LowMemoryPlan {
     /// The plan, and what it runs with.
-    pub(crate) async fn plan(self) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
+    pub(crate) async fn plan(mut self) -> Result<(Arc<dyn ExecutionPlan>, TaskContext)> {
         let config = self.state.config().clone();
         let rows = config.batch_size().min(LOW_MEMORY_BATCH);
-        let mut config = config.with_batch_size(rows);
-        let options = config.options_mut();
+        *self.state.config_mut() = config.with_batch_size(rows);
+        let options = self.state.config_mut().options_mut();
         options.optimizer.prefer_hash_join = false;
         options.optimizer.repartition_sorts = false;
         // With one alone the planner takes the hash join all the same.
         options.execution.target_partitions = 2;
-        let state =
-            SessionStateBuilder::new_from_existing(SessionState::clone(&self.state)).with_config(config).build();
-        let plan =
-            DefaultPhysicalPlanner::default().create_physical_plan(&self.pushed, &state).await.map_err(engine_error)?;
-        Ok((sort_whole(plan).and_then(none_kept).map_err(engine_error)?, state.task_ctx()))
+        let plan = DefaultPhysicalPlanner::default().create_physical_plan(&self.pushed, &self.state).await;
+        let plan = plan.and_then(sort_whole).and_then(none_kept).map_err(engine_error)?;
+        Ok((plan, TaskContext::from(&self.state)))
     }
 }
 
 /// The plan of `statement`.
 pub(crate) async fn plan(
     statement: &Statement,
-    state: &Arc<SessionState>,
+    state: SessionState,
     tables: &Arc<Tables>,
     connections: Arc<dyn Connections>,
     deadline: Deadline,
@@ -89,11 +87,12 @@ pub(crate) async fn plan(
 ) -> Result<Planned> {
     let principal = statement.principal.as_str();
     let estimating = Estimating { estimates, principal, connections: connections.as_ref(), deadline };
-    tables.plan_with(state);
+    let state = Arc::new(state);
+    tables.plan_with(&state);
     let given: Vec<&str> = statement.parameters.iter().map(|value| value.name.trim_start_matches('@')).collect();
     let Query { parsed, placeholders, explain, written } = parse::query(&statement.text, &given)?;
     let values = parameters::values(&placeholders, &statement.parameters)?;
-    tables.ask(named(&parsed, state)?).await?;
+    tables.ask(named(&parsed, &state)?).await?;
     if let Parsed::Statement(statement) = &parsed {
         bounds::check_size(statement, tables.widest())?;
     }
@@ -130,16 +129,17 @@ pub(crate) async fn plan(
     estimating.all(&pushing.into_leaves(), order::is_chosen(&pushed)).await;
     let pushed = order::by_estimates(pushed).and_then(unique::names).and_then(zeros::as_one).map_err(engine_error)?;
     let rows = growing::batch_size(&pushed).map_err(engine_error)?;
-    let state = if rows == state.config().batch_size() {
-        Arc::clone(state)
-    } else {
-        let config = state.config().clone().with_batch_size(rows);
-        Arc::new(SessionStateBuilder::new_from_existing(SessionState::clone(state)).with_config(config).build())
-    };
-    let run =
-        DefaultPhysicalPlanner::default().create_physical_plan(&pushed, state.as_ref()).await.map_err(engine_error)?;
+    let mut state = SessionState::clone(&state);
+    *state.config_mut() = state.config().clone().with_batch_size(rows);
+    let run = DefaultPhysicalPlanner::default().create_physical_plan(&pushed, &state).await.map_err(engine_error)?;
     let schema = marked(run.schema().fields(), planned.fields(), &optimized);
-    Ok(Planned { plan: run, schema, explain, context: state.task_ctx(), low_memory: LowMemoryPlan { pushed, state } })
+    Ok(Planned {
+        plan: run,
+        schema,
+        explain,
+        context: TaskContext::from(&state),
+        low_memory: LowMemoryPlan { pushed, state },
+    })
 }
 
 /// Refuses results that PostgreSQL would write otherwise.

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::common::Result as EngineResult;
 use datafusion::datasource::ViewTable;
-use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement as Parsed;
 use futures_util::future::try_join_all;
 
@@ -67,9 +67,9 @@ impl Tables {
     fn state_of_views(&self) -> Result<SessionState> {
         let state = self.state.get().and_then(Weak::upgrade);
         let state = state.ok_or_else(|| Error::internal("a view outside of a statement"))?;
-        let mut config = state.config().clone();
-        MAIN.clone_into(&mut config.options_mut().catalog.default_schema);
-        Ok(SessionStateBuilder::new_from_existing(SessionState::clone(&state)).with_config(config).build())
+        let mut state = SessionState::clone(&state);
+        MAIN.clone_into(&mut state.config_mut().options_mut().catalog.default_schema);
+        Ok(state)
     }
 
     /// Asks for all of the tables, also of those that views are made of, each connection for its own at once.
