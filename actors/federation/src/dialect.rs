@@ -62,8 +62,9 @@ impl Dialect for Bounded {
         POSTGRESQL.is_reserved_for_identifier(keyword)
     }
 
+    /// PostgreSQL reads `>-3` as `> -3` and `>/**/3` as `> 3`. The operators that go on with one of these are not there.
     fn is_custom_operator_part(&self, character: char) -> bool {
-        POSTGRESQL.is_custom_operator_part(character)
+        POSTGRESQL.is_custom_operator_part(character) && !matches!(character, '+' | '-' | '*' | '/')
     }
 
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {

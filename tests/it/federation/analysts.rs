@@ -15,7 +15,14 @@ INSERT INTO purchases SELECT i, i % 7 + 1, i % 5 + 1, i * 1.25, i / 8.0, (ARRAY[
     timestamp '2026-01-01' + i * interval '7 hours', CASE WHEN i % 4 > 0 THEN date '2026-01-02' + i END
     FROM generate_series(1, 40) i;
 CREATE TABLE events (id int PRIMARY KEY, customer_id int, kind text);
-INSERT INTO events SELECT i, i % 5 + 1, (ARRAY['buy', 'look'])[i % 2 + 1] FROM generate_series(1, 20) i";
+INSERT INTO events SELECT i, i % 5 + 1, (ARRAY['buy', 'look'])[i % 2 + 1] FROM generate_series(1, 20) i;
+CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
+CREATE TABLE oddities (id int PRIMARY KEY, mood mood, price money, wait interval, doc jsonb, tag uuid, flag boolean, rate float8, note bytea,
+    seen timestamptz);
+INSERT INTO oddities VALUES
+    (1, 'sad', '1', '1 day', '{\"a\": 1.0}', '00000000-0000-4000-8000-000000000001', true, '-0', '\\x01', '2026-01-01 10:00Z'),
+    (2, 'ok', '2', '24 hours', '{\"a\": 1.00}', '00000000-0000-4000-8000-000000000002', false, 0, '\\x02', '2026-01-02 10:00Z'),
+    (3, 'happy', '10', '2 days', NULL, '00000000-0000-4000-8000-000000000003', NULL, 1, NULL, NULL)";
 
 const CLIENTS: &str = "
 CREATE TABLE clients (id bigint PRIMARY KEY, name text, country text);
@@ -39,6 +46,7 @@ fn both(query: &str) -> [String; 2] {
     let tables = |shop: &str, crm: &str| {
         let named = |text: &str, table: &str, of: &str| text.replace(&format!("${table}"), &format!("{of}.{table}"));
         let text = named(&named(query, "purchases", shop), "events", shop);
+        let text = named(&text, "oddities", shop);
         named(&named(&text, "clients", crm), "tickets", crm)
     };
     [tables("shop.public", "crm.main"), tables("truth.public", "truth.public")]
@@ -134,6 +142,33 @@ async fn statements_answer_as_in_one_postgresql() {
         "SELECT c.id, (SELECT max(x.n) FROM (SELECT t.rating AS id, count(*) AS n FROM $tickets t GROUP BY t.rating) x WHERE x.id * 2 = c.id) \
          FROM $clients c JOIN $purchases o ON o.id = c.id ORDER BY 1",
         "SELECT o.id FROM $purchases o WHERE o.amount * 0.8 IN (SELECT t.id FROM $tickets t WHERE t.id = o.id) ORDER BY 1",
+        "SELECT max(CASE WHEN o.id = 1 THEN '9' ELSE o.id * 10 END), max(nullif('03', o.id)) @",
+        "SELECT x FROM (SELECT o.id AS x FROM $purchases o UNION ALL SELECT '5' FROM $clients) s ORDER BY 1",
+        "SELECT x FROM (SELECT o.amount AS x FROM $purchases o UNION SELECT '05' FROM $clients) s ORDER BY 1",
+        "SELECT x FROM (SELECT '5' AS x FROM $clients UNION ALL SELECT o.amount FROM $purchases o WHERE o.id < 4 UNION ALL SELECT 3 FROM $clients) s ORDER BY 1",
+        "SELECT 'true' FROM $purchases UNION SELECT rating > 1 FROM $tickets ORDER BY 1",
+        "SELECT '05' FROM $clients INTERSECT SELECT o.id FROM $purchases o",
+        "SELECT o.id FROM $purchases o WHERE o.id < 3 UNION SELECT 'five' FROM $clients",
+        "SELECT tag FROM $oddities UNION SELECT '{00000000-0000-4000-8000-000000000001}' FROM $clients ORDER BY 1",
+        "SELECT tag FROM $oddities EXCEPT SELECT '{00000000-0000-4000-8000-000000000001}' FROM $clients ORDER BY 1",
+        "SELECT note FROM $oddities UNION SELECT '\\x01' FROM $clients ORDER BY 1",
+        "SELECT shipped_on FROM $purchases WHERE id < 4 UNION SELECT '2026-01-04' FROM $clients ORDER BY 1",
+        "SELECT coalesce(o.shipped_on, '2024-01-01'), coalesce(o.ordered_at, '2024-01-01'), coalesce(d.flag, 'f') @ JOIN $oddities d ON d.id = o.id ORDER BY o.id",
+        "SELECT o.id @ JOIN $oddities d ON d.id = o.id WHERE d.flag = 't' OR d.flag IN ('f', 'no') ORDER BY 1",
+        "SELECT count(*) @ JOIN $oddities d ON d.id = o.id WHERE d.rate IN (0, 5, 7, 9, 11)",
+        "SELECT count(*) @ JOIN $oddities d ON d.id = o.id WHERE d.rate * -1 * 0 IN (0, 5, 7, 9, 11)",
+        "SELECT count(*) @ JOIN $oddities d ON d.id = o.id WHERE d.rate = 0 AND d.rate NOT IN (0, 1, 2, 3)",
+        "SELECT o.id @ WHERE o.id>-3 AND o.id<>-1 AND o.amount>=+2.5 AND o.id>/* */3 ORDER BY 1",
+        "SELECT o.id - 12345678901234567890, 18446744073709551615 + 1, sum(12345678901234567890) @ GROUP BY o.id ORDER BY 1",
+        "SELECT count(*) FROM $purchases o JOIN $clients c",
+        "SELECT count(*) FROM $purchases o LEFT SEMI JOIN $clients c ON c.id = o.id",
+        "SELECT TRY_CAST(o.status AS int) @",
+        "SELECT id FROM $purchases UNION BY NAME SELECT id FROM $clients",
+        "SELECT o.status, count(*) @ GROUP BY ALL",
+        "SELECT o.id @ QUALIFY row_number() OVER (ORDER BY o.id) = 1",
+        "SELECT CASE WHEN o.id THEN 1 ELSE 0 END @",
+        "SELECT o.id @ WHERE o.shipped_on IN (SELECT id FROM $clients)",
+        "SELECT d.id FROM $oddities d JOIN $clients c ON c.id = d.id WHERE d.mood LIKE 'o%'",
         "SELECT sum(purchases.id) / 4, max(purchases.id / 2) FROM $purchases JOIN $clients USING (id)",
         "SELECT sum(clients.id) / 4, id FROM $purchases JOIN $clients USING (id) GROUP BY id ORDER BY 2",
         "SELECT sum(clients.id) / 4, sum(id) / 4 FROM $clients JOIN $purchases USING (id)",
@@ -226,7 +261,27 @@ async fn what_cannot_be_answered_so_says_what_to_write() {
         ("SELECT 5 AS c, count(*) @ GROUP BY ROLLUP (1)", "leave it out"),
         ("SELECT first_value(o.id) IGNORE NULLS OVER (ORDER BY o.id) @", "IGNORE NULLS"),
         ("SELECT sum(o.status) @", "CAST its arguments"),
-        ("SELECT 'true' FROM $purchases UNION SELECT rating > 1 FROM $tickets", "CAST the columns"),
+        (
+            "SELECT d.id FROM $oddities d, $clients c WHERE d.doc IN (SELECT doc FROM $oddities WHERE id = 2) AND c.id = 1",
+            "own connection",
+        ),
+        (
+            "SELECT d.id FROM $oddities d, $clients c WHERE d.wait IN (SELECT wait FROM $oddities WHERE id = 2) AND c.id = 1",
+            "own connection",
+        ),
+        ("SELECT c.id FROM $clients c WHERE '1' IN (SELECT price FROM $oddities)", "own connection"),
+        ("SELECT d.id FROM $oddities d, $clients c WHERE d.price LIKE '1' AND c.id = 1", "own connection"),
+        ("SELECT d.id FROM $oddities d JOIN $clients c ON c.id = d.id ORDER BY nullif(d.mood, 'ok')", "own connection"),
+        ("SELECT d.price FROM $oddities d EXCEPT SELECT '1' FROM $clients", "own connection"),
+        (
+            "SELECT CASE WHEN c.id > 1 THEN '7' ELSE d.price END FROM $oddities d JOIN $clients c ON c.id = d.id",
+            "own connection",
+        ),
+        (
+            "SELECT lag(d.wait, 1, '1') OVER (ORDER BY d.id) FROM $oddities d JOIN $clients c ON c.id = d.id",
+            "own connection",
+        ),
+        ("SELECT lag(o.id, NULL) OVER (ORDER BY o.id) @", "offset"),
         ("SELECT o.id IN (SELECT id FROM $clients) FROM $purchases o", "join its table"),
         ("SELECT c.name, sum(o.amount) @ GROUP BY c.country", "add it to GROUP BY"),
     ] {

@@ -58,6 +58,45 @@ const DEEP: &[(&str, fn(usize) -> String)] = &[
     }),
 ];
 
+/// Each of these inside of itself, of a number or of a text; what the engine says with a value more than once doubles with each.
+const INSIDE: &[&str] = &[
+    "nullif(@, 0)",
+    "coalesce(@, 0)",
+    "greatest(@, o.id, 1)",
+    "abs(@)",
+    "round(@, 1)",
+    "(@ / 2.0)",
+    "(@ % 7)",
+    "(@ * CAST(1 AS float8))",
+    "CAST(CAST(@ AS text) AS int)",
+    "length(CAST(@ AS text))",
+    "char_length(CAST(@ AS text))",
+    "position('1' IN CAST(@ AS text))",
+    "length(concat(@ > 1, ''))",
+    "length(concat_ws(',', @ > 1, @ > 2))",
+    "length(substring(CAST(@ AS text) FROM 1 FOR 2))",
+    "length(trim(CAST(@ AS text)))",
+    "length(lpad(CAST(@ AS text), 3, '0'))",
+    "length(replace(CAST(@ AS text), '1', '22'))",
+    "extract(day FROM date '2024-01-01' + CAST(@ AS int))",
+    "extract(day FROM date_trunc('day', timestamp '2024-01-01 10:00' + INTERVAL '1 day')) + @",
+    "(CASE WHEN @ BETWEEN 1 AND 2 THEN 1 ELSE 0 END)",
+    "(CASE WHEN @ IN (1, 2, 3) THEN 1 ELSE 0 END)",
+    "(CASE WHEN @ IN (o.id, c.id, 3) THEN 1 ELSE 0 END)",
+    "(CASE WHEN @ IS DISTINCT FROM 1 THEN 1 ELSE 0 END)",
+    "(CASE WHEN CAST(@ AS text) LIKE '1%' THEN 1 ELSE 0 END)",
+    "(CASE @ WHEN 1 THEN 2 WHEN 3 THEN 4 ELSE 5 END)",
+    "(CASE WHEN (@ > 1) IS NOT TRUE THEN 1 ELSE 0 END)",
+    "pow(@, 0)",
+    "sqrt(abs(@))",
+];
+
+fn inside(template: &str, n: usize) -> String {
+    // Of several places the first alone goes on.
+    let (before, behind) = template.split_once('@').unwrap();
+    format!("{}o.id{}", before.repeat(n), behind.replace('@', "o.id").repeat(n))
+}
+
 fn repeated(n: usize, between: &str, each: impl Fn(usize) -> String) -> String {
     (0..n).map(each).collect::<Vec<_>>().join(between)
 }
@@ -83,6 +122,25 @@ async fn no_statement_is_too_deep_for_the_process() {
                 assert!(status == 200 || n > 4, "{what} {n} times: {answer}");
             }
         }
+    }
+}
+
+#[actix_web::test]
+async fn what_is_inside_of_itself_is_planned_or_refused() {
+    let app = two_sources("", "").await;
+    for template in INSIDE {
+        for n in [3, 8, 24, 60, 180] {
+            let query = format!("SELECT {} {FROM}", inside(template, n));
+            let (status, answer) = told(&app, &format!("{template} {n} times"), &query).await;
+            assert!(status == 200 || n > 3, "{template} {n} times: {answer}");
+            assert_ne!(answer["error"]["sqlState"], json!("57014"), "{template} {n} times");
+        }
+    }
+    for n in [3, 8, 24, 60] {
+        let selects = "SELECT x + x AS x FROM (".repeat(n);
+        let query = format!("SELECT x FROM ({selects}SELECT o.id AS x {FROM}{}) z WHERE x > 3", ") t".repeat(n));
+        let (status, answer) = told(&app, &format!("a condition on {n} sums"), &query).await;
+        assert!(status == 200 || n > 3, "{n}: {answer}");
     }
 }
 

@@ -1,17 +1,20 @@
 //! Functions that a statement over several connections has: those that answer what PostgreSQL answers by that name, for
 //! the types that are listed. What is not listed is not there: the engine has more, and means other things by some names.
 
+use std::collections::HashMap;
 use std::slice;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow_schema::DataType as ArrowType;
 use datafusion::common::{DFSchema, Result as EngineResult};
 use datafusion::execution::SessionStateBuilder;
+use datafusion::functions::all_default_functions;
 use datafusion::functions::core::overlay;
 use datafusion::functions::unicode::{strpos, substr};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{AggregateUDF, Expr, ScalarUDF};
 
+use super::cases;
 use super::elapsed;
 use super::formatted;
 use super::growing;
@@ -85,6 +88,23 @@ pub(crate) fn is_missing(name: &str) -> bool {
     MISSING.contains(&name.to_lowercase().as_str())
 }
 
+/// The engine's own names of functions, by their other ones.
+static CANONICAL: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
+    let is_there = |name: &str| SCALAR.contains(&name) || typed::is_one(name) || doubles::is_one(name);
+    let functions = all_default_functions().into_iter().filter(|function| is_there(function.name()));
+    let names = |function: Arc<ScalarUDF>| {
+        let name = function.name().to_owned();
+        function.aliases().iter().map(|alias| (alias.clone(), name.clone())).collect::<Vec<_>>()
+    };
+    functions.flat_map(names).collect()
+});
+
+/// The name that the engine has for a function. One that is called by another name is to the engine an alias, of which it asks
+/// all that is inside twice: inside each other the time doubles with each.
+pub(crate) fn canonical(name: &str) -> Option<&'static str> {
+    CANONICAL.get(name).map(String::as_str)
+}
+
 /// Leaves of the engine's functions those that are listed, with ours in the places of some.
 pub(crate) fn keep(builder: &mut SessionStateBuilder) {
     let scalar = builder.scalar_functions().get_or_insert_default();
@@ -114,7 +134,7 @@ pub(crate) fn keep(builder: &mut SessionStateBuilder) {
 
 /// The engine's function, with PostgreSQL's types and a bound.
 fn as_postgresql(function: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
-    growing::bounded(typed::typed(function))
+    growing::bounded(typed::typed(cases::with_literals(function)))
 }
 
 /// Plans the functions that have a syntax of their own: the engine has its own ones for these.

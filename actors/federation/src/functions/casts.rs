@@ -16,6 +16,7 @@ use datafusion::logical_expr::{
     cast as to_type, lit, when,
 };
 
+use super::numbers::common;
 use super::types::{TypeCategory, is_interval, no_cast, type_name};
 use crate::carried::carried;
 use crate::values;
@@ -120,14 +121,15 @@ pub(crate) fn apart(truth: Expr) -> Expr {
     Conversion::function("apart", ArrowType::Boolean, |array| Ok(Arc::clone(array))).call(vec![truth])
 }
 
-/// Literals beside dates, times and octets are these, as a cast makes them: to the engine they are texts, and it counts
-/// nanoseconds and minds zones.
+/// Literals beside what is no text are of its type, as a cast makes them: to the engine they are texts, or make texts of the
+/// others.
 pub(crate) fn literals_beside(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<Expr>> {
-    let is_read =
-        |of: &ArrowType| TypeCategory::of(of).is_some_and(|class| class.is_time() || class == TypeCategory::Bytes);
-    let Some(type_) = exprs.iter().filter_map(|expr| expr.get_type(schema).ok()).find(is_read) else {
+    let is_text = |expr: &Expr| matches!(expr, Expr::Literal(value, _) if value.data_type().is_string());
+    if !exprs.iter().any(is_text) {
         return Ok(exprs);
-    };
+    }
+    let others = exprs.iter().filter(|expr| !is_text(expr)).filter_map(|expr| expr.get_type(schema).ok());
+    let Some(type_) = type_of_literal(&others.collect::<Vec<_>>()) else { return Ok(exprs) };
     let one = |expr: Expr| match &expr {
         Expr::Literal(value, _) if value.data_type().is_string() && !value.is_null() => {
             exact(expr, Arc::new(Field::new("literal", type_.clone(), true)), schema)
@@ -135,6 +137,20 @@ pub(crate) fn literals_beside(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResu
         _ => Ok(expr),
     };
     exprs.into_iter().map(one).collect()
+}
+
+/// The type of a literal beside values of these types, where it is no text.
+pub(super) fn type_of_literal(others: &[ArrowType]) -> Option<ArrowType> {
+    let mut known = others.iter().filter(|of| !of.is_null());
+    let first = known.clone().next()?;
+    let is_read = |of: &ArrowType| TypeCategory::of(of).is_some_and(|class| class != TypeCategory::Text);
+    if !known.all(is_read) {
+        return None;
+    }
+    Some(match others.iter().find(|of| of.is_floating()) {
+        Some(float) => float.clone(),
+        None => common(others.iter()).unwrap_or_else(|| first.clone()),
+    })
 }
 
 /// The octets of a literal in PostgreSQL's hexadecimal form.

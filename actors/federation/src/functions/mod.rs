@@ -1,7 +1,8 @@
 //! Functions, operators and casts as PostgreSQL has them.
 
 pub(crate) mod allowed;
-pub(crate) mod casts;
+mod cases;
+mod casts;
 mod elapsed;
 pub(crate) mod formatted;
 pub(crate) mod growing;
@@ -13,6 +14,7 @@ pub(crate) mod postgresql;
 mod recursive;
 mod set_operations;
 pub(crate) mod times;
+mod together;
 pub(crate) mod type_names;
 pub(crate) mod typed;
 pub(crate) mod types;

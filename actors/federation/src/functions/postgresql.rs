@@ -8,20 +8,17 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, DFSchemaRef, Result as EngineResult, ScalarValue, not_impl_err};
-use datafusion::logical_expr::expr::{
-    AggregateFunction, Between, BinaryExpr, Case, Cast, InList, Like, ScalarFunction,
-};
+use datafusion::logical_expr::expr::{AggregateFunction, Between, BinaryExpr, Cast, InList, Like, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{
-    Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Values, cast as to_type, when,
-};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Values};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::numbers::{self, aggregates, doubles, percentile};
-use super::types::{admit_together, is_interval, no_function};
-use super::{allowed, casts, elapsed, growing, outer_types, padded, recursive, set_operations, times, typed, windows};
-use crate::plan::comparison::{self, Comparison};
+use super::together::{Use, alike, answered, is_constant, same};
+use super::types::{admit_together, no_function};
+use super::{allowed, cases, casts, elapsed, growing, outer_types, recursive, set_operations, times, typed, windows};
+use crate::plan::comparison;
 
 /// To be run before the engine's own coercion of types: what ours are compared with, or stand beside of, is then coerced to
 /// what they return.
@@ -135,16 +132,21 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
             any.map_or_else(|| not_impl_err!("IN of nothing"), |any| Ok(Transformed::yes(any)))
         }
         Expr::Like(like) => {
+            for text in [&like.expr, &like.pattern] {
+                comparison::is_text(text, schema, "LIKE")?;
+            }
             let expr = Box::new(comparison::filled(*like.expr, schema, "LIKE of")?);
             Ok(Transformed::yes(Expr::Like(Like { expr, ..like })))
         }
         Expr::InSubquery(mut listed) => {
-            let field = listed.subquery.subquery.schema().fields().first().map(Arc::clone);
-            let how = field.map_or(Comparison::Plain, |field| Comparison::marked(field.metadata()));
-            *listed.expr = how.literal(*listed.expr)?;
+            if let Some(field) = listed.subquery.subquery.schema().fields().first().map(Arc::clone) {
+                let types = [listed.expr.get_type(schema).ok(), Some(field.data_type().clone())];
+                admit_together(types.iter().flatten())?;
+                *listed.expr = comparison::looked_up(*listed.expr, &field, schema)?;
+            }
             Ok(Transformed::yes(Expr::InSubquery(listed)))
         }
-        Expr::Case(case) => Ok(Transformed::yes(Expr::Case(branches(case, schema)?))),
+        Expr::Case(case) => Ok(Transformed::yes(Expr::Case(cases::branches(case, schema)?))),
         Expr::ScalarFunction(call) => function(call, schema),
         Expr::Cast(Cast { expr, field }) => {
             let is_text = *field.data_type() == ArrowType::Utf8;
@@ -196,22 +198,7 @@ fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) ->
             .into_iter()
             .map(|each| comparison::filled(each, schema, "the length of"))
             .collect::<EngineResult<_>>()?,
-        // Its value is of the type by which both are compared: a whole number beside an exact one or a float is one.
-        "nullif" => {
-            let Ok([value, other]) = <[Expr; 2]>::try_from(args) else {
-                return not_impl_err!("NULLIF of another number of values than two");
-            };
-            let of_other = other.get_type(schema)?;
-            let [left, right] = alike([value.clone(), other], schema, false)?;
-            let value = match value.get_type(schema)? {
-                of if numbers::is_exact(&of) && of_other.is_floating() => left.clone(),
-                of if of.is_integer() && of_other.is_decimal() => to_type(value, numbers::as_exact(&of)),
-                _ => value,
-            };
-            let type_ = value.get_type(schema)?;
-            let null = Expr::Literal(ScalarValue::try_from(&type_)?, None);
-            return Ok(Transformed::yes(when(left.eq(right), null).otherwise(value)?));
-        }
+        "nullif" => return cases::nullif(args, schema).map(Transformed::yes),
         "greatest" | "least" => comparison::compared(answered(args, schema)?, schema, true)?,
         "coalesce" => answered(args, schema)?,
         // PostgreSQL takes a date for an instant here.
@@ -225,22 +212,17 @@ fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) ->
 /// a bigint.
 fn literal(value: ScalarValue, metadata: Option<FieldMetadata>) -> Transformed<Expr> {
     let integer = match value {
+        // To PostgreSQL, what no bigint holds is exact.
+        ScalarValue::UInt64(Some(whole)) => {
+            let exact = ScalarValue::Decimal128(Some(i128::from(whole)), 20, 0);
+            return Transformed::yes(Expr::Literal(exact, metadata));
+        }
         ScalarValue::Int64(Some(whole)) => i32::try_from(whole).ok().filter(|whole| *whole != i32::MIN),
         _ => None,
     };
     match integer {
         Some(integer) => Transformed::yes(Expr::Literal(ScalarValue::Int32(Some(integer)), metadata)),
         None => Transformed::no(Expr::Literal(value, metadata)),
-    }
-}
-
-/// Whether it is a literal, or the cast of one.
-fn is_constant(expr: &Expr) -> bool {
-    match expr {
-        Expr::Literal(..) => true,
-        Expr::Cast(cast) => is_constant(&cast.expr),
-        Expr::Negative(inner) => is_constant(inner),
-        _ => false,
     }
 }
 
@@ -337,88 +319,4 @@ fn negated(expr: &Expr, schema: &DFSchema) -> EngineResult<Option<Expr>> {
         _ => return Ok(None),
     };
     Ok(difference.map(|difference| difference.call(vec![Expr::Literal(zero, None), expr.clone()])))
-}
-
-/// A CASE whose values are compared and answered as PostgreSQL does.
-fn branches(Case { expr, when_then_expr, else_expr }: Case, schema: &DFSchema) -> EngineResult<Case> {
-    let (mut whens, mut thens): (Vec<Expr>, Vec<Expr>) =
-        when_then_expr.into_iter().map(|(when, then)| (*when, *then)).unzip();
-    let mut subject = None;
-    if let Some(expr) = expr {
-        whens.insert(0, *expr);
-        whens = same(whens, schema, false, Use::Compared)?;
-        // The engine looks constants up by their bits.
-        whens = whens.into_iter().map(|one| doubles::with_one_zero(one, schema)).collect::<EngineResult<_>>()?;
-        subject = Some(Box::new(whens.remove(0)));
-    }
-    let has_else = else_expr.is_some();
-    // PostgreSQL looks at its type first.
-    thens.splice(0..0, else_expr.map(|expr| *expr));
-    let mut thens = answered(thens, schema)?;
-    let other = has_else.then(|| Box::new(thens.remove(0)));
-    let pairs = whens.into_iter().zip(thens).map(|(when, then)| (Box::new(when), Box::new(then))).collect();
-    Ok(Case { expr: subject, when_then_expr: pairs, else_expr: other })
-}
-
-/// The values that are compared with each other, of types that compare as PostgreSQL's do.
-fn same(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool, use_: Use) -> EngineResult<Vec<Expr>> {
-    for expr in &exprs {
-        if expr.get_type(schema).is_ok_and(|of| is_interval(&of)) {
-            return not_impl_err!("compare values of type interval; compare dates and times instead");
-        }
-    }
-    let exprs = casts::literals_beside(exprs, schema)?;
-    comparison::compared(of_one_type(exprs, schema, use_)?, schema, by_order)
-}
-
-fn alike<const N: usize>(exprs: [Expr; N], schema: &DFSchema, by_order: bool) -> EngineResult<[Expr; N]> {
-    let same = same(exprs.into(), schema, by_order, Use::Compared)?;
-    same.try_into().or_else(|_| not_impl_err!("a comparison of another number of values"))
-}
-
-/// Values of one type, of which one is answered.
-fn answered(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<Expr>> {
-    let mut exprs = padded::of_one_type(of_one_type(exprs, schema, Use::Answered)?, schema)?;
-    if exprs.iter().any(|expr| Comparison::handed_on(expr, schema) == Comparison::Uuid) {
-        exprs = exprs.into_iter().map(|expr| Comparison::Uuid.literal(expr)).collect::<EngineResult<_>>()?;
-    }
-    let types: Vec<ArrowType> = exprs.iter().map_while(|expr| expr.get_type(schema).ok()).collect();
-    // Until the engine has given them their type, a CASE is of that of its first value to it.
-    let to = (types.len() == exprs.len()).then(|| numbers::common(types.iter())).flatten();
-    Ok(match to {
-        Some(to) => exprs.into_iter().map(|expr| to_type(expr, to.clone())).collect(),
-        None => exprs,
-    })
-}
-
-/// What becomes of values that are to be of one type.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Use {
-    Compared,
-    /// One of them is answered.
-    Answered,
-}
-
-/// Exact numbers beside floats become floats, and dates beside timestamps become these: the engine makes exact numbers of
-/// the floats, and counts nanoseconds. Exact numbers that are compared are given the digits that they need all together.
-fn of_one_type(exprs: Vec<Expr>, schema: &DFSchema, use_: Use) -> EngineResult<Vec<Expr>> {
-    let types: Vec<Option<ArrowType>> = exprs.iter().map(|expr| expr.get_type(schema).ok()).collect();
-    admit_together(types.iter().flatten())?;
-    let has = |is: fn(&ArrowType) -> bool| types.iter().flatten().any(is);
-    let (is_number, to): (fn(&ArrowType) -> bool, _) = if has(ArrowType::is_floating) && has(numbers::is_exact) {
-        let is_single = use_ == Use::Answered && !has(|of| *of == ArrowType::Float64);
-        (ArrowType::is_numeric, if is_single { ArrowType::Float32 } else { ArrowType::Float64 })
-    } else if let Some(to) = times::common_time(types.iter().flatten()) {
-        (ArrowType::is_temporal, to)
-    } else {
-        let is_wide = use_ == Use::Compared && types.iter().all(Option::is_some) && !exprs.iter().any(is_constant);
-        let Some(to) = is_wide.then(|| numbers::wider(types.iter().flatten())).flatten() else { return Ok(exprs) };
-        (numbers::is_exact, to)
-    };
-    let widened = |(expr, of): (Expr, &Option<ArrowType>)| match of {
-        Some(of) if of.is_decimal() && to.is_floating() => casts::to_float(expr, &to),
-        Some(of) if is_number(of) && *of != to => to_type(expr, to.clone()),
-        _ => expr,
-    };
-    Ok(exprs.into_iter().zip(&types).map(widened).collect())
 }

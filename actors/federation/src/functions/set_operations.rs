@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::DataType as ArrowType;
-use datafusion::common::{Column, NullEquality, Result};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef};
+use datafusion::common::{Column, DFSchema, NullEquality, Result};
 use datafusion::logical_expr::{
     Distinct, Expr, ExprSchemable, Join, JoinConstraint, LogicalPlan, LogicalPlanBuilder, Union, cast,
 };
 
+use super::casts::{exact, type_of_literal};
 use super::numbers::common;
 use super::padded::{Text, as_text, is_literal, is_padded, is_padding};
+use super::together::admit_texts;
 use crate::plan::comparison::Comparison;
 
 /// The set operation, whose columns are of one type each.
@@ -19,7 +21,7 @@ pub(super) fn of_one_type(plan: LogicalPlan) -> Result<LogicalPlan> {
         LogicalPlan::Union(union) => {
             // Its columns are of other types where those of its inputs have become of others.
             let union = Union::try_new_with_loose_types(union.inputs)?;
-            with_texts_of_one_type(with_numbers_of_one_type(union)?).map(LogicalPlan::Union)
+            with_texts_of_one_type(with_numbers_of_one_type(with_literals(union)?)?).map(LogicalPlan::Union)
         }
         // A merged column is that of the first side to the engine.
         LogicalPlan::Join(mut join) if join.join_constraint == JoinConstraint::Using => {
@@ -30,6 +32,15 @@ pub(super) fn of_one_type(plan: LogicalPlan) -> Result<LogicalPlan> {
         LogicalPlan::Join(mut join) if join.null_equality == NullEquality::NullEqualsNull => {
             join.left = with_exact_numbers(&join)?;
             for (left, right) in &mut join.on {
+                let literals = [literal_of(left, &join.left), literal_of(right, &join.right)];
+                match literals {
+                    [Some(literal), None] => {
+                        let value = beside(literal, &[field_of(right, &join.right)?])?;
+                        join.left = with_value(&join.left, left, value)?;
+                    }
+                    [None, Some(literal)] => *right = beside(literal, &[field_of(left, &join.left)?])?,
+                    _ => {}
+                }
                 let texts = [text_of(left, &join.left), text_of(right, &join.right)];
                 if is_padded(&texts) == Some(true) {
                     let [(of_left, _), (of_right, _)] = texts;
@@ -43,8 +54,72 @@ pub(super) fn of_one_type(plan: LogicalPlan) -> Result<LogicalPlan> {
     }
 }
 
+/// The union, whose literals are of the type of what stands at their place in the other queries.
+fn with_literals(union: Union) -> Result<Union> {
+    let places = 0..union.schema.fields().len();
+    let literals = |place: usize| -> Vec<Option<Expr>> {
+        union.inputs.iter().map(|input| literal_of(&column_at(input, place), input)).collect()
+    };
+    let literals: Vec<Vec<Option<Expr>>> = places.map(literals).collect();
+    if literals.iter().flatten().all(Option::is_none) {
+        return Ok(union);
+    }
+    let mut inputs = Vec::new();
+    for (at, input) in union.inputs.iter().enumerate() {
+        let mut changed = HashMap::new();
+        for (place, literals) in literals.iter().enumerate() {
+            let Some(Some(literal)) = literals.get(at) else { continue };
+            let others = union.inputs.iter().zip(literals).filter(|(_, literal)| literal.is_none());
+            let others: Vec<FieldRef> = others.map(|(input, _)| Arc::clone(&input.schema().fields()[place])).collect();
+            let value = beside(literal.clone(), &others)?;
+            if value != *literal {
+                let (relation, field) = input.schema().qualified_field(place);
+                changed.insert(place, value.alias_qualified(relation.cloned(), field.name()));
+            }
+        }
+        inputs.push(with_columns(input, changed)?);
+    }
+    Union::try_new_with_loose_types(inputs)
+}
+
+/// The literal as a value of the type of these columns, where they are no texts.
+fn beside(literal: Expr, others: &[FieldRef]) -> Result<Expr> {
+    let types: Vec<ArrowType> = others.iter().map(|field| field.data_type().clone()).collect();
+    if let Some(type_) = type_of_literal(&types) {
+        return exact(literal, Arc::new(Field::new("literal", type_, true)), &DFSchema::empty());
+    }
+    let spelled = [Comparison::Uuid, Comparison::Canonical, Comparison::Own];
+    let how = others.iter().map(|field| Comparison::marked(field.metadata())).find(|how| spelled.contains(how));
+    how.map_or_else(|| Ok(literal.clone()), |how| how.literal(literal.clone()))
+}
+
+/// The text that the query is written with there, if it is a literal.
+fn literal_of(expr: &Expr, plan: &LogicalPlan) -> Option<Expr> {
+    let Expr::Column(column) = expr else { return None };
+    let written = plan.schema().maybe_index_of_column(column).and_then(|place| written(plan, place))?;
+    let literal = written.clone().unalias();
+    matches!(&literal, Expr::Literal(value, _) if value.data_type().is_string() && !value.is_null()).then_some(literal)
+}
+
+/// The query, in the place of whose column stands this value.
+fn with_value(plan: &Arc<LogicalPlan>, column: &Expr, value: Expr) -> Result<Arc<LogicalPlan>> {
+    let column = column.try_as_col();
+    let place = column.and_then(|column| Some((plan.schema().maybe_index_of_column(column)?, column)));
+    let Some((place, column)) = place else { return Ok(Arc::clone(plan)) };
+    let value = value.alias_qualified(column.relation.clone(), column.name.clone());
+    with_columns(plan, HashMap::from([(place, value)]))
+}
+
+fn field_of(expr: &Expr, plan: &LogicalPlan) -> Result<FieldRef> {
+    expr.to_field(plan.schema()).map(|(_, field)| field)
+}
+
 /// The union, whose exact numbers are of one type at each place.
 fn with_numbers_of_one_type(union: Union) -> Result<Union> {
+    for place in 0..union.schema.fields().len() {
+        let types = union.inputs.iter().map(|input| input.schema().field(place).data_type().clone());
+        admit_texts(&types.collect::<Vec<_>>())?;
+    }
     let types: Vec<Option<ArrowType>> = (0..union.schema.fields().len())
         .map(|place| common(union.inputs.iter().map(|input| input.schema().field(place).data_type())))
         .collect();
@@ -135,7 +210,11 @@ fn with_columns(plan: &Arc<LogicalPlan>, mut changed: HashMap<usize, Expr>) -> R
 
 /// The text that `plan` has at `place`.
 fn text_at(plan: &LogicalPlan, place: usize) -> Text {
-    text_of(&Expr::Column(plan.schema().columns().swap_remove(place)), plan)
+    text_of(&column_at(plan, place), plan)
+}
+
+fn column_at(plan: &LogicalPlan, place: usize) -> Expr {
+    Expr::Column(plan.schema().columns().swap_remove(place))
 }
 
 /// The text that `expr` is of the rows of `plan`.

@@ -34,6 +34,12 @@ pub(super) fn window(call: WindowFunction, schema: &DFSchema) -> EngineResult<Tr
         let error = Error::new(Kind::Rejected, "argument of nth_value must be greater than zero").sqlstate("22016");
         return Err(carried(error.hint("1 is the first row of the frame")));
     }
+    // To the engine that is 1.
+    if let (Some(Expr::Literal(offset, _)), "lag" | "lead") = (params.args.get(1), fun.name())
+        && offset.is_null()
+    {
+        return not_impl_err!("{} with NULL for its offset; leave the offset out", fun.name());
+    }
     // The engine makes the default a value of the type of the others, whatever it loses.
     if let (Some(of), Some(default), "lag" | "lead") = (&of, params.args.get(2), fun.name())
         && !is_within(&default.get_type(schema)?, of)

@@ -3,10 +3,12 @@
 
 use std::collections::HashMap;
 
-use arrow_schema::DataType as ArrowType;
+use arrow_schema::{DataType as ArrowType, Field};
 use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, DataFusionError, ExprSchema, NullEquality, Result, ScalarValue, TableReference};
+use datafusion::common::{
+    Column, DFSchema, DataFusionError, ExprSchema, NullEquality, Result, ScalarValue, TableReference,
+};
 use datafusion::functions::unicode::rpad;
 use datafusion::logical_expr::expr::{AggregateFunction, Alias, Sort, WindowFunction};
 use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, JoinConstraint, LogicalPlan, lit};
@@ -16,7 +18,7 @@ use crate::carried::carried;
 use crate::functions::numbers::is_exact;
 use crate::functions::types::{admit_together, type_name};
 use portico_core::error::{Error, Kind};
-use portico_core::reply::{Column, DataType, TextType};
+use portico_core::reply::{self, DataType, TextType};
 
 /// The key of the mark among a field's metadata.
 const KEY: &str = "portico.comparison";
@@ -46,7 +48,7 @@ impl Comparison {
         [(Self::Uuid, "uuid"), (Self::Coded, "coded"), (Self::Canonical, "canonical"), (Self::Own, "own")];
 
     /// How a source's column compares.
-    pub(crate) fn of(column: &Column) -> Self {
+    pub(crate) fn of(column: &reply::Column) -> Self {
         match (column.data_type, column.text) {
             _ if !column.enforced => Self::Plain,
             (DataType::Uuid, _) => Self::Uuid,
@@ -92,6 +94,7 @@ impl Comparison {
             Expr::ScalarFunction(call) if matches!(call.name(), "coalesce" | "greatest" | "least") => {
                 Self::of_any(&call.args, schema)
             }
+            Expr::ScalarFunction(call) if call.name() == "nullif" => Self::of_any(call.args.first(), schema),
             Expr::WindowFunction(call)
                 if matches!(call.fun.name(), "lag" | "lead" | "first_value" | "last_value" | "nth_value") =>
             {
@@ -121,10 +124,11 @@ impl Comparison {
     /// A literal that is compared with such values, as they are written.
     ///
     /// # Errors
-    /// `22P02` for a text that is no UUID.
+    /// `22P02` for a text that is no UUID; refuses one of a type that may write it otherwise.
     pub(crate) fn literal(self, expr: Expr) -> Result<Expr> {
         let Expr::Literal(value, metadata) = &expr else { return Ok(expr) };
         let text = match (self, value.try_as_str().flatten()) {
+            (Self::Canonical | Self::Own, Some(_)) => return Err(refused(&expr, "a value beside")),
             (Self::Uuid, Some(text)) => canonical(text)?,
             (Self::Padded(_), Some(text)) => text.trim_end_matches(' ').to_owned(),
             _ => return Ok(expr),
@@ -175,7 +179,18 @@ pub(crate) fn order(expr: &Expr, schema: &DFSchema, what: &str) -> Result<()> {
 /// # Errors
 /// For what cannot be compared so, and for texts that are no UUIDs.
 pub(crate) fn compared(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool) -> Result<Vec<Expr>> {
-    let how: Vec<Comparison> = exprs.iter().map(|expr| Comparison::handed_on(expr, schema)).collect();
+    let how = exprs.iter().map(|expr| Comparison::handed_on(expr, schema)).collect();
+    compared_as(exprs, how, by_order)
+}
+
+/// The same of a value that is looked up among those of a query, whose column this is.
+pub(crate) fn looked_up(expr: Expr, listed: &Field, schema: &DFSchema) -> Result<Expr> {
+    let how = vec![Comparison::handed_on(&expr, schema), Comparison::marked(listed.metadata())];
+    let listed = Expr::Column(Column::from_name(listed.name()));
+    Ok(compared_as(vec![expr, listed], how, false)?.swap_remove(0))
+}
+
+fn compared_as(exprs: Vec<Expr>, how: Vec<Comparison>, by_order: bool) -> Result<Vec<Expr>> {
     for (expr, how) in exprs.iter().zip(&how) {
         if !(how.is_equality() && (how.is_order() || !by_order)) {
             return Err(refused(expr, "a comparison of"));

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TransformedResult};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::expr::{AggregateFunction, Sort, WindowFunction};
+use datafusion::logical_expr::expr::{AggregateFunction, InList, Sort, WindowFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, GroupingSet, LogicalPlan, Window};
 
 use crate::functions::numbers::doubles;
@@ -45,7 +46,26 @@ pub(crate) fn as_one(plan: LogicalPlan) -> Result<LogicalPlan> {
         }
         plan => Ok(Transformed::no(plan)),
     })
+    .data()?
+    .transform_up_with_subqueries(listed)
     .data()
+}
+
+/// The node, in whose lists of floats both are one.
+fn listed(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let schema = merge_schema(&plan.inputs());
+    let names = NamePreserver::new(&plan);
+    let one_each = |expr: Expr| match expr {
+        Expr::InList(InList { expr, list, negated }) if expr.get_type(&schema)?.is_floating() => {
+            let (expr, list) = (doubles::with_one_zero(*expr, &schema)?, one_each(list, &schema)?);
+            Ok(Transformed::yes(Expr::InList(InList { expr: Box::new(expr), list, negated })))
+        }
+        expr => Ok(Transformed::no(expr)),
+    };
+    plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        Ok(expr.transform_up(one_each)?.update_data(|expr| name.restore(expr)))
+    })
 }
 
 /// An expression of a node that groups, if `is_keyed`, or numbers.

@@ -20,6 +20,11 @@ const MOST_NESTED: usize = 12;
 const MOST_DEEP: usize = 200;
 /// What all of them come to, each with the square of what is inside: two and a half of the deepest.
 const MOST_WORK: usize = 6_000_000;
+/// How often more than it is written the names and literals of an expression may be said, once what the engine says with a
+/// value more than once stands inside of the same: that doubles with each.
+const MOST_REPEATED: usize = 4_000;
+/// Constants in a list that the engine says one by one.
+const MOST_SAID: usize = 3;
 /// Columns of one of them.
 const MOST_COLUMNS: usize = 100_000;
 /// Elements of a CUBE, as many as PostgreSQL takes: each of them doubles what is grouped by.
@@ -45,6 +50,12 @@ pub(crate) fn check_size(statement: &Statement, widest: usize) -> Result<()> {
             let hint = "divide long chains of operators, or compute them in a connection of their own";
             Err(Error::new(Kind::TooLarge, message).hint(hint))
         }
+        Size { repeated, .. } if repeated > MOST_REPEATED => {
+            let message =
+                "query: an expression has too many of COALESCE, NULLIF, CONCAT, BETWEEN and IN inside each other";
+            let hint = "compute the inner ones in a subquery, or on their table's own connection";
+            Err(Error::new(Kind::TooLarge, message).hint(hint))
+        }
         Size { relations, .. } if relations > MOST_RELATIONS => refused(MOST_RELATIONS, "tables"),
         Size { columns, .. } if columns > MOST_COLUMNS => refused(MOST_COLUMNS, "columns"),
         Size { nested, .. } if nested > MOST_NESTED => refused(MOST_NESTED, "subqueries inside each other"),
@@ -62,6 +73,8 @@ struct Size {
     deep: usize,
     /// The squares of what is inside each of them, summed.
     work: usize,
+    /// How often more than it is written what it is made of is said, in the expression of which most is.
+    repeated: usize,
 }
 
 /// Finds the sizes of common table expressions, inner and earlier ones first.
@@ -82,7 +95,7 @@ impl Expansion {
             wildcards: 1,
             inside: 0,
             depths: vec![Depth::default()],
-            heights: Vec::new(),
+            around: Vec::new(),
         };
         let _ = of.visit(&mut sum);
         let deep = sum.depths.pop().map_or(0, Depth::sum);
@@ -133,8 +146,43 @@ struct Sum<'a> {
     inside: usize,
     /// Of the queries that stand around it.
     depths: Vec<Depth>,
-    /// How many operators are inside each expression that stands around it, as far as is known.
-    heights: Vec<usize>,
+    /// What is known of each expression that stands around it.
+    around: Vec<Inside>,
+}
+
+/// What is inside of an expression.
+#[derive(Default)]
+struct Inside {
+    /// Operators and calls inside each other.
+    height: usize,
+    /// Names and literals, as they are written.
+    written: usize,
+    /// The same, as often as the engine says them; of that, in the first of its parts.
+    said: usize,
+    said_first: Option<usize>,
+}
+
+impl Inside {
+    /// How often the engine says what `expr` is made of.
+    fn said(&self, expr: &Expr) -> usize {
+        let (all, first) = (self.said.max(1), self.said_first.unwrap_or(0));
+        let is_constant = |of: &Expr| matches!(of, Expr::Value(_));
+        let more = match expr {
+            Expr::Between { .. } => first,
+            Expr::InList { list, .. } if list.iter().all(is_constant) => {
+                first.saturating_mul(list.len().min(MOST_SAID).saturating_sub(1))
+            }
+            Expr::InList { list, .. } => first.saturating_mul(list.len().saturating_sub(1)),
+            Expr::Function(call) => match call.name.to_string().to_lowercase().as_str() {
+                "coalesce" | "nullif" => all,
+                // A condition is said for each of its values.
+                "concat" | "concat_ws" => all.saturating_mul(3),
+                _ => 0,
+            },
+            _ => 0,
+        };
+        all.saturating_add(more)
+    }
 }
 
 /// How deep the expressions of a query are.
@@ -206,19 +254,25 @@ impl Visitor for Sum<'_> {
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         self.inside += usize::from(is_subquery(expr));
         self.size.nested = self.size.nested.max(self.inside);
-        self.heights.push(0);
+        self.around.push(Inside::default());
         ControlFlow::Continue(())
     }
 
     fn post_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         self.inside -= usize::from(is_subquery(expr));
-        let height = self.heights.pop().unwrap_or(0) + usize::from(is_deeper(expr));
+        let inside = self.around.pop().unwrap_or_default();
+        let height = inside.height + usize::from(is_deeper(expr));
+        let (written, said) = (inside.written.max(1), inside.said(expr));
+        self.size.repeated = self.size.repeated.max(said - written);
         self.size.work = self.size.work.saturating_add(height.saturating_mul(height));
         if let Some(depth) = self.depths.last_mut() {
             depth.own = depth.own.max(height);
         }
-        if let Some(outer) = self.heights.last_mut() {
-            *outer = (*outer).max(height);
+        if let Some(outer) = self.around.last_mut() {
+            outer.height = outer.height.max(height);
+            outer.written = outer.written.saturating_add(written);
+            outer.said = outer.said.saturating_add(said);
+            outer.said_first.get_or_insert(said);
         }
         ControlFlow::Continue(())
     }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    BinaryOperator, CastKind, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArguments, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, NamedWindowDefinition,
     NamedWindowExpr, OrderByKind, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement,
     TableFactor, TableWithJoins, UnaryOperator, Visit, Visitor, WindowSpec, WindowType, visit_expressions,
@@ -28,6 +28,12 @@ type Checked = ControlFlow<Error>;
 
 fn refuse(what: &str, hint: &'static str) -> Checked {
     ControlFlow::Break(Error::invalid(format!("query: {what} over several connections")).hint(hint))
+}
+
+/// What PostgreSQL does not read, and the engine does.
+fn no_syntax(what: &str, hint: &'static str) -> Checked {
+    let error = Error::new(Kind::Rejected, format!("query: {what} is no SQL of PostgreSQL"));
+    ControlFlow::Break(error.sqlstate("42601").hint(hint))
 }
 
 struct Parts;
@@ -71,6 +77,12 @@ impl Visitor for Parts {
             // Its zone would be of the type, and not of the value.
             Expr::AtTimeZone { .. } => {
                 refuse("AT TIME ZONE", "all times are in UTC here; convert them on the table's own connection")
+            }
+            Expr::Cast { kind: CastKind::TryCast | CastKind::SafeCast, .. } => {
+                no_syntax("a cast that gives NULL where it fails", "write CAST")
+            }
+            Expr::BinaryOp { op: BinaryOperator::Spaceship, .. } => {
+                no_syntax("the operator <=>", "write IS NOT DISTINCT FROM")
             }
             Expr::QualifiedWildcard(..) => refuse("a whole row", "name one of its columns"),
             Expr::Function(call) => called(call),
@@ -199,9 +211,15 @@ fn membership_of(query: &Query) -> Checked {
 fn body(of: &SetExpr) -> Checked {
     match of {
         SetExpr::SetOperation { op, set_quantifier, left, right } => {
+            if matches!(
+                set_quantifier,
+                SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName
+            ) {
+                return no_syntax("a set operation BY NAME", "list the columns of both queries in one order");
+            }
             // The engine looks rows up, and does not count them.
             if matches!(op, SetOperator::Except | SetOperator::Intersect | SetOperator::Minus)
-                && matches!(set_quantifier, SetQuantifier::All | SetQuantifier::AllByName)
+                && *set_quantifier == SetQuantifier::All
             {
                 return refuse(
                     &format!("{op} ALL"),
@@ -217,6 +235,12 @@ fn body(of: &SetExpr) -> Checked {
 }
 
 fn clauses(select: &Select) -> Checked {
+    if select.qualify.is_some() {
+        return no_syntax("QUALIFY", "choose rows by a window function around a subquery that computes it");
+    }
+    if matches!(select.group_by, GroupByExpr::All(_)) {
+        return no_syntax("GROUP BY ALL", "list what to group by");
+    }
     let has_all = select.projection.iter().any(|item| matches!(item, SelectItem::Wildcard(_)));
     for from in &select.from {
         joins(from, has_all)?;
@@ -226,7 +250,7 @@ fn clauses(select: &Select) -> Checked {
             begun(window)?;
         }
     }
-    for condition in [&select.selection, &select.having, &select.qualify].into_iter().flatten() {
+    for condition in [&select.selection, &select.having].into_iter().flatten() {
         membership(condition, true)?;
     }
     ControlFlow::Continue(())
@@ -243,9 +267,13 @@ fn joins(of: &TableWithJoins, has_all: bool) -> Checked {
             JoinOperator::Right(constraint)
             | JoinOperator::RightOuter(constraint)
             | JoinOperator::FullOuter(constraint) => (constraint, false),
-            _ => continue,
+            JoinOperator::CrossJoin(JoinConstraint::None) => continue,
+            _ => return no_syntax("a join of this kind", "write JOIN, LEFT JOIN, RIGHT JOIN, FULL JOIN or CROSS JOIN"),
         };
         match constraint {
+            JoinConstraint::None => {
+                return no_syntax("JOIN without ON", "write ON with what the rows have in common, or CROSS JOIN");
+            }
             JoinConstraint::Using(_) | JoinConstraint::Natural if !keeps_first || has_all => {
                 let what = if keeps_first {
                     "SELECT * of a join by USING or NATURAL"

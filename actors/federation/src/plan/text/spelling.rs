@@ -12,6 +12,8 @@ use uuid::Uuid;
 use super::intervals;
 use super::refused::is_grouped;
 use super::syntax::{binary, nested, not, number, string, text_of, unnested, value_text, visit_own_expressions};
+use crate::functions::allowed::canonical;
+use crate::plan::labels::folded;
 use portico_core::error::{Error, Kind, Result};
 
 /// Says what is compared as rows, or with the elements of an array, value by value; and FETCH as LIMIT.
@@ -124,6 +126,9 @@ impl VisitorMut for Words {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if let Expr::Function(call) = expr {
+            by_its_name(call);
+        }
         let said = match expr {
             Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
                 escape(pattern, escape_char);
@@ -142,6 +147,17 @@ impl VisitorMut for Words {
             None => {}
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Calls a function by the name that the engine has for it.
+fn by_its_name(call: &mut Function) {
+    let name = match call.name.0.as_slice() {
+        [name] => name.as_ident().and_then(|name| canonical(&folded(name))),
+        _ => None,
+    };
+    if let Some(name) = name {
+        call.name = vec![Ident::new(name)].into();
     }
 }
 

@@ -1,0 +1,103 @@
+//! Values that stand beside each other, because they are compared or one of them is answered: they are of one type, as
+//! PostgreSQL finds it.
+
+use arrow_schema::DataType as ArrowType;
+use datafusion::common::{DFSchema, Result as EngineResult, not_impl_err};
+use datafusion::logical_expr::{Expr, ExprSchemable, cast as to_type};
+
+use super::types::{TypeCategory, admit_together, is_interval, type_name};
+use super::{casts, numbers, padded, times};
+use crate::carried::carried;
+use crate::plan::comparison::{self, Comparison};
+use portico_core::error::{Error, Kind};
+
+/// Whether it is a literal, or the cast of one.
+pub(super) fn is_constant(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(..) => true,
+        Expr::Cast(cast) => is_constant(&cast.expr),
+        Expr::Negative(inner) => is_constant(inner),
+        _ => false,
+    }
+}
+
+/// The values that are compared with each other, of types that compare as PostgreSQL's do.
+pub(super) fn same(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool, use_: Use) -> EngineResult<Vec<Expr>> {
+    for expr in &exprs {
+        if expr.get_type(schema).is_ok_and(|of| is_interval(&of)) {
+            return not_impl_err!("compare values of type interval; compare dates and times instead");
+        }
+    }
+    let exprs = casts::literals_beside(exprs, schema)?;
+    comparison::compared(of_one_type(exprs, schema, use_)?, schema, by_order)
+}
+
+pub(super) fn alike<const N: usize>(exprs: [Expr; N], schema: &DFSchema, by_order: bool) -> EngineResult<[Expr; N]> {
+    let same = same(exprs.into(), schema, by_order, Use::Compared)?;
+    same.try_into().or_else(|_| not_impl_err!("a comparison of another number of values"))
+}
+
+/// Values of one type, of which one is answered.
+pub(super) fn answered(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<Expr>> {
+    let exprs = casts::literals_beside(exprs, schema)?;
+    admit_texts(&exprs.iter().filter_map(|expr| expr.get_type(schema).ok()).collect::<Vec<_>>())?;
+    let mut exprs = padded::of_one_type(of_one_type(exprs, schema, Use::Answered)?, schema)?;
+    let spelled = [Comparison::Uuid, Comparison::Canonical, Comparison::Own];
+    let how = exprs.iter().map(|expr| Comparison::handed_on(expr, schema)).find(|how| spelled.contains(how));
+    if let Some(how) = how {
+        exprs = exprs.into_iter().map(|expr| how.literal(expr)).collect::<EngineResult<_>>()?;
+    }
+    let types: Vec<ArrowType> = exprs.iter().map_while(|expr| expr.get_type(schema).ok()).collect();
+    // Until the engine has given them their type, a CASE is of that of its first value to it.
+    let to = (types.len() == exprs.len()).then(|| numbers::common(types.iter())).flatten();
+    Ok(match to {
+        Some(to) => exprs.into_iter().map(|expr| to_type(expr, to.clone())).collect(),
+        None => exprs,
+    })
+}
+
+/// Refuses texts beside what is none: to the engine all of them become texts.
+pub(super) fn admit_texts(types: &[ArrowType]) -> EngineResult<()> {
+    let find = |is_text: bool| {
+        types.iter().find(|of| (TypeCategory::of(of) == Some(TypeCategory::Text)) == is_text && !of.is_null())
+    };
+    match (find(true), find(false)) {
+        (Some(text), Some(other)) => {
+            let message = format!("types {} and {} cannot be matched", type_name(other), type_name(text));
+            Err(carried(Error::new(Kind::Rejected, message).sqlstate("42804").hint("CAST both to one type")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What becomes of values that are to be of one type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    Compared,
+    /// One of them is answered.
+    Answered,
+}
+
+/// Exact numbers beside floats become floats, and dates beside timestamps become these: the engine makes exact numbers of
+/// the floats, and counts nanoseconds. Exact numbers that are compared are given the digits that they need all together.
+fn of_one_type(exprs: Vec<Expr>, schema: &DFSchema, use_: Use) -> EngineResult<Vec<Expr>> {
+    let types: Vec<Option<ArrowType>> = exprs.iter().map(|expr| expr.get_type(schema).ok()).collect();
+    admit_together(types.iter().flatten())?;
+    let has = |is: fn(&ArrowType) -> bool| types.iter().flatten().any(is);
+    let (is_number, to): (fn(&ArrowType) -> bool, _) = if has(ArrowType::is_floating) && has(numbers::is_exact) {
+        let is_single = use_ == Use::Answered && !has(|of| *of == ArrowType::Float64);
+        (ArrowType::is_numeric, if is_single { ArrowType::Float32 } else { ArrowType::Float64 })
+    } else if let Some(to) = times::common_time(types.iter().flatten()) {
+        (ArrowType::is_temporal, to)
+    } else {
+        let is_wide = use_ == Use::Compared && types.iter().all(Option::is_some) && !exprs.iter().any(is_constant);
+        let Some(to) = is_wide.then(|| numbers::wider(types.iter().flatten())).flatten() else { return Ok(exprs) };
+        (numbers::is_exact, to)
+    };
+    let widened = |(expr, of): (Expr, &Option<ArrowType>)| match of {
+        Some(of) if of.is_decimal() && to.is_floating() => casts::to_float(expr, &to),
+        Some(of) if is_number(of) && *of != to => to_type(expr, to.clone()),
+        _ => expr,
+    };
+    Ok(exprs.into_iter().zip(&types).map(widened).collect())
+}
