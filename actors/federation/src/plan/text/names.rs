@@ -5,9 +5,8 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use datafusion::common::Column;
-use datafusion::common::Result as EngineResult;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DataFusionError, Result as EngineResult};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr as Planned, ExprSchemable, Join, JoinConstraint as Merging, LogicalPlan};
 use datafusion::sql::sqlparser::ast::{
@@ -17,7 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::syntax::{relations, visit_own_expressions};
 use crate::carried::carried;
-use crate::plan::labels::folded;
+use crate::plan::labels::{folded, shown};
 use portico_core::error::{Error, Kind};
 
 /// The tables of one SELECT, and the names that stand alone in it.
@@ -25,6 +24,8 @@ use portico_core::error::{Error, Kind};
 pub(crate) struct Scope {
     tables: BTreeSet<String>,
     alone: BTreeSet<String>,
+    /// Columns whose table is said, by that and their name.
+    with_table: BTreeSet<(String, String)>,
     /// Merged columns, by their first table and name: those that are said in full, and those that are not.
     in_full: BTreeSet<(String, String)>,
     merged: BTreeSet<(String, String)>,
@@ -37,12 +38,24 @@ pub(crate) fn in_full(statement: &mut Statement) -> Vec<Scope> {
     selects.0
 }
 
-/// Refuses a name that stands alone in a subquery, and is that of columns of two of its tables.
+/// Refuses a name that stands alone in a subquery, and is that of columns of two of its tables; and one that two columns of
+/// one table have, which the engine takes for the first.
 ///
 /// # Errors
 /// `42702`.
 pub(crate) fn check(plan: &LogicalPlan, scopes: &[Scope]) -> EngineResult<()> {
     plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::SubqueryAlias(table) = node {
+            let alias = table.alias.table();
+            let is_said = |name: &str, scope: &Scope| {
+                (scope.tables.contains(alias) && scope.alone.contains(name))
+                    || scope.with_table.contains(&(alias.to_owned(), name.to_owned()))
+            };
+            let mut repeated = repeated_names(&table.input).into_iter();
+            if let Some(name) = repeated.find(|name| scopes.iter().any(|scope| is_said(name, scope))) {
+                return Err(ambiguous(name, "give the columns of the subquery names of their own"));
+            }
+        }
         let schema = LazyCell::new(|| merge_schema(&node.inputs()));
         node.apply_expressions(|expr| {
             expr.apply(|expr| {
@@ -53,15 +66,34 @@ pub(crate) fn check(plan: &LogicalPlan, scopes: &[Scope]) -> EngineResult<()> {
                     scope.alone.contains(&column.name) && tables.iter().all(|table| scope.tables.contains(*table))
                 };
                 if tables.len() > 1 && scopes.iter().any(is_meant) {
-                    let message = format!("column reference \"{}\" is ambiguous", column.name);
-                    let error = Error::new(Kind::Rejected, message).sqlstate("42702");
-                    return Err(carried(error.hint("say which table the column is of")));
+                    return Err(ambiguous(&column.name, "say which table the column is of"));
                 }
                 Ok(TreeNodeRecursion::Continue)
             })
         })
     })
     .map(drop)
+}
+
+/// The names that several columns of a query have: some have marks, and the engine numbers all but the first (`id:1`).
+fn repeated_names(query: &LogicalPlan) -> Vec<&str> {
+    let mut seen = BTreeSet::new();
+    let marked = query.schema().fields().iter().map(|field| shown(field.name()));
+    let mut repeated: Vec<&str> = marked.filter(|name| !seen.insert(*name)).collect();
+    if let LogicalPlan::Projection(columns) = query {
+        repeated.extend(columns.expr.iter().filter_map(|expr| {
+            let Planned::Alias(alias) = expr else { return None };
+            let Planned::Column(column) = alias.expr.as_ref() else { return None };
+            let number = alias.name.strip_prefix(column.name.as_str())?.strip_prefix(':')?;
+            number.parse::<usize>().is_ok().then(|| shown(&column.name))
+        }));
+    }
+    repeated
+}
+
+fn ambiguous(name: &str, hint: &'static str) -> DataFusionError {
+    let message = format!("column reference \"{name}\" is ambiguous");
+    carried(Error::new(Kind::Rejected, message).sqlstate("42702").hint(hint))
 }
 
 /// The plan in which a column that is said in full stays of its type, where `USING` makes a column of another one of it.
@@ -107,12 +139,16 @@ impl VisitorMut for Selects {
         let merged = merged(select);
         let tables = relations(select).filter_map(name).map(|name| folded(&name)).collect();
         let (mut alone, mut in_full, mut used) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let mut with_table = BTreeSet::new();
         visit_own_expressions(select, |expr| {
             if let Expr::CompoundIdentifier(parts) = &*expr
                 && let [.., table, column] = parts.as_slice()
-                && merged.get(&folded(column)).is_some_and(|first| folded(first) == folded(table))
             {
-                in_full.insert((folded(table), folded(column)));
+                let of = (folded(table), folded(column));
+                if merged.get(&of.1).is_some_and(|first| folded(first) == of.0) {
+                    in_full.insert(of.clone());
+                }
+                with_table.insert(of);
             }
             let Expr::Identifier(column) = &*expr else { return };
             let name = folded(column);
@@ -124,7 +160,7 @@ impl VisitorMut for Selects {
                 None => drop(alone.insert(name)),
             }
         });
-        self.0.push(Scope { tables, alone, in_full, merged: used });
+        self.0.push(Scope { tables, alone, with_table, in_full, merged: used });
         ControlFlow::Continue(())
     }
 }

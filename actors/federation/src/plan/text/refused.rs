@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
     TableFactor, TableWithJoins, UnaryOperator, Visit, Visitor, WindowSpec, WindowType, visit_expressions,
 };
 
-use super::syntax::unnested;
+use super::syntax::{look_at_own_expressions, unnested};
 use crate::functions::allowed::{is_aggregate, is_missing};
 use portico_core::error::{Error, Kind, Result};
 
@@ -250,10 +250,26 @@ fn clauses(select: &Select) -> Checked {
             begun(window)?;
         }
     }
-    for condition in [&select.selection, &select.having].into_iter().flatten() {
+    for (condition, clause) in [(&select.selection, "WHERE"), (&select.having, "HAVING")] {
+        let Some(condition) = condition else { continue };
+        misplaced(condition, clause)?;
         membership(condition, true)?;
     }
     ControlFlow::Continue(())
+}
+
+/// Refuses functions of several rows where a condition looks at one.
+fn misplaced(condition: &Expr, clause: &str) -> Checked {
+    look_at_own_expressions(condition, |expr| {
+        let Expr::Function(call) = expr else { return ControlFlow::Continue(()) };
+        let (what, state) = match call.over {
+            Some(_) => ("window functions", "42P20"),
+            None if clause != "HAVING" && is_aggregate(&call.name.to_string()) => ("aggregate functions", "42803"),
+            None => return ControlFlow::Continue(()),
+        };
+        let error = Error::new(Kind::Rejected, format!("{what} are not allowed in {clause}")).sqlstate(state);
+        ControlFlow::Break(error.hint("compute it in a subquery, and choose among its rows"))
+    })
 }
 
 /// The engine keeps the first side's column where the standard merges both, and leaves it in its place.
@@ -285,7 +301,10 @@ fn joins(of: &TableWithJoins, has_all: bool) -> Checked {
                     "write ON with both columns, and name which one, or coalesce of both, is to be answered",
                 );
             }
-            JoinConstraint::On(condition) => membership(condition, true)?,
+            JoinConstraint::On(condition) => {
+                misplaced(condition, "JOIN conditions")?;
+                membership(condition, true)?;
+            }
             _ => {}
         }
     }
@@ -310,9 +329,9 @@ fn membership(condition: &Expr, is_alone: bool) -> Checked {
         Expr::UnaryOp { op: UnaryOperator::Not, expr } => match unnested(expr) {
             Expr::InSubquery { expr, negated: false, .. } if is_alone => is_looked_up(expr),
             Expr::InSubquery { negated: true, .. } => ControlFlow::Continue(()),
-            inner => inner.visit(&mut Members { depth: 0 }),
+            inner => no_members(inner),
         },
-        other => other.visit(&mut Members { depth: 0 }),
+        other => no_members(other),
     }
 }
 
@@ -335,30 +354,12 @@ pub(super) fn is_grouped(select: &Select) -> bool {
 }
 
 /// Refuses IN with a query; what stands in queries inside has conditions of its own.
-struct Members {
-    depth: usize,
-}
-
-impl Visitor for Members {
-    type Break = Error;
-
-    fn pre_visit_query(&mut self, _: &Query) -> Checked {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &Query) -> Checked {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> Checked {
-        match expr {
-            Expr::InSubquery { .. } if self.depth == 0 => refuse(
-                "IN with a query, inside of NOT, CASE, a function or beside OR where it is negated,",
-                "write EXISTS or NOT EXISTS, or have the condition stand by itself",
-            ),
-            _ => ControlFlow::Continue(()),
-        }
-    }
+fn no_members(condition: &Expr) -> Checked {
+    look_at_own_expressions(condition, |expr| match expr {
+        Expr::InSubquery { .. } => refuse(
+            "IN with a query, inside of NOT, CASE, a function or beside OR where it is negated,",
+            "write EXISTS or NOT EXISTS, or have the condition stand by itself",
+        ),
+        _ => ControlFlow::Continue(()),
+    })
 }

@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Query, Select, TableFactor, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut,
+    BinaryOperator, Expr, Query, Select, TableFactor, UnaryOperator, Value, ValueWithSpan, Visit, VisitMut, Visitor,
+    VisitorMut,
 };
 
 /// The relations that a SELECT reads, in order.
@@ -42,6 +43,37 @@ impl<F: FnMut(&mut Expr)> VisitorMut for Own<F> {
             (self.visit)(expr);
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Looks at the expressions of `node`, the outer ones first, and at none of the queries within, until one breaks it off.
+pub(super) fn look_at_own_expressions<B>(
+    node: &impl Visit,
+    look: impl FnMut(&Expr) -> ControlFlow<B>,
+) -> ControlFlow<B> {
+    node.visit(&mut Looked { look, depth: 0 })
+}
+
+struct Looked<F> {
+    look: F,
+    depth: usize,
+}
+
+impl<B, F: FnMut(&Expr) -> ControlFlow<B>> Visitor for Looked<F> {
+    type Break = B;
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<B> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<B> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<B> {
+        if self.depth == 0 { (self.look)(expr) } else { ControlFlow::Continue(()) }
     }
 }
 
