@@ -30,6 +30,7 @@ use crate::functions::type_names::TypeNames;
 use crate::plan::estimates::Estimates;
 use crate::plan::explained;
 use crate::plan::origin::Origins;
+use crate::plan::patience::Until;
 use crate::plan::planning::{self, LowMemoryPlan, Planned};
 use crate::plan::rules;
 use crate::plan::text::parse::Explain;
@@ -154,7 +155,7 @@ impl Engine {
         let room = self.admit(&statement.principal, deadline).await?;
         let origins = Origins::default();
         let tables = Tables::new(Arc::clone(&connections), statement.workspace.clone(), origins.clone(), deadline);
-        let state = self.state(&statement, Arc::clone(&tables));
+        let state = self.state(&statement, Arc::clone(&tables), deadline);
         let handle = runtime.handle().clone();
         let (settings, estimates) = (self.settings.clone(), Arc::clone(&self.estimates));
         let planned = runtime.spawn(async move {
@@ -225,9 +226,11 @@ impl Engine {
     }
 
     /// What `statement` is planned with.
-    fn state(&self, statement: &Statement, tables: Arc<Tables>) -> SessionState {
+    fn state(&self, statement: &Statement, tables: Arc<Tables>, deadline: Deadline) -> SessionState {
         let mut state = self.base.clone();
-        let catalog = &mut state.config_mut().options_mut().catalog;
+        let options = state.config_mut().options_mut();
+        options.extensions.insert(Until(deadline));
+        let catalog = &mut options.catalog;
         (catalog.default_catalog, catalog.default_schema) = statement.defaults();
         state.register_catalog_list(Arc::new(Catalogs(tables)));
         // What `now()` and its like answer.

@@ -18,10 +18,10 @@ CREATE TABLE events (id int PRIMARY KEY, customer_id int, kind text);
 INSERT INTO events SELECT i, i % 5 + 1, (ARRAY['buy', 'look'])[i % 2 + 1] FROM generate_series(1, 20) i;
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
 CREATE TABLE oddities (id int PRIMARY KEY, mood mood, price money, wait interval, doc jsonb, tag uuid, flag boolean, rate float8, note bytea,
-    seen timestamptz);
+    list int[]);
 INSERT INTO oddities VALUES
-    (1, 'sad', '1', '1 day', '{\"a\": 1.0}', '00000000-0000-4000-8000-000000000001', true, '-0', '\\x01', '2026-01-01 10:00Z'),
-    (2, 'ok', '2', '24 hours', '{\"a\": 1.00}', '00000000-0000-4000-8000-000000000002', false, 0, '\\x02', '2026-01-02 10:00Z'),
+    (1, 'sad', '1', '1 day', '{\"a\": 1.0}', '00000000-0000-4000-8000-000000000001', true, '-0', '\\x01', '{1,NULL}'),
+    (2, 'ok', '2', '24 hours', '{\"a\": 1.00}', '00000000-0000-4000-8000-000000000002', false, 0, '\\x02', '{2}'),
     (3, 'happy', '10', '2 days', NULL, '00000000-0000-4000-8000-000000000003', NULL, 1, NULL, NULL)";
 
 const CLIENTS: &str = "
@@ -161,6 +161,28 @@ async fn statements_answer_as_in_one_postgresql() {
         "SELECT o.id @ WHERE o.id>-3 AND o.id<>-1 AND o.amount>=+2.5 AND o.id>/* */3 ORDER BY 1",
         "SELECT o.id - 12345678901234567890, 18446744073709551615 + 1, sum(12345678901234567890) @ GROUP BY o.id ORDER BY 1",
         "SELECT count(*) FROM $purchases o JOIN $clients c",
+        "SELECT o.id @ AND DATE '2026-01-04' = o.shipped_on WHERE o.shipped_on BETWEEN DATE '2026-01-04' AND DATE '2026-01-04'",
+        "SELECT count(*) @ WHERE o.ordered_at::timestamptz > '2026-01-02 10:00' AND o.ordered_at::timestamptz < '2026-01-05 10:00+02' \
+         AND o.ordered_at::timestamptz <> '2026-01-03 10:00 +2' AND o.ordered_at::timestamptz > '2026-01-01 10:00:00.5-05:30'",
+        "SELECT d.id, d.flag = 'yes', 'no' <> d.flag, NOT (d.flag = 't') FROM $oddities d JOIN $clients c ON c.id = d.id ORDER BY 1",
+        "SELECT d.flag = 't', count(*) FROM $oddities d JOIN $clients c ON c.id = d.id GROUP BY d.flag = 't' ORDER BY 1",
+        "SELECT o.id + '1', '2' * o.amount, o.id / '2', o.id % '3', o.amount - '0.25' @ ORDER BY 1",
+        "SELECT o.id + 'one' @",
+        "SELECT o.id @ WHERE CAST('5' AS int) + 1 = o.id AND o.id = 6 AND 3 * 2 = o.id",
+        "WITH w AS (SELECT DISTINCT g.n AS r0, o.id AS r1 FROM (SELECT c.id AS n, count(*) FROM $clients c GROUP BY c.id) g \
+         JOIN $purchases o ON o.customer_id = g.n) SELECT v.* FROM w JOIN w AS v ON v.r0 = w.r0 ORDER BY 1, 2",
+        "WITH w AS (SELECT g.n AS r0, o.status AS r1, max(o.id) AS r2 FROM (SELECT c.id AS n, count(*) FROM $clients c GROUP BY c.id) g \
+         JOIN $purchases o ON o.customer_id = g.n GROUP BY g.n, o.status) SELECT v.* FROM w JOIN w AS v ON v.r0 = w.r0 ORDER BY 1, 2, 3",
+        "SELECT count(*) FROM (SELECT r0 FROM (SELECT DISTINCT g.n AS r0, o.id AS r1 FROM (SELECT c.id AS n, count(*) FROM $clients c GROUP BY c.id) g \
+         JOIN $purchases o ON o.customer_id = g.n) x GROUP BY r0, r1) y",
+        "SELECT o.id @ WHERE o.amount = '2.5000001' OR o.amount > '48.7500001' OR o.amount IN ('1.2500', '3.7500001') ORDER BY 1",
+        "SELECT o.id @ WHERE o.amount < '99999999999.5' AND o.amount BETWEEN '-99999999999.5' AND '7.50001' ORDER BY 1",
+        "SELECT o.id, nullif(o.amount, '1.2501'), greatest(o.amount, '7.55555'), coalesce(NULL::numeric(6, 2), '0.12345') @ ORDER BY 1",
+        "SELECT o.id, CASE WHEN o.id = 1 THEN o.product_id WHEN o.id = 2 THEN 1.5 ELSE '3.25' END @ ORDER BY 1",
+        "SELECT o.id, CASE o.amount WHEN '1.2501' THEN 1 WHEN '1.250' THEN 2 ELSE 3 END @ ORDER BY 1",
+        "SELECT amount FROM $purchases WHERE id < 3 UNION SELECT '1.23456' FROM $clients ORDER BY 1",
+        "SELECT amount FROM $purchases WHERE id < 3 EXCEPT SELECT '1.2500001' FROM $clients ORDER BY 1",
+        "SELECT amount FROM $purchases WHERE id < 3 INTERSECT SELECT '1.25000' FROM $clients ORDER BY 1",
         "SELECT x.name, count(*) FROM (SELECT o.id, c.id, c.name @) x GROUP BY x.name ORDER BY 1",
         "SELECT * FROM (SELECT o.id AS a, c.id AS a @) x ORDER BY 1, 2",
         "SELECT a FROM (SELECT o.id AS a, c.id AS a @) x",
@@ -286,6 +308,10 @@ async fn what_cannot_be_answered_so_says_what_to_write() {
             "SELECT lag(d.wait, 1, '1') OVER (ORDER BY d.id) FROM $oddities d JOIN $clients c ON c.id = d.id",
             "own connection",
         ),
+        ("SELECT concat(d.doc, c.name) FROM $oddities d JOIN $clients c ON c.id = d.id", "own connection"),
+        ("SELECT concat(c.name, d.list) FROM $oddities d JOIN $clients c ON c.id = d.id", "own connection"),
+        ("SELECT c.name || d.list FROM $oddities d JOIN $clients c ON c.id = d.id", "own connection"),
+        ("SELECT string_agg(d.list, ',') FROM $oddities d JOIN $clients c ON c.id = d.id", "own connection"),
         ("SELECT sum(x.id) FROM (SELECT o.id, c.id @) x", "names of their own"),
         ("WITH x AS (SELECT o.id, c.id @) SELECT 1 FROM x WHERE id = 1", "names of their own"),
         ("SELECT o.id @ WHERE row_number() OVER (ORDER BY o.id) = 1", "in a subquery"),

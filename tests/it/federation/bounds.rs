@@ -145,6 +145,47 @@ async fn what_is_inside_of_itself_is_planned_or_refused() {
 }
 
 #[actix_web::test]
+async fn conditions_that_grow_are_refused() {
+    let app = two_sources("", "").await;
+    let nullif = |inner: &str| format!("{}{inner}{}", "nullif(".repeat(9), ", 0)".repeat(9));
+    let twice = format!(
+        "SELECT count(*) FROM (SELECT {outer} AS n FROM (SELECT {inner} AS n {FROM}) b) c WHERE n IN (1, 2, 3)",
+        outer = nullif("n"),
+        inner = nullif("o.id")
+    );
+    let whens = repeated(450, " ", |i| format!("WHEN {i} THEN {}", i + 1));
+    let conditions = repeated(400, " AND ", |i| format!("m <> {i}"));
+    let many = format!("SELECT count(*) FROM (SELECT o.id, CASE o.id {whens} END AS m {FROM}) x WHERE {conditions}");
+    for query in [twice, many] {
+        let (status, answer) = told(&app, "a condition that grows", &query).await;
+        assert_eq!((status, &answer["error"]["code"]), (413, &json!(1800)), "{answer}");
+    }
+}
+
+/// The caller is answered in any case; what is looked at is whether the engine goes on for others.
+#[actix_web::test]
+async fn joins_that_keep_no_rows_end_at_their_timeout() {
+    let many =
+        "CREATE TABLE many (id int, t text); INSERT INTO many SELECT i, 'text ' || i FROM generate_series(1, 30000) i";
+    let app = two_sources(many, "CREATE TABLE texts (id BIGINT, t TEXT); WITH RECURSIVE i(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM i WHERE i < 30000) INSERT INTO texts SELECT i, 'another ' || i FROM i").await;
+    let condition = "a.t || b.t LIKE '%q%w%e%r%t%y%'";
+    for join in [
+        format!("a, crm.main.texts b WHERE {condition}"),
+        format!("a JOIN crm.main.texts b ON a.id * 0 = b.id * 0 AND {condition}"),
+    ] {
+        let query = json!({"query": format!("SELECT count(*) FROM shop.public.many {join}"), "timeout": 1});
+        let all = futures_util::future::join_all((0..4).map(|_| app.query(query.clone()))).await;
+        for (_, answer) in all {
+            // Some wait for their turn until then.
+            let error = &answer["error"];
+            assert!(error["sqlState"] == json!("57014") || error["code"] == json!(1600), "{answer}");
+        }
+        let (status, answer) = app.query(json!({"query": format!("SELECT count(*) {FROM}"), "timeout": 40})).await;
+        assert_eq!(status, 200, "{answer}");
+    }
+}
+
+#[actix_web::test]
 async fn no_statement_comes_to_more_than_fits() {
     let app = two_sources("", "").await;
     let doubled = |columns: &str, from: &str| {

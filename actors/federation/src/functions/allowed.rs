@@ -12,9 +12,11 @@ use datafusion::functions::all_default_functions;
 use datafusion::functions::core::overlay;
 use datafusion::functions::unicode::{strpos, substr};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{AggregateUDF, Expr, ScalarUDF};
+use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, ScalarUDF};
+use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::cases;
+use super::casts;
 use super::elapsed;
 use super::formatted;
 use super::growing;
@@ -150,7 +152,7 @@ impl ExprPlanner for Syntax {
     fn plan_binary_op(&self, of: RawBinaryExpr, schema: &DFSchema) -> EngineResult<PlannerResult<RawBinaryExpr>> {
         Ok(match elapsed::operator(&of.op, &of.left, &of.right, schema) {
             Some(planned) => PlannerResult::Planned(planned),
-            None => PlannerResult::Original(of),
+            None => PlannerResult::Original(with_literals(of, schema)?),
         })
     }
 
@@ -170,6 +172,30 @@ impl ExprPlanner for Syntax {
     fn plan_substring(&self, args: Vec<Expr>) -> EngineResult<PlannerResult<Vec<Expr>>> {
         Ok(PlannerResult::Planned(self.substring.call(args)))
     }
+}
+
+/// The operator, whose literal is a truth value beside another one, and in arithmetic a number beside another one: the engine
+/// asks for the type of all before literals are of the others'.
+fn with_literals(of: RawBinaryExpr, schema: &DFSchema) -> EngineResult<RawBinaryExpr> {
+    let is_arithmetic = matches!(
+        of.op,
+        BinaryOperator::Plus
+            | BinaryOperator::Minus
+            | BinaryOperator::Multiply
+            | BinaryOperator::Divide
+            | BinaryOperator::Modulo
+    );
+    let is_met = |expr: &Expr| {
+        let type_ = expr.get_type(schema);
+        type_.is_ok_and(|type_| type_ == ArrowType::Boolean || (is_arithmetic && type_.is_numeric()))
+    };
+    if !(is_met(&of.left) || is_met(&of.right)) {
+        return Ok(of);
+    }
+    let RawBinaryExpr { op, left, right } = of;
+    let mut both = casts::literals_beside(vec![left, right], schema)?;
+    let (right, left) = (both.swap_remove(1), both.swap_remove(0));
+    Ok(RawBinaryExpr { op, left, right })
 }
 
 /// Refuses a function that answers otherwise for values of these types.

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, StringArray, Time64MicrosecondArray};
+use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_schema::{ArrowError, DECIMAL128_MAX_PRECISION, DataType as ArrowType, Field, FieldRef, TimeUnit};
 use datafusion::arrow::compute::cast;
 use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue, exec_err, not_impl_err};
@@ -17,6 +17,7 @@ use datafusion::logical_expr::{
 };
 
 use super::numbers::common;
+use super::time_texts::{times, with_zone, without_zone};
 use super::types::{TypeCategory, is_interval, no_cast, type_name};
 use crate::carried::carried;
 use crate::values;
@@ -62,6 +63,7 @@ pub(crate) fn exact(expr: Expr, field: FieldRef, schema: &DFSchema) -> EngineRes
         (TypeCategory::Text, TypeCategory::Timestamp) => {
             to_type(WITHOUT_ZONE.call(vec![to_type(expr, ArrowType::Utf8)]), to)
         }
+        (TypeCategory::Text, TypeCategory::Zoned) => to_type(WITH_ZONE.call(vec![to_type(expr, ArrowType::Utf8)]), to),
         (TypeCategory::Decimal, TypeCategory::Real | TypeCategory::Double) => to_float(expr, &to),
         (TypeCategory::Text, TypeCategory::Bytes) => match &expr {
             Expr::Literal(value, metadata) if !value.is_null() => {
@@ -130,13 +132,32 @@ pub(crate) fn literals_beside(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResu
     }
     let others = exprs.iter().filter(|expr| !is_text(expr)).filter_map(|expr| expr.get_type(schema).ok());
     let Some(type_) = type_of_literal(&others.collect::<Vec<_>>()) else { return Ok(exprs) };
-    let one = |expr: Expr| match &expr {
-        Expr::Literal(value, _) if value.data_type().is_string() && !value.is_null() => {
-            exact(expr, Arc::new(Field::new("literal", type_.clone(), true)), schema)
-        }
-        _ => Ok(expr),
-    };
-    exprs.into_iter().map(one).collect()
+    exprs.into_iter().map(|expr| if is_text(&expr) { literal_as(expr, &type_) } else { Ok(expr) }).collect()
+}
+
+/// A literal as a value of this type. Beside an exact number it is one with its own digits.
+pub(super) fn literal_as(literal: Expr, type_: &ArrowType) -> EngineResult<Expr> {
+    if let (Expr::Literal(value, metadata), true) = (&literal, type_.is_decimal())
+        && let Some(number) = value.try_as_str().flatten().and_then(exact_number)
+    {
+        return Ok(Expr::Literal(number, metadata.clone()));
+    }
+    // Only what has no digits of its own, such as an exponent.
+    let type_ = if type_.is_decimal() { ArrowType::Decimal128(DECIMAL128_MAX_PRECISION, 10) } else { type_.clone() };
+    exact(literal, Arc::new(Field::new("literal", type_, true)), &DFSchema::empty())
+}
+
+/// The exact number that is written so, with as many digits behind the point.
+fn exact_number(text: &str) -> Option<ScalarValue> {
+    let text = text.trim();
+    let (whole, behind) = text.split_once('.').unwrap_or((text, ""));
+    let digits = whole.strip_prefix(['-', '+']).unwrap_or(whole);
+    let is_number =
+        digits.len() + behind.len() > 0 && digits.bytes().chain(behind.bytes()).all(|octet| octet.is_ascii_digit());
+    let value: i128 = is_number.then(|| format!("{whole}{behind}").parse().ok())??;
+    let scale = i8::try_from(behind.len()).ok()?;
+    let precision = u8::try_from((digits.len() + behind.len()).max(1)).ok()?;
+    (precision <= DECIMAL128_MAX_PRECISION).then_some(ScalarValue::Decimal128(Some(value), precision, scale))
 }
 
 /// The type of a literal beside values of these types, where it is no text.
@@ -213,6 +234,8 @@ static TIMES: LazyLock<ScalarUDF> =
     LazyLock::new(|| Conversion::function("time_of", ArrowType::Time64(TimeUnit::Microsecond), times));
 static WITHOUT_ZONE: LazyLock<ScalarUDF> =
     LazyLock::new(|| Conversion::function("without_zone", ArrowType::Utf8, |array| Ok(without_zone(array))));
+static WITH_ZONE: LazyLock<ScalarUDF> =
+    LazyLock::new(|| Conversion::function("with_zone", ArrowType::Utf8, |array| Ok(with_zone(array))));
 static NEAREST: LazyLock<ScalarUDF> =
     LazyLock::new(|| Conversion::function("nearest", ArrowType::Float64, |array| Ok(nearest(array))));
 static DIGITS_OF_FLOATS: LazyLock<ScalarUDF> =
@@ -378,44 +401,4 @@ fn narrowed(array: &ArrayRef) -> EngineResult<ArrayRef> {
 /// The nearest whole numbers, and of two the even one.
 fn nearest(array: &ArrayRef) -> ArrayRef {
     Arc::new(array.as_primitive::<Float64Type>().unary::<_, Float64Type>(f64::round_ties_even))
-}
-
-/// Times of day: hours and minutes, and seconds where they are given.
-fn times(array: &ArrayRef) -> EngineResult<ArrayRef> {
-    let time = |text: &str| {
-        let (hours, rest) = text.trim().split_once(':')?;
-        let (minutes, seconds) = rest.split_once(':').unwrap_or((rest, "0"));
-        let (seconds, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
-        let number = |digits: &str, most: i64| {
-            let is_number = (1..=2).contains(&digits.len()) && digits.bytes().all(|octet| octet.is_ascii_digit());
-            digits.parse::<i64>().ok().filter(|number| is_number && *number <= most)
-        };
-        let microseconds = match fraction {
-            "" => 0,
-            _ if fraction.len() <= 6 => format!("{fraction:0<6}").parse::<u32>().ok()?.into(),
-            _ => return None,
-        };
-        let seconds = (number(hours, 23)? * 60 + number(minutes, 59)?) * 60 + number(seconds, 59)?;
-        Some(seconds * 1_000_000 + microseconds)
-    };
-    let parse = |text: Option<&str>| match text.map(|text| time(text).ok_or(text)) {
-        None => Ok(None),
-        Some(Ok(time)) => Ok(Some(time)),
-        Some(Err(text)) => Err(ArrowError::ParseError(format!("invalid input syntax for type time: {text:?}")).into()),
-    };
-    let times = array.as_string::<i32>().iter().map(parse).collect::<EngineResult<Time64MicrosecondArray>>()?;
-    Ok(Arc::new(times))
-}
-
-/// A timestamp without a zone takes no notice of one.
-fn without_zone(array: &ArrayRef) -> ArrayRef {
-    let cut = |text: &str| {
-        let zone = text.find(':').and_then(|time| Some(time + text.get(time..)?.find(['+', '-', 'Z', 'z'])?));
-        let text = text.get(..zone.unwrap_or(text.len())).unwrap_or(text).trim();
-        // Seconds may be left out.
-        let is_short = text.matches(':').count() == 1 && text.len() == "2026-02-03 04:05".len();
-        if is_short { format!("{text}:00") } else { text.to_owned() }
-    };
-    let texts: StringArray = array.as_string::<i32>().iter().map(|text| text.map(cut)).collect();
-    Arc::new(texts)
 }

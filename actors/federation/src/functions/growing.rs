@@ -67,8 +67,11 @@ pub(crate) fn batch_size(plan: &LogicalPlan) -> EngineResult<usize> {
     plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expr| {
             expr.apply(|expr| {
-                if let Expr::Literal(value, _) = expr {
-                    octets += value.try_as_str().flatten().map_or(0, str::len);
+                match expr {
+                    Expr::Literal(value, _) => octets += value.try_as_str().flatten().map_or(0, str::len),
+                    // Each pattern is read by itself, which takes milliseconds for long ones.
+                    Expr::Like(like) if !matches!(*like.pattern, Expr::Literal(..)) => octets = MOST,
+                    _ => {}
                 }
                 Ok(TreeNodeRecursion::Continue)
             })

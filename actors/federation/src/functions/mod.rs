@@ -13,6 +13,7 @@ pub(crate) mod parts;
 pub(crate) mod postgresql;
 mod recursive;
 mod set_operations;
+mod time_texts;
 pub(crate) mod times;
 mod together;
 pub(crate) mod type_names;

@@ -189,6 +189,7 @@ fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) ->
             // What stands between the others is a text, and has no blanks at its end.
             let between = usize::from(func.name() == "concat_ws");
             let shown = |(place, each)| {
+                comparison::text(&each, schema)?;
                 let each = if place < between { each } else { comparison::filled(each, schema, "the text of")? };
                 casts::shown(each, schema)
             };
@@ -240,7 +241,8 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> En
     if let Some(by_order) = by_order {
         let [left, right] = alike([*left, *right], schema, by_order)?;
         // To the engine `x = 1 AND 1 = x` is never true.
-        return Ok(Transformed::yes(match (matches!(left, Expr::Literal(..)), op.swap()) {
+        let is_turned = left.column_refs().is_empty() && !right.column_refs().is_empty();
+        return Ok(Transformed::yes(match (is_turned, op.swap()) {
             (true, Some(op)) => Expr::BinaryExpr(BinaryExpr::new(Box::new(right), op, Box::new(left))),
             _ => binary(left, right),
         }));
@@ -272,6 +274,9 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> En
             return Err(no_function("%", &[of], "write CAST(… AS numeric) around its operands"));
         }
         Operator::StringConcat if one(ArrowType::is_string) && both(growing::is_joined) => {
+            for part in [&left, &right] {
+                comparison::text(part, schema)?;
+            }
             let [left, right] = [casts::as_text(*left, schema)?, casts::as_text(*right, schema)?];
             return Ok(Transformed::yes(growing::joined(left, right)));
         }

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::{DataType as ArrowType, Field, FieldRef};
-use datafusion::common::{Column, DFSchema, NullEquality, Result};
+use arrow_schema::{DataType as ArrowType, FieldRef};
+use datafusion::common::{Column, NullEquality, Result};
 use datafusion::logical_expr::{
     Distinct, Expr, ExprSchemable, Join, JoinConstraint, LogicalPlan, LogicalPlanBuilder, Union, cast,
 };
 
-use super::casts::{exact, type_of_literal};
+use super::casts::{literal_as, type_of_literal};
 use super::numbers::common;
 use super::padded::{Text, as_text, is_literal, is_padded, is_padding};
 use super::together::admit_texts;
@@ -86,7 +86,7 @@ fn with_literals(union: Union) -> Result<Union> {
 fn beside(literal: Expr, others: &[FieldRef]) -> Result<Expr> {
     let types: Vec<ArrowType> = others.iter().map(|field| field.data_type().clone()).collect();
     if let Some(type_) = type_of_literal(&types) {
-        return exact(literal, Arc::new(Field::new("literal", type_, true)), &DFSchema::empty());
+        return literal_as(literal, &type_);
     }
     let spelled = [Comparison::Uuid, Comparison::Canonical, Comparison::Own];
     let how = others.iter().map(|field| Comparison::marked(field.metadata())).find(|how| spelled.contains(how));

@@ -9,6 +9,7 @@ use datafusion::logical_expr::expr::WindowFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition};
 
 use super::allowed;
+use super::casts;
 use super::numbers::{aggregates, percentile};
 use crate::carried::carried;
 use crate::plan::comparison::{self, Comparison};
@@ -19,6 +20,9 @@ pub(super) fn window(call: WindowFunction, schema: &DFSchema) -> EngineResult<Tr
     let WindowFunction { fun, mut params } = call;
     if let (Some(of), Some(default), "lag" | "lead") = (params.args.first(), params.args.get(2), fun.name()) {
         params.args[2] = Comparison::handed_on(of, schema).literal(default.clone())?;
+    }
+    if let (Some(of), Some(default), "lag" | "lead") = (params.args.first(), params.args.get(2), fun.name()) {
+        params.args[2] = casts::literals_beside(vec![of.clone(), default.clone()], schema)?.swap_remove(1);
     }
     let of = params.args.first().map(|argument| argument.get_type(schema)).transpose()?;
     allowed::admit_aggregate(fun.name(), of.as_ref())?;

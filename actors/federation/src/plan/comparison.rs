@@ -367,6 +367,9 @@ pub(crate) fn admit_aggregate(call: &AggregateFunction, schema: &DFSchema) -> Re
     if matches!(call.func.name(), "min" | "max") {
         params.args.iter().try_for_each(|of| order(of, schema, "the least or greatest"))?;
     }
+    if call.func.name() == "string_agg" {
+        params.args.iter().try_for_each(|of| is_text(of, schema, "string_agg"))?;
+    }
     if params.distinct {
         params.args.iter().try_for_each(|of| equality(of, schema, "DISTINCT"))?;
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod comparison;
 pub(crate) mod correlated;
+mod dependencies;
 mod distinct_on;
 pub(crate) mod estimates;
 pub(crate) mod exact;
@@ -10,6 +11,7 @@ mod grouping_sets;
 pub(crate) mod joins;
 pub(crate) mod labels;
 pub(crate) mod origin;
+pub(crate) mod patience;
 pub(crate) mod planning;
 pub(crate) mod rules;
 pub(crate) mod text;

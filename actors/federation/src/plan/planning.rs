@@ -15,6 +15,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::sql::parser::Statement as Parsed;
 
 use super::correlated;
+use super::dependencies;
 use super::distinct_on;
 use super::estimates::{Estimates, Estimating};
 use super::exact;
@@ -22,6 +23,7 @@ use super::grouping_sets;
 use super::joins::{exists, order, sources};
 use super::labels;
 use super::origin;
+use super::patience;
 use super::text::parse::{self, Explain, Query};
 use super::text::{bounds, parameters};
 use super::unique;
@@ -112,7 +114,8 @@ pub(crate) async fn plan(
         None => plan,
     };
     let planned = Arc::clone(plan.schema());
-    let plan = grouping_sets::of_columns(plan).and_then(unique::names_in_subqueries);
+    let plan = grouping_sets::of_columns(plan).and_then(dependencies::forgotten);
+    let plan = plan.and_then(unique::names_in_subqueries);
     let optimized = plan.and_then(|plan| state.optimize(&plan));
     let optimized = optimized.and_then(exact::keep_digits).map_err(rule_error)?;
     let mut pushing = Pushing::new(Arc::clone(&connections), pushdown, deadline);
@@ -127,7 +130,8 @@ pub(crate) async fn plan(
         pushing.plan(&optimized).map_err(engine_error)?
     };
     estimating.all(&pushing.into_leaves(), order::is_chosen(&pushed)).await;
-    let pushed = order::by_estimates(pushed).and_then(unique::names).and_then(zeros::as_one).map_err(engine_error)?;
+    let pushed = order::by_estimates(pushed).and_then(unique::names).and_then(zeros::as_one);
+    let pushed = pushed.and_then(|pushed| patience::in_joins(pushed, deadline)).map_err(engine_error)?;
     let rows = growing::batch_size(&pushed).map_err(engine_error)?;
     let mut state = SessionState::clone(&state);
     *state.config_mut() = state.config().clone().with_batch_size(rows);

@@ -8,39 +8,60 @@ use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::{Expr, JoinType, LogicalPlan};
 use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule};
 
+use super::patience::Until;
 use crate::carried::carried;
 use portico_core::error::{Error, Kind};
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
-/// A rule for the plans that it is for, of which it makes no more than is bounded.
+/// A rule for the plans that it is for, until the statement's timeout.
 #[derive(Debug)]
 struct Where {
-    is_for: fn(&LogicalPlan) -> bool,
+    is_for: Option<fn(&LogicalPlan) -> bool>,
     rule: Rule,
 }
 
-/// Columns that the conditions of one node may speak of.
-const MOST_COLUMNS: usize = 10_000;
+/// Names and literals that the condition of one node may speak of.
+const MOST_SAID: usize = 50_000;
 
-/// Refuses conditions that have grown beyond what is planned: a condition on a column is put as one on what the column is
-/// made of, which may say another one twice, and so on.
+/// Refuses a condition that would grow beyond what is planned: one on a column is put as one on what the column is made of,
+/// which may say another one twice, and so on.
 fn check_size(plan: &LogicalPlan) -> Result<()> {
-    let mut columns = 0;
-    let count = |expr: &Expr| {
-        expr.apply(|expr| {
-            columns += usize::from(matches!(expr, Expr::Column(_)));
-            Ok(if columns > MOST_COLUMNS { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-        })
+    let LogicalPlan::Filter(filter) = plan else { return Ok(()) };
+    let sizes: Vec<usize> = match filter.input.as_ref() {
+        LogicalPlan::Projection(below) => below.expr.iter().map(size).collect::<Result<_>>()?,
+        _ => Vec::new(),
     };
-    plan.apply_expressions(count)?;
-    if columns <= MOST_COLUMNS {
+    let schema = filter.input.schema();
+    let mut said = 0_usize;
+    filter.predicate.apply(|expr| {
+        said = said.saturating_add(match expr {
+            Expr::Column(column) => {
+                let place = if sizes.is_empty() { None } else { schema.maybe_index_of_column(column) };
+                place.and_then(|place| sizes.get(place)).copied().unwrap_or(1)
+            }
+            Expr::Literal(..) => 1,
+            _ => 0,
+        });
+        Ok(if said > MOST_SAID { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    if said <= MOST_SAID {
         return Ok(());
     }
     let message =
-        format!("query: a condition speaks of more than {MOST_COLUMNS} columns, once its subqueries stand in it");
+        format!("query: a condition comes to more than {MOST_SAID} names and literals, with its subqueries put in");
     let hint = "compute with a column of a subquery once, or choose the rows inside of it";
     Err(carried(Error::new(Kind::TooLarge, message).hint(hint)))
+}
+
+/// How many names and literals it is made of.
+fn size(expr: &Expr) -> Result<usize> {
+    let mut size = 0;
+    expr.apply(|expr| {
+        size += usize::from(matches!(expr, Expr::Column(_) | Expr::Literal(..)));
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(size.max(1))
 }
 
 impl OptimizerRule for Where {
@@ -53,21 +74,24 @@ impl OptimizerRule for Where {
     }
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        if !(self.is_for)(&plan) {
-            return Ok(Transformed::no(plan));
+        Until::check(&config.options())?;
+        match self.is_for {
+            Some(is_for) if !is_for(&plan) => return Ok(Transformed::no(plan)),
+            _ if self.name() == PUSH_DOWN_FILTER => check_size(&plan)?,
+            _ => {}
         }
-        check_size(&plan)?;
         self.rule.rewrite(plan, config)
     }
 }
 
+/// Puts a condition on a column as one on what the column is made of.
+const PUSH_DOWN_FILTER: &str = "push_down_filter";
+
 /// What the rules are for that are not for all plans.
-const FOR: [(&str, fn(&LogicalPlan) -> bool); 3] = [
+const FOR: [(&str, fn(&LogicalPlan) -> bool); 2] = [
     // Makes joins of `FROM a, b WHERE a.x = b.x`. It takes every chain of joins apart, and looks at each table with each
     // condition: with a hundred tables for seconds.
     ("eliminate_cross_join", is_crossed),
-    // Puts a condition on a column as one on what the column is made of.
-    ("push_down_filter", is_filter),
     // Makes two groupings of one that counts different values. A sum of sums has another type than the sum.
     ("single_distinct_aggregation_to_group_by", has_no_sum),
 ];
@@ -84,10 +108,6 @@ fn is_crossed(plan: &LogicalPlan) -> bool {
     is_crossed
 }
 
-fn is_filter(plan: &LogicalPlan) -> bool {
-    matches!(plan, LogicalPlan::Filter(_) | LogicalPlan::Join(_))
-}
-
 fn has_no_sum(plan: &LogicalPlan) -> bool {
     let LogicalPlan::Aggregate(aggregate) = plan else { return true };
     let is_sum = |expr: &Expr| matches!(expr, Expr::AggregateFunction(AggregateFunction { func, params }) if func.name() == "sum" && !params.distinct);
@@ -97,10 +117,8 @@ fn has_no_sum(plan: &LogicalPlan) -> bool {
 /// The engine's rules.
 pub(crate) fn all() -> Vec<Rule> {
     let guarded = |rule: Rule| -> Rule {
-        match FOR.iter().find(|(name, _)| *name == rule.name()) {
-            Some((_, is_for)) => Arc::new(Where { is_for: *is_for, rule }),
-            None => rule,
-        }
+        let is_for = FOR.iter().find(|(name, _)| *name == rule.name()).map(|(_, is_for)| *is_for);
+        Arc::new(Where { is_for, rule })
     };
     Optimizer::new().rules.into_iter().map(guarded).collect()
 }
@@ -111,7 +129,8 @@ mod tests {
 
     #[test]
     fn the_rules_are_still_called_so() {
-        let guarded = all().iter().filter(|rule| format!("{rule:?}").starts_with("Where")).count();
-        assert_eq!(guarded, FOR.len());
+        let names: Vec<String> = all().iter().map(|rule| rule.name().to_owned()).collect();
+        let known = FOR.iter().map(|(name, _)| *name).chain([PUSH_DOWN_FILTER]);
+        assert!(known.into_iter().all(|known| names.iter().any(|name| name == known)), "{names:?}");
     }
 }

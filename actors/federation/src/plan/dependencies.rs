@@ -1,0 +1,48 @@
+//! What determines what among the columns of groups. Where groups are made of joined groups by a key of these and by other
+//! columns, the engine takes the key for one of the new groups too: it leaves the other columns out, or takes a join on the
+//! key for one that finds a row once.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TransformedResult};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::{Aggregate, Distinct, Expr, LogicalPlan, Projection};
+
+/// The same plan, whose groups the engine sees no such key in: it looks for keys by the names of their columns.
+pub(crate) fn forgotten(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let renamed = plan.transform_up_with_subqueries(|node| {
+        let node = node.recompute_schema()?;
+        let (input, group, aggregates) = match &node {
+            LogicalPlan::Aggregate(of) => (&of.input, of.group_expr.clone(), of.aggr_expr.clone()),
+            LogicalPlan::Distinct(Distinct::All(input)) => {
+                (input, input.schema().columns().into_iter().map(Expr::Column).collect(), Vec::new())
+            }
+            _ => return Ok(Transformed::yes(node)),
+        };
+        if !has_misleading_key(input.schema(), &group) {
+            return Ok(Transformed::yes(node));
+        }
+        let keys = group.into_iter().enumerate().map(|(place, by)| by.unalias().alias(format!("key#{place}")));
+        let groups = Aggregate::try_new(Arc::clone(input), keys.collect(), aggregates)?;
+        let columns = groups.schema.columns().into_iter().zip(node.schema().iter());
+        let named = columns
+            .map(|(column, (relation, field))| Expr::Column(column).alias_qualified(relation.cloned(), field.name()));
+        let named = Projection::try_new(named.collect(), Arc::new(LogicalPlan::Aggregate(groups)))?;
+        Ok(Transformed::yes(LogicalPlan::Projection(named)))
+    });
+    renamed.data()
+}
+
+/// Whether a key of these rows is among what is grouped by, beside what it does not determine.
+fn has_misleading_key(rows: &DFSchema, group: &[Expr]) -> bool {
+    if group.iter().any(|by| matches!(by, Expr::GroupingSet(_))) {
+        return false;
+    }
+    let places: Vec<Option<usize>> =
+        group.iter().map(|by| by.try_as_col().and_then(|column| rows.maybe_index_of_column(column))).collect();
+    rows.functional_dependencies().iter().any(|key| {
+        let is_grouped = key.source_indices.iter().all(|place| places.contains(&Some(*place)));
+        let is_determined = |place: &Option<usize>| place.is_some_and(|place| key.target_indices.contains(&place));
+        is_grouped && !places.iter().all(is_determined)
+    })
+}
