@@ -4,24 +4,29 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TransformedResult};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::{Aggregate, Distinct, Expr, LogicalPlan, Projection};
 
 /// The same plan, whose groups the engine sees no such key in: it looks for keys by the names of their columns.
 pub(crate) fn forgotten(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let mut is_misled = false;
+    plan.apply_with_subqueries(|node| {
+        is_misled |= groups(node).is_some_and(|(input, by)| has_misleading_key(input.schema(), &by));
+        Ok(if is_misled { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    if !is_misled {
+        return Ok(plan);
+    }
     let renamed = plan.transform_up_with_subqueries(|node| {
         let node = node.recompute_schema()?;
-        let (input, group, aggregates) = match &node {
-            LogicalPlan::Aggregate(of) => (&of.input, of.group_expr.clone(), of.aggr_expr.clone()),
-            LogicalPlan::Distinct(Distinct::All(input)) => {
-                (input, input.schema().columns().into_iter().map(Expr::Column).collect(), Vec::new())
-            }
-            _ => return Ok(Transformed::yes(node)),
-        };
-        if !has_misleading_key(input.schema(), &group) {
+        let Some((input, group)) = groups(&node).filter(|(input, by)| has_misleading_key(input.schema(), by)) else {
             return Ok(Transformed::yes(node));
-        }
+        };
+        let aggregates = match &node {
+            LogicalPlan::Aggregate(of) => of.aggr_expr.clone(),
+            _ => Vec::new(),
+        };
         let keys = group.into_iter().enumerate().map(|(place, by)| by.unalias().alias(format!("key#{place}")));
         let groups = Aggregate::try_new(Arc::clone(input), keys.collect(), aggregates)?;
         let columns = groups.schema.columns().into_iter().zip(node.schema().iter());
@@ -31,6 +36,17 @@ pub(crate) fn forgotten(plan: LogicalPlan) -> Result<LogicalPlan> {
         Ok(Transformed::yes(LogicalPlan::Projection(named)))
     });
     renamed.data()
+}
+
+/// The rows that the node makes groups of, and by what.
+fn groups(node: &LogicalPlan) -> Option<(&Arc<LogicalPlan>, Vec<Expr>)> {
+    match node {
+        LogicalPlan::Aggregate(of) => Some((&of.input, of.group_expr.clone())),
+        LogicalPlan::Distinct(Distinct::All(input)) => {
+            Some((input, input.schema().columns().into_iter().map(Expr::Column).collect()))
+        }
+        _ => None,
+    }
 }
 
 /// Whether a key of these rows is among what is grouped by, beside what it does not determine.

@@ -15,6 +15,24 @@ use portico_sources::pushdown::{Pushdown, Type, Use};
 /// Values of a list that are written out at most.
 const MOST_LISTED: usize = 1000;
 
+/// Octets of an expression, and brackets inside each other: a connection takes no longer or deeper statement than some times this.
+const MOST_OCTETS: usize = 256 << 10;
+const MOST_NESTED: usize = 64;
+
+/// Brackets inside each other, also where they are those of a literal.
+fn nested(sql: &str) -> usize {
+    let (mut depth, mut most) = (0_usize, 0);
+    for octet in sql.bytes() {
+        match octet {
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(depth);
+    }
+    most
+}
+
 /// An expression in the source's SQL.
 #[derive(Clone, Debug)]
 pub(super) struct Rendered {
@@ -106,8 +124,12 @@ impl<'a> NameScope<'a> {
         Some(Equality { sql, exact })
     }
 
-    /// The expression, where the source means the same by it.
+    /// The expression, where the source means the same by it, and reads it.
     pub(super) fn render(&self, expr: &Expr) -> Option<Rendered> {
+        self.written(expr).filter(|rendered| rendered.sql.len() <= MOST_OCTETS && nested(&rendered.sql) <= MOST_NESTED)
+    }
+
+    fn written(&self, expr: &Expr) -> Option<Rendered> {
         let boolean = |sql: String| Some(Rendered { sql, type_: Type::Boolean });
         match expr {
             Expr::Alias(alias) => self.render(&alias.expr),

@@ -46,6 +46,8 @@ impl Draw<'_> {
         let from = self.joined();
         let (one, other) = (self.window(), self.window());
         let columns: Vec<String> = kinds.iter().map(|kind| self.value(*kind, 0, 1)).collect();
+        // A quotient of long numbers has fewer digits there.
+        let is_quotient = one.contains(" / ");
         let inner = named([one, other].into_iter().chain(columns));
         let condition = self.one(&[
             "x.r0 <= 2",
@@ -56,6 +58,7 @@ impl Draw<'_> {
             "x.r0 BETWEEN 2 AND 5",
             "x.r0 = (SELECT max(i.id) FROM crm.main.some i)",
         ]);
+        let condition = if is_quotient { condition.replace("x.r0 % 2 = 0", "x.r0 > 2") } else { condition.to_owned() };
         let picked = self.one(&[
             "x.r0, x.r1, x.r2, x.r3",
             "x.r0 + x.r1 AS r0, x.r3 AS r1",
