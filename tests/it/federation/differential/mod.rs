@@ -107,7 +107,7 @@ fn values(rows: &[String]) -> Vec<Vec<String>> {
 /// Whether both are the same rows. A quotient has twenty digits behind the point here, and at least sixteen in all there.
 fn are_alike(here: &[Vec<String>], there: &[Vec<String>]) -> bool {
     let is_alike = |(here, there): (&String, &String)| {
-        let near = |here: f64, there: f64| (here - there).abs() <= 0.001;
+        let near = |here: f64, there: f64| (here - there).abs() <= (here.abs() * 1e-15).max(0.001);
         here == there
             || ((here.contains('.') || there.contains('.'))
                 && here.parse().is_ok_and(|here| there.parse().is_ok_and(|there| near(here, there))))
