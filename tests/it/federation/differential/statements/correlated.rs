@@ -3,11 +3,6 @@
 use super::{Draw, Type};
 
 impl Draw<'_> {
-    /// A number of what stands in scope from `from` on.
-    fn number(&mut self, from: usize) -> String {
-        self.column(Type::Number, from).expect("every table has a number")
-    }
-
     /// Two columns of this kind: one of what stands in scope from `from` on, and one of what stands around it.
     fn pair(&mut self, kind: Type, from: usize) -> Option<(String, String)> {
         let inner = self.column(kind, from);

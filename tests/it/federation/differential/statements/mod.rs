@@ -140,6 +140,11 @@ impl Draw<'_> {
         (!fits.is_empty()).then(|| fits[self.random.below(fits.len())].clone())
     }
 
+    /// A number of what stands in scope from `from` on.
+    fn number(&mut self, from: usize) -> String {
+        self.column(Type::Number, from).expect("every table has a number")
+    }
+
     fn literal(&mut self, kind: Type) -> String {
         match kind {
             Type::Number => self.one(&["0", "1", "-3", "2.5", "9007199254740993", "1.50", "0.250", "100"]).to_owned(),
@@ -185,7 +190,7 @@ impl Draw<'_> {
         match self.column(kind, 0) {
             Some(column) if self.chance(90) => column,
             _ => {
-                let number = self.column(Type::Number, 0).expect("every table has a number");
+                let number = self.number(0);
                 format!("CASE WHEN {number} > 2 THEN {} ELSE {} END", self.literal(kind), self.literal(kind))
             }
         }
@@ -306,7 +311,7 @@ impl Draw<'_> {
         let is_plain = !text.contains("(SELECT");
         let text = if self.chance(30) {
             let keys: Vec<String> = kinds[1..].iter().map(|kind| self.key(*kind)).collect();
-            let number = self.column(Type::Number, 0).expect("every table has a number");
+            let number = self.number(0);
             let counted = self.aggregate(&number);
             let is_repeated = (1..keys.len()).any(|at| keys[..at].contains(&keys[at]));
             let grouped = match keys.len() {

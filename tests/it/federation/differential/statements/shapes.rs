@@ -20,11 +20,10 @@ impl Draw<'_> {
     /// Rows that lead to others, by a key.
     fn recursive(&mut self) -> String {
         let (first, _) = self.table();
-        let (start, condition) =
-            (self.column(Type::Number, 0).expect("every table has a number"), self.condition(0, 0));
+        let (start, condition) = (self.number(0), self.condition(0, 0));
         self.scope.clear();
         let (next, _) = self.table();
-        let to = self.column(Type::Number, 0).expect("every table has a number");
+        let to = self.number(0);
         let (alias, _) = self.scope.pop().expect("the table that was drawn");
         let all = self.one(&["UNION", "UNION ALL"]);
         let (key, step) = (self.one(&["r.r1", "r.r1 + 1", "r.r1 + r.r0"]), self.one(&["1", "2"]));
@@ -103,13 +102,12 @@ impl Draw<'_> {
     /// Rows of one table beside an aggregate over those of another one that are theirs.
     fn lateral(&mut self) -> String {
         let (outer, _) = self.table();
-        let key = self.column(Type::Number, 0).expect("every table has a number");
+        let key = self.number(0);
         let kind = self.kind();
         let shown = self.value(kind, 0, 0);
         self.scope.clear();
         let (inner, _) = self.table();
-        let (column, by) = (self.column(Type::Number, 0), self.column(Type::Number, 0));
-        let (column, by) = (column.expect("every table has a number"), by.expect("every table has a number"));
+        let (column, by) = (self.number(0), self.number(0));
         let condition = self.condition(0, 0);
         let made = self.aggregate(&column);
         let join =

@@ -133,7 +133,7 @@ impl Draw<'_> {
 
     /// A number of the row before or behind, in an order that is complete where every table has its key.
     pub(super) fn neighbour(&mut self) -> String {
-        let number = self.column(Type::Number, 0).expect("every table has a number");
+        let number = self.number(0);
         let (kind, name) = (self.kind(), self.one(&["lag", "lead", "first_value", "last_value"]));
         let part = self.key(kind);
         let ids: Vec<String> = self.scope.iter().map(|(alias, _)| format!("{alias}.id")).collect();
@@ -153,7 +153,7 @@ impl Draw<'_> {
 
     /// A number that depends on the rows around, where those that are alike have the same.
     pub(super) fn window(&mut self) -> String {
-        let number = self.column(Type::Number, 0).expect("every table has a number");
+        let number = self.number(0);
         let of = match self.random.below(6) {
             0 => "rank()".to_owned(),
             1 => "dense_rank()".to_owned(),
@@ -180,12 +180,12 @@ impl Draw<'_> {
 
     /// One value of another table.
     pub(super) fn scalar(&mut self) -> String {
-        let outer = self.column(Type::Number, 0).expect("every table has a number");
+        let outer = self.number(0);
         let held = std::mem::take(&mut self.scope);
         let (table, _) = self.table();
-        let column = self.column(Type::Number, 0).expect("every table has a number");
+        let column = self.number(0);
         let made = self.one(&["max(#)", "min(#)", "count(*)", "sum(#)"]).replace('#', &column);
-        let key = self.column(Type::Number, 0).expect("every table has a number");
+        let key = self.number(0);
         self.scope = held;
         let condition = if self.chance(50) { format!(" WHERE {key} = {outer}") } else { String::new() };
         format!("(SELECT {made} FROM {table}{condition})")
