@@ -133,8 +133,11 @@ pub(crate) async fn plan(
     let pushed = order::by_estimates(pushed).and_then(unique::names).and_then(zeros::as_one);
     let pushed = pushed.and_then(|pushed| patience::in_joins(pushed, deadline)).map_err(engine_error)?;
     let rows = growing::batch_size(&pushed).map_err(engine_error)?;
-    let mut state = SessionState::clone(&state);
-    *state.config_mut() = state.config().clone().with_batch_size(rows);
+    // Views are planned: nobody else has it any more.
+    let mut state = Arc::unwrap_or_clone(state);
+    if rows != state.config().batch_size() {
+        *state.config_mut() = state.config().clone().with_batch_size(rows);
+    }
     let run = DefaultPhysicalPlanner::default().create_physical_plan(&pushed, &state).await.map_err(engine_error)?;
     let schema = marked(run.schema().fields(), planned.fields(), &optimized);
     Ok(Planned {

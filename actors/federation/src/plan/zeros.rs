@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::{AggregateFunction, InList, Sort, WindowFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -14,7 +14,12 @@ use crate::functions::numbers::doubles;
 
 /// The plan in which they are. To be called for what is left to the engine: sources do it by themselves.
 pub(crate) fn as_one(plan: LogicalPlan) -> Result<LogicalPlan> {
-    plan.transform_up_with_subqueries(|plan| match plan {
+    plan.transform_up_with_subqueries(|plan| keyed(plan)?.transform_data(listed)).data()
+}
+
+/// The node, whose keys are one where both are.
+fn keyed(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    match plan {
         LogicalPlan::Sort(mut sort) => {
             sort.expr = ordered(sort.expr, sort.input.schema())?;
             Ok(Transformed::yes(LogicalPlan::Sort(sort)))
@@ -45,14 +50,19 @@ pub(crate) fn as_one(plan: LogicalPlan) -> Result<LogicalPlan> {
             })
         }
         plan => Ok(Transformed::no(plan)),
-    })
-    .data()?
-    .transform_up_with_subqueries(listed)
-    .data()
+    }
 }
 
 /// The node, in whose lists of floats both are one.
 fn listed(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let mut has_list = false;
+    plan.apply_expressions(|expr| {
+        has_list |= expr.exists(|expr| Ok(matches!(expr, Expr::InList(_))))?;
+        Ok(if has_list { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    if !has_list {
+        return Ok(Transformed::no(plan));
+    }
     let schema = merge_schema(&plan.inputs());
     let names = NamePreserver::new(&plan);
     let one_each = |expr: Expr| match expr {
