@@ -11,7 +11,7 @@ use arrow_array::types::{
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef};
-use arrow_schema::{DataType as ArrowType, TimeUnit};
+use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType as ArrowType, TimeUnit};
 use datafusion::common::ScalarValue;
 
 use portico_core::calendar;
@@ -103,4 +103,17 @@ fn time(nanoseconds: i128) -> String {
         text.truncate(text.trim_end_matches('0').len());
     }
     text
+}
+
+/// The exact number that is written so, with as many digits behind the point.
+pub(crate) fn exact_number(text: &str) -> Option<ScalarValue> {
+    let text = text.trim();
+    let (whole, behind) = text.split_once('.').unwrap_or((text, ""));
+    let digits = whole.strip_prefix(['-', '+']).unwrap_or(whole);
+    let is_number =
+        digits.len() + behind.len() > 0 && digits.bytes().chain(behind.bytes()).all(|octet| octet.is_ascii_digit());
+    let value: i128 = is_number.then(|| format!("{whole}{behind}").parse().ok())??;
+    let scale = i8::try_from(behind.len()).ok()?;
+    let precision = u8::try_from((digits.len() + behind.len()).max(1)).ok()?;
+    (precision <= DECIMAL128_MAX_PRECISION).then_some(ScalarValue::Decimal128(Some(value), precision, scale))
 }

@@ -138,26 +138,13 @@ pub(crate) fn literals_beside(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResu
 /// A literal as a value of this type. Beside an exact number it is one with its own digits.
 pub(super) fn literal_as(literal: Expr, type_: &ArrowType) -> EngineResult<Expr> {
     if let (Expr::Literal(value, metadata), true) = (&literal, type_.is_decimal())
-        && let Some(number) = value.try_as_str().flatten().and_then(exact_number)
+        && let Some(number) = value.try_as_str().flatten().and_then(values::exact_number)
     {
         return Ok(Expr::Literal(number, metadata.clone()));
     }
     // Only what has no digits of its own, such as an exponent.
     let type_ = if type_.is_decimal() { ArrowType::Decimal128(DECIMAL128_MAX_PRECISION, 10) } else { type_.clone() };
     exact(literal, Arc::new(Field::new("literal", type_, true)), &DFSchema::empty())
-}
-
-/// The exact number that is written so, with as many digits behind the point.
-fn exact_number(text: &str) -> Option<ScalarValue> {
-    let text = text.trim();
-    let (whole, behind) = text.split_once('.').unwrap_or((text, ""));
-    let digits = whole.strip_prefix(['-', '+']).unwrap_or(whole);
-    let is_number =
-        digits.len() + behind.len() > 0 && digits.bytes().chain(behind.bytes()).all(|octet| octet.is_ascii_digit());
-    let value: i128 = is_number.then(|| format!("{whole}{behind}").parse().ok())??;
-    let scale = i8::try_from(behind.len()).ok()?;
-    let precision = u8::try_from((digits.len() + behind.len()).max(1)).ok()?;
-    (precision <= DECIMAL128_MAX_PRECISION).then_some(ScalarValue::Decimal128(Some(value), precision, scale))
 }
 
 /// The type of a literal beside values of these types, where it is no text.

@@ -88,9 +88,10 @@ fn beside(literal: Expr, others: &[FieldRef]) -> Result<Expr> {
     if let Some(type_) = type_of_literal(&types) {
         return literal_as(literal, &type_);
     }
-    let spelled = [Comparison::Uuid, Comparison::Canonical, Comparison::Own];
-    let how = others.iter().map(|field| Comparison::marked(field.metadata())).find(|how| spelled.contains(how));
-    how.map_or_else(|| Ok(literal.clone()), |how| how.literal(literal.clone()))
+    match Comparison::spelled(others.iter().map(|field| Comparison::marked(field.metadata()))) {
+        Some(how) => how.literal(literal),
+        None => Ok(literal),
+    }
 }
 
 /// The text that the query is written with there, if it is a literal.

@@ -42,9 +42,7 @@ pub(super) fn answered(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<
     let exprs = casts::literals_beside(exprs, schema)?;
     admit_texts(&exprs.iter().filter_map(|expr| expr.get_type(schema).ok()).collect::<Vec<_>>())?;
     let mut exprs = padded::of_one_type(of_one_type(exprs, schema, Use::Answered)?, schema)?;
-    let spelled = [Comparison::Uuid, Comparison::Canonical, Comparison::Own];
-    let how = exprs.iter().map(|expr| Comparison::handed_on(expr, schema)).find(|how| spelled.contains(how));
-    if let Some(how) = how {
+    if let Some(how) = Comparison::spelled(exprs.iter().map(|expr| Comparison::handed_on(expr, schema))) {
         exprs = exprs.into_iter().map(|expr| how.literal(expr)).collect::<EngineResult<_>>()?;
     }
     let types: Vec<ArrowType> = exprs.iter().map_while(|expr| expr.get_type(schema).ok()).collect();

@@ -19,10 +19,8 @@ pub(super) fn window(call: WindowFunction, schema: &DFSchema) -> EngineResult<Tr
     comparison::admit_window(&call, schema)?;
     let WindowFunction { fun, mut params } = call;
     if let (Some(of), Some(default), "lag" | "lead") = (params.args.first(), params.args.get(2), fun.name()) {
-        params.args[2] = Comparison::handed_on(of, schema).literal(default.clone())?;
-    }
-    if let (Some(of), Some(default), "lag" | "lead") = (params.args.first(), params.args.get(2), fun.name()) {
-        params.args[2] = casts::literals_beside(vec![of.clone(), default.clone()], schema)?.swap_remove(1);
+        let default = Comparison::handed_on(of, schema).literal(default.clone())?;
+        params.args[2] = casts::literals_beside(vec![of.clone(), default], schema)?.swap_remove(1);
     }
     let of = params.args.first().map(|argument| argument.get_type(schema)).transpose()?;
     allowed::admit_aggregate(fun.name(), of.as_ref())?;

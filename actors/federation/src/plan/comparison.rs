@@ -121,6 +121,11 @@ impl Comparison {
             .unwrap_or(Self::Plain)
     }
 
+    /// The first of these whose literals may be written otherwise than its values are.
+    pub(crate) fn spelled(mut among: impl Iterator<Item = Self>) -> Option<Self> {
+        among.find(|how| matches!(how, Self::Uuid | Self::Canonical | Self::Own))
+    }
+
     /// A literal that is compared with such values, as they are written.
     ///
     /// # Errors

@@ -24,7 +24,7 @@ const MOST_WORK: usize = 6_000_000;
 /// value more than once stands inside of the same: that doubles with each.
 const MOST_REPEATED: usize = 4_000;
 /// Constants in a list that the engine says one by one.
-const MOST_SAID: usize = 3;
+const MOST_ALTERNATIVES: usize = 3;
 /// Columns of one of them.
 const MOST_COLUMNS: usize = 100_000;
 /// Elements of a CUBE, as many as PostgreSQL takes: each of them doubles what is grouped by.
@@ -170,7 +170,7 @@ impl Inside {
         let more = match expr {
             Expr::Between { .. } => first,
             Expr::InList { list, .. } if list.iter().all(is_constant) => {
-                first.saturating_mul(list.len().min(MOST_SAID).saturating_sub(1))
+                first.saturating_mul(list.len().min(MOST_ALTERNATIVES).saturating_sub(1))
             }
             Expr::InList { list, .. } => first.saturating_mul(list.len().saturating_sub(1)),
             Expr::Function(call) => match call.name.to_string().to_lowercase().as_str() {

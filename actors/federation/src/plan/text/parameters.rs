@@ -3,12 +3,10 @@
 use datafusion::common::ScalarValue;
 use serde_json::Value;
 
+use crate::values::exact_number;
 use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
 use portico_sources::given;
-
-/// Digits of an exact number at most.
-const MOST_DIGITS: usize = 38;
 
 /// The value of each placeholder, in order.
 ///
@@ -42,9 +40,5 @@ fn number(text: &str) -> Option<ScalarValue> {
     if text.contains(['e', 'E']) {
         return text.parse().ok().map(|value| ScalarValue::Float64(Some(value)));
     }
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let digits = format!("{whole}{fraction}");
-    let count = digits.trim_start_matches('-').len();
-    let (precision, scale) = (u8::try_from(count).ok()?, i8::try_from(fraction.len()).ok()?);
-    (count <= MOST_DIGITS).then(|| Some(ScalarValue::Decimal128(Some(digits.parse().ok()?), precision, scale)))?
+    exact_number(text)
 }
