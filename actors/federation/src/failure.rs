@@ -39,6 +39,11 @@ pub(crate) fn is_memory_exhausted(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
 }
 
+/// Whether the engine has made a plan that does not sort as it must.
+pub(crate) fn is_unsound(error: &DataFusionError) -> bool {
+    matches!(error.find_root(), DataFusionError::Plan(what) if what.contains(UNSOUND))
+}
+
 /// What a failure of the engine's rules means: where they take a subquery apart, they look for columns that they have lost.
 pub(crate) fn rule_error(error: DataFusionError) -> Error {
     match error.find_root() {
@@ -105,7 +110,7 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
         DataFusionError::Plan(what) if let Some(message) = no_operator(what) => {
             rejected("42883", message).hint("cast one of them")
         }
-        DataFusionError::Plan(what) if what.contains(UNSOUND) => {
+        DataFusionError::Plan(what) if is_unsound(&error) => {
             rejected("0A000", "this order of rows is not there over several connections".to_owned())
                 .because(what)
                 .hint("order by fewer columns, and leave those out that are selected twice or are always the same")
@@ -180,7 +185,7 @@ fn not_grouped(what: &str) -> Option<&str> {
 }
 
 /// What the engine says where it has itself made a plan that does not sort as it must.
-const UNSOUND: &str = "does not satisfy order requirements";
+pub(crate) const UNSOUND: &str = "does not satisfy order requirements";
 
 /// How the engine begins to say that it has no plan for a subquery, or for what that says of the query around it.
 const NOT_RUN: [&str; 5] = [

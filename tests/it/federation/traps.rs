@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{answer, sent, two_sources};
+use super::{answer, sent, two_sources, two_sources_with};
 
 const POSTGRES: &str = "
 CREATE COLLATION apart (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
@@ -314,5 +314,21 @@ async fn subqueries_speak_of_what_is_computed_around_them() {
     ] {
         let query = format!("SELECT made.n FROM {computed} WHERE {condition} ORDER BY 1");
         assert_eq!(answer(&app, &query).await["rows"], expected, "{condition}");
+    }
+}
+
+/// The engine takes a column for one that is always the same, and then does not find the order that it has made.
+#[actix_web::test]
+async fn an_order_that_the_engine_loses_is_made_anew() {
+    let tables = "CREATE TABLE things (id int PRIMARY KEY, p numeric(10, 2), d date, ts timestamp);
+         INSERT INTO things VALUES (1, 1, '2024-02-27', '2024-02-28 23:30:00'), (2, 2, '2024-02-27', NULL), (3, 5, NULL, NULL);
+         CREATE TABLE few (id int PRIMARY KEY, p numeric(6, 3)); INSERT INTO few VALUES (1, 1), (2, 2), (3, 3)";
+    let some = "CREATE TABLE some (id INTEGER PRIMARY KEY, n INTEGER); INSERT INTO some VALUES (1, 1)";
+    for pushdown in [false, true] {
+        let app = two_sources_with(tables, some, &format!("[federation]\npushdown = {pushdown}\n")).await;
+        let query = "SELECT lag(a0.id) OVER (PARTITION BY a0.d ORDER BY a0.id, a1.id) AS r0, a0.id AS r1
+             FROM shop.public.things a0 LEFT JOIN crm.main.some a1 ON (true, 1) = (false, a1.n)
+             WHERE a0.p = (SELECT sum(a2.p) FROM shop.public.few a2 WHERE a2.id = a0.p) ORDER BY 2";
+        assert_eq!(answer(&app, query).await["rows"], json!([[null, 1], [1, 2]]), "pushdown = {pushdown}");
     }
 }

@@ -34,6 +34,7 @@ use crate::functions::growing;
 use crate::functions::types::is_interval;
 use crate::push::Pushing;
 use crate::run::leaf::Leaf;
+use crate::run::unordered;
 use crate::statement::{Deadline, Statement};
 use crate::tables::catalog::{Tables, named};
 use portico_core::error::{Error, Result};
@@ -138,7 +139,7 @@ pub(crate) async fn plan(
     if rows != state.config().batch_size() {
         *state.config_mut() = state.config().clone().with_batch_size(rows);
     }
-    let run = DefaultPhysicalPlanner::default().create_physical_plan(&pushed, &state).await.map_err(engine_error)?;
+    let run = unordered::in_order(&pushed, &mut state).await.map_err(engine_error)?;
     let schema = marked(run.schema().fields(), planned.fields(), &optimized);
     Ok(Planned {
         plan: run,

@@ -6,17 +6,25 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::common::Result;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{Result, plan_err};
+use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder, TaskContext};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_expr::EquivalenceProperties;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec};
 use datafusion::physical_plan::union::UnionExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties,
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, InputOrderMode, Partitioning, PlanProperties,
 };
+use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 
 use super::one_input::one_input;
 use super::wrap::Wrap;
+use crate::failure::{UNSOUND, is_unsound};
 
 /// Has nothing believed of the rows of grouping sets and unions. It comes before the rules that go by it.
 pub(crate) const FORGET_PROPERTIES: Wrap = Wrap {
@@ -28,6 +36,62 @@ pub(crate) const FORGET_PROPERTIES: Wrap = Wrap {
         Ok(is_misread.then(|| Arc::new(Unordered::new(Arc::clone(node))) as Arc<dyn ExecutionPlan>))
     },
 };
+
+/// Has nothing believed of the rows of joins, conditions and groups either. What the engine knows of these holds, and yet it
+/// comes to plans at times whose rows are not in the order that it needs.
+const FORGET_MORE: Wrap = Wrap {
+    name: "forget_more_properties",
+    over: |node| {
+        let is_forgotten = node.downcast_ref::<HashJoinExec>().is_some()
+            || node.downcast_ref::<NestedLoopJoinExec>().is_some()
+            || node.downcast_ref::<CrossJoinExec>().is_some()
+            || node.downcast_ref::<FilterExec>().is_some()
+            || node.downcast_ref::<AggregateExec>().is_some()
+            || node.downcast_ref::<UnionExec>().is_some();
+        Ok(is_forgotten.then(|| Arc::new(Unordered::new(Arc::clone(node))) as Arc<dyn ExecutionPlan>))
+    },
+};
+
+/// The plan of what is optimized, each step of which has its rows in the order that it needs.
+///
+/// # Errors
+/// What the engine has to say.
+pub(crate) async fn in_order(plan: &LogicalPlan, state: &mut SessionState) -> Result<Arc<dyn ExecutionPlan>> {
+    match planned(plan, state).await {
+        Err(error) if is_unsound(&error) => {
+            let rules = [Arc::new(FORGET_MORE) as Arc<dyn PhysicalOptimizerRule + Send + Sync>];
+            let rules = rules.into_iter().chain(state.physical_optimizers().iter().map(Arc::clone)).collect();
+            *state = SessionStateBuilder::from(state.clone()).with_physical_optimizer_rules(rules).build();
+            planned(plan, state).await
+        }
+        other => other,
+    }
+}
+
+async fn planned(plan: &LogicalPlan, state: &SessionState) -> Result<Arc<dyn ExecutionPlan>> {
+    let plan = DefaultPhysicalPlanner::default().create_physical_plan(plan, state).await?;
+    plan.apply(|node| {
+        check_window(node)?;
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(plan)
+}
+
+/// Refuses a window function whose rows do not come partition by partition: the engine sees it when it runs.
+fn check_window(node: &Arc<dyn ExecutionPlan>) -> Result<()> {
+    let window = if let Some(whole) = node.downcast_ref::<WindowAggExec>() {
+        Some((whole.window_expr(), whole.input()))
+    } else {
+        let bounded = node.downcast_ref::<BoundedWindowAggExec>();
+        let sorted = bounded.filter(|bounded| bounded.input_order_mode == InputOrderMode::Sorted);
+        sorted.map(|bounded| (bounded.window_expr(), bounded.input()))
+    };
+    let Some((input, keys)) = window.and_then(|(window, input)| Some((input, window.first()?.partition_by()))) else {
+        return Ok(());
+    };
+    let (ordered, _) = input.equivalence_properties().find_longest_permutation(keys)?;
+    if ordered.len() == keys.len() { Ok(()) } else { plan_err!("PARTITION BY {UNSOUND}") }
+}
 
 /// Hands rows on of which nothing is known.
 #[derive(Debug)]
