@@ -169,6 +169,8 @@ async fn statements_answer_as_in_one_postgresql() {
         "SELECT o.id + '1', '2' * o.amount, o.id / '2', o.id % '3', o.amount - '0.25' @ ORDER BY 1",
         "SELECT o.id + 'one' @",
         "SELECT o.id @ WHERE CAST('5' AS int) + 1 = o.id AND o.id = 6 AND 3 * 2 = o.id",
+        "SELECT o.id @ WHERE coalesce(6, o.id) = o.id AND o.id BETWEEN 6 AND 6",
+        "SELECT o.id @ WHERE o.id >= 5 AND coalesce(5, o.product_id) < o.id ORDER BY 1",
         "WITH w AS (SELECT DISTINCT g.n AS r0, o.id AS r1 FROM (SELECT c.id AS n, count(*) FROM $clients c GROUP BY c.id) g \
          JOIN $purchases o ON o.customer_id = g.n) SELECT v.* FROM w JOIN w AS v ON v.r0 = w.r0 ORDER BY 1, 2",
         "WITH w AS (SELECT g.n AS r0, o.status AS r1, max(o.id) AS r2 FROM (SELECT c.id AS n, count(*) FROM $clients c GROUP BY c.id) g \

@@ -240,12 +240,7 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> En
     };
     if let Some(by_order) = by_order {
         let [left, right] = alike([*left, *right], schema, by_order)?;
-        // To the engine `x = 1 AND 1 = x` is never true.
-        let is_turned = left.column_refs().is_empty() && !right.column_refs().is_empty();
-        return Ok(Transformed::yes(match (is_turned, op.swap()) {
-            (true, Some(op)) => Expr::BinaryExpr(BinaryExpr::new(Box::new(right), op, Box::new(left))),
-            _ => binary(left, right),
-        }));
+        return Ok(Transformed::yes(binary(left, right)));
     }
     // What has no type, or none that fits, is the coercion's to refuse.
     let types = [left.get_type(schema).ok(), right.get_type(schema).ok()];

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use datafusion::common::Result;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::expr::AggregateFunction;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::expr::{AggregateFunction, BinaryExpr};
 use datafusion::logical_expr::{Expr, JoinType, LogicalPlan};
 use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule};
 
@@ -54,6 +54,27 @@ fn check_size(plan: &LogicalPlan) -> Result<()> {
     Err(carried(Error::new(Kind::TooLarge, message).hint(hint)))
 }
 
+/// The plan, in whose condition each literal stands to the right of what it is compared with. To the engine `x = 1 AND 1 = x`
+/// is never true, and of `x >= 1 AND 1 < x` it keeps the first.
+fn turned(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let LogicalPlan::Filter(mut filter) = plan else { return Ok(plan) };
+    filter.predicate = filter
+        .predicate
+        .transform_up(|expr| match expr {
+            Expr::BinaryExpr(BinaryExpr { left, op, right })
+                if matches!(*left, Expr::Literal(..)) && !matches!(*right, Expr::Literal(..)) =>
+            {
+                Ok(match op.swap() {
+                    Some(op) => Transformed::yes(Expr::BinaryExpr(BinaryExpr::new(right, op, left))),
+                    None => Transformed::no(Expr::BinaryExpr(BinaryExpr::new(left, op, right))),
+                })
+            }
+            expr => Ok(Transformed::no(expr)),
+        })
+        .data()?;
+    Ok(LogicalPlan::Filter(filter))
+}
+
 /// How many names and literals it is made of.
 fn size(expr: &Expr) -> Result<usize> {
     let mut size = 0;
@@ -76,11 +97,13 @@ impl OptimizerRule for Where {
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         Until::check(&config.options())?;
         match self.is_for {
-            Some(is_for) if !is_for(&plan) => return Ok(Transformed::no(plan)),
-            _ if self.name() == PUSH_DOWN_FILTER => check_size(&plan)?,
-            _ => {}
+            Some(is_for) if !is_for(&plan) => Ok(Transformed::no(plan)),
+            _ if self.name() == PUSH_DOWN_FILTER => {
+                check_size(&plan)?;
+                self.rule.rewrite(turned(plan)?, config)
+            }
+            _ => self.rule.rewrite(plan, config),
         }
-        self.rule.rewrite(plan, config)
     }
 }
 
