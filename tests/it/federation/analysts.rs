@@ -171,6 +171,14 @@ async fn statements_answer_as_in_one_postgresql() {
         "SELECT o.id @ WHERE CAST('5' AS int) + 1 = o.id AND o.id = 6 AND 3 * 2 = o.id",
         "SELECT o.id @ WHERE coalesce(6, o.id) = o.id AND o.id BETWEEN 6 AND 6",
         "SELECT o.id @ WHERE o.id >= 5 AND coalesce(5, o.product_id) < o.id ORDER BY 1",
+        "SELECT round(stddev(o.amount), 4), round(var_pop(o.amount), 4), round(variance(o.id), 4), round(stddev(DISTINCT o.product_id), 4), \
+         round(sqrt(max(o.amount)), 8), round(corr(o.amount, o.id)::numeric, 8) @",
+        "SELECT c.id, round(stddev_samp(o.amount), 4), stddev_pop(o.id) FILTER (WHERE o.id < 0) @ GROUP BY c.id ORDER BY 1",
+        "SELECT o.id, round(stddev(o.amount) OVER (ORDER BY o.id ROWS 2 PRECEDING), 4) @ ORDER BY 1",
+        "SELECT sqrt(o.amount - 1000) @",
+        "SELECT percentile_disc(0.4) WITHIN GROUP (ORDER BY o.shipped_on), percentile_disc(0.4) WITHIN GROUP (ORDER BY o.status DESC), \
+         mode() WITHIN GROUP (ORDER BY o.status), mode() WITHIN GROUP (ORDER BY o.product_id DESC) @",
+        "SELECT percentile_disc(1.5) WITHIN GROUP (ORDER BY o.id) @",
         "WITH w AS (SELECT DISTINCT g.n AS r0, o.id AS r1 FROM (SELECT c.id AS n, count(*) FROM $clients c GROUP BY c.id) g \
          JOIN $purchases o ON o.customer_id = g.n) SELECT v.* FROM w JOIN w AS v ON v.r0 = w.r0 ORDER BY 1, 2",
         "WITH w AS (SELECT g.n AS r0, o.status AS r1, max(o.id) AS r2 FROM (SELECT c.id AS n, count(*) FROM $clients c GROUP BY c.id) g \

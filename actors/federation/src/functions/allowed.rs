@@ -21,6 +21,7 @@ use super::elapsed;
 use super::formatted;
 use super::growing;
 use super::numbers::{doubles, percentile, rounding};
+use super::ordered_set;
 use super::parts;
 use super::typed;
 use super::types::{AS_DOUBLE, is_interval, no_function};
@@ -50,28 +51,25 @@ const AGGREGATE: &[&str] = &[
     "var",
     "var_pop",
 ];
-/// Of these, the ones that compute with floats alone: PostgreSQL's of exact numbers are exact.
-const OF_DOUBLES: &[&str] = &["corr", "covar_pop", "covar_samp", "stddev", "stddev_pop", "var", "var_pop"];
+/// Of these, the ones whose numbers are floats of double precision to PostgreSQL too.
+const OF_DOUBLES: &[&str] = &["corr", "covar_pop", "covar_samp", percentile::NAME];
 
 /// PostgreSQL's other names of some.
 const ALIASES: &[(&str, &str)] = &[("bool_and", "every"), ("var", "variance")];
 
 /// Aggregates of PostgreSQL that are not there.
-const MISSING: &[&str] = &[
-    "any_value",
-    "array_agg",
-    "json_agg",
-    "json_object_agg",
-    "jsonb_agg",
-    "jsonb_object_agg",
-    "mode",
-    "percentile_disc",
-    "xmlagg",
-];
+const MISSING: &[&str] =
+    &["any_value", "array_agg", "json_agg", "json_object_agg", "jsonb_agg", "jsonb_object_agg", "xmlagg"];
 
 /// The names of all functions that are there, in order.
 pub fn functions() -> Vec<&'static str> {
-    let others = [doubles::names(), rounding::NAMES.to_vec(), vec![formatted::NAME, percentile::NAME]].concat();
+    let others = [
+        doubles::names(),
+        rounding::NAMES.to_vec(),
+        vec![formatted::NAME, percentile::NAME],
+        ordered_set::NAMES.to_vec(),
+    ]
+    .concat();
     let mut names: Vec<&str> = SCALAR.iter().chain(AGGREGATE).copied().chain(typed::names()).chain(others).collect();
     names.sort_unstable();
     names.dedup();
@@ -82,7 +80,13 @@ pub fn functions() -> Vec<&'static str> {
 pub(crate) fn is_aggregate(name: &str) -> bool {
     let name = name.to_lowercase();
     let others = ALIASES.iter().map(|(_, alias)| *alias).chain(["stddev_samp", "var_samp", percentile::NAME]);
+    let others = others.chain(ordered_set::NAMES);
     AGGREGATE.iter().copied().chain(others).any(|known| known == name)
+}
+
+/// Whether an aggregate takes all numbers for floats of double precision.
+pub(crate) fn is_of_doubles(name: &str) -> bool {
+    OF_DOUBLES.contains(&name)
 }
 
 /// Whether a function is an aggregate in PostgreSQL, and is not there.
@@ -124,7 +128,8 @@ pub(crate) fn keep(builder: &mut SessionStateBuilder) {
             *function = Arc::new(AggregateUDF::clone(function).with_aliases([*name]));
         }
     }
-    builder.aggregate_functions().get_or_insert_default().push(percentile::function());
+    let aggregates = builder.aggregate_functions().get_or_insert_default();
+    aggregates.extend(ordered_set::functions().chain([percentile::function()]));
     let syntax = Syntax {
         extract: parts::extract(),
         overlay: as_postgresql(overlay()),
@@ -222,9 +227,6 @@ pub(crate) fn admit_scalar(name: &str, of: &[ArrowType]) -> EngineResult<()> {
 /// `42883`, with what to write.
 pub(crate) fn admit_aggregate(name: &str, of: Option<&ArrowType>) -> EngineResult<()> {
     let Some(of) = of else { return Ok(()) };
-    if OF_DOUBLES.contains(&name) && (of.is_integer() || of.is_decimal()) {
-        return Err(no_function(name, slice::from_ref(of), AS_DOUBLE));
-    }
     match (name, of) {
         ("sum", ArrowType::Float32) => Err(no_function(name, slice::from_ref(of), AS_DOUBLE)),
         ("sum" | "avg", of) if !of.is_numeric() && !of.is_null() && !is_interval(of) => {

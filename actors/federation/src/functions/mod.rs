@@ -7,6 +7,7 @@ mod elapsed;
 pub(crate) mod formatted;
 pub(crate) mod growing;
 pub(crate) mod numbers;
+pub(crate) mod ordered_set;
 pub(crate) mod outer_types;
 mod padded;
 pub(crate) mod parts;

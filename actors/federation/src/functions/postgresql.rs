@@ -17,7 +17,10 @@ use datafusion::optimizer::AnalyzerRule;
 use super::numbers::{self, aggregates, doubles, percentile};
 use super::together::{Use, alike, answered, is_constant, same};
 use super::types::{admit_together, no_function};
-use super::{allowed, cases, casts, elapsed, growing, outer_types, recursive, set_operations, times, typed, windows};
+use super::{
+    allowed, cases, casts, elapsed, growing, ordered_set, outer_types, recursive, set_operations, times, typed,
+    windows,
+};
 use crate::plan::comparison;
 
 /// To be run before the engine's own coercion of types: what ours are compared with, or stand beside of, is then coerced to
@@ -160,6 +163,12 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
             let AggregateFunction { func, mut params } = call;
             if func.name() == percentile::NAME {
                 percentile::admit(&params, schema)?;
+            }
+            if ordered_set::NAMES.contains(&func.name()) {
+                ordered_set::admit(func.name(), &params)?;
+                return Ok(Transformed::no(Expr::AggregateFunction(AggregateFunction { func, params })));
+            }
+            if allowed::is_of_doubles(func.name()) {
                 params.args = casts::to_floats(params.args, schema)?;
                 return Ok(Transformed::yes(Expr::AggregateFunction(AggregateFunction { func, params })));
             }

@@ -11,6 +11,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, WindowFrameBound, WindowFram
 use super::allowed;
 use super::casts;
 use super::numbers::{aggregates, percentile};
+use super::ordered_set;
 use crate::carried::carried;
 use crate::plan::comparison::{self, Comparison};
 use portico_core::error::{Error, Kind};
@@ -51,18 +52,20 @@ pub(super) fn window(call: WindowFunction, schema: &DFSchema) -> EngineResult<Tr
     // The engine takes what leaves a frame off its sum, and bounds of a range beyond the type's end for none.
     let frame = &params.window_frame;
     let slides = !frame.start_bound.is_unbounded();
-    if slides && matches!(fun.name(), "sum" | "avg") && of.as_ref().is_some_and(ArrowType::is_floating) {
+    let is_aggregate = matches!(fun, WindowFunctionDefinition::AggregateUDF(_));
+    let is_of_floats = of.as_ref().is_some_and(ArrowType::is_floating) || allowed::is_of_doubles(fun.name());
+    if slides && is_aggregate && is_of_floats && !matches!(fun.name(), "count" | "max" | "min") {
         return not_impl_err!("{} of floats over a frame that slides", fun.name());
     }
     if frame.units == WindowFrameUnits::Range && [&frame.start_bound, &frame.end_bound].into_iter().any(is_offset) {
         return not_impl_err!("RANGE with an offset; write ROWS");
     }
-    if fun.name() == percentile::NAME {
-        return not_impl_err!("{} as a window function", percentile::NAME);
-    }
     // One text for each row, each longer than the one before, would fill the memory.
-    if fun.name() == "string_agg" {
+    if fun.name() == "string_agg" || fun.name() == percentile::NAME || ordered_set::NAMES.contains(&fun.name()) {
         return not_impl_err!("{} as a window function", fun.name());
+    }
+    if allowed::is_of_doubles(fun.name()) {
+        params.args = casts::to_floats(params.args, schema)?;
     }
     let exact = match &fun {
         WindowFunctionDefinition::AggregateUDF(func) => of.and_then(|of| aggregates::exact(func.name(), &of)),

@@ -1,21 +1,29 @@
-//! Sums that refuse to overflow, and averages, of exact numbers.
+//! Sums that refuse to overflow, averages, variances and standard deviations of exact numbers.
 
 use std::sync::{Arc, LazyLock};
 
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Decimal128Type, Int64Type};
+use arrow_array::types::{Decimal128Type, Decimal256Type, Int64Type};
 use arrow_buffer::i256;
 use arrow_schema::{ArrowError, DataType as ArrowType, Field, FieldRef};
 use datafusion::common::{DataFusionError, Result as EngineResult, ScalarValue, exec_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
+use num_bigint::BigInt;
 
 use super::functions::{DIGITS, SCALE, as_decimal, rounded};
+use super::root;
 
-static SUM: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Exact::function("sum"));
-static AVERAGE: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Exact::function("avg"));
+static SUM: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Exact::function("sum", Asked::Sum));
+static AVERAGE: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Exact::function("avg", Asked::Average));
+static SPREADS: LazyLock<Vec<Arc<AggregateUDF>>> = LazyLock::new(|| {
+    let spread = |(name, is_root, is_sample)| Exact::function(name, Asked::Spread { is_root, is_sample });
+    [("stddev", true, true), ("stddev_pop", true, false), ("var", false, true), ("var_pop", false, false)]
+        .map(spread)
+        .to_vec()
+});
 
 /// What stands for the engine's aggregate of this name over values of this type.
 pub(crate) fn exact(name: &str, of: &ArrowType) -> Option<Arc<AggregateUDF>> {
@@ -23,24 +31,38 @@ pub(crate) fn exact(name: &str, of: &ArrowType) -> Option<Arc<AggregateUDF>> {
         "sum" if of.is_integer() => Some(Arc::clone(&SUM)),
         // The engine's wraps around. As many values of fewer digits as come there have room.
         "sum" if matches!(of, ArrowType::Decimal128(digits, _) if *digits > SUMMED) => Some(Arc::clone(&SUM)),
-        "avg" if of.is_integer() || matches!(of, ArrowType::Decimal128(..)) => Some(Arc::clone(&AVERAGE)),
-        _ => None,
+        _ if !(of.is_integer() || matches!(of, ArrowType::Decimal128(..))) => None,
+        "avg" => Some(Arc::clone(&AVERAGE)),
+        _ => SPREADS.iter().find(|spread| spread.name() == name).map(Arc::clone),
     }
 }
 
 /// Digits of values whose sum has room for ten more.
 const SUMMED: u8 = DIGITS - 10;
 
+/// What is asked of the values of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Asked {
+    Sum,
+    Average,
+    /// The variance, of a sample or of all, or its root.
+    Spread {
+        is_root: bool,
+        is_sample: bool,
+    },
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Exact {
     name: &'static str,
+    asked: Asked,
     signature: Signature,
 }
 
 impl Exact {
-    fn function(name: &'static str) -> Arc<AggregateUDF> {
+    fn function(name: &'static str, asked: Asked) -> Arc<AggregateUDF> {
         let signature = Signature::any(1, Volatility::Immutable);
-        Arc::new(AggregateUDF::new_from_impl(Self { name, signature }))
+        Arc::new(AggregateUDF::new_from_impl(Self { name, asked, signature }))
     }
 }
 
@@ -62,12 +84,13 @@ impl AggregateUDFImpl for Exact {
     }
 
     fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
-        Ok(match (self.name, types) {
-            ("sum", [of @ (ArrowType::Int64 | ArrowType::Decimal128(..))]) => {
+        Ok(match (self.asked, types) {
+            (Asked::Sum, [of @ (ArrowType::Int64 | ArrowType::Decimal128(..))]) => {
                 ArrowType::Decimal128(DIGITS, scale_of(of))
             }
-            ("sum", _) => ArrowType::Int64,
-            (_, [of]) => ArrowType::Decimal128(DIGITS, scale_of(of).max(SCALE)),
+            (Asked::Sum, _) => ArrowType::Int64,
+            (Asked::Average, [of]) => ArrowType::Decimal128(DIGITS, scale_of(of).max(SCALE)),
+            (Asked::Spread { .. }, [_]) => ArrowType::Decimal128(DIGITS, SCALE),
             _ => return exec_err!("{} takes one value", self.name),
         })
     }
@@ -77,7 +100,8 @@ impl AggregateUDFImpl for Exact {
         let scale = scale_of(of.data_type());
         let seen = args.is_distinct.then(std::collections::HashSet::new);
         let returns = args.return_field.data_type().clone();
-        Ok(Box::new(Sum { total: i256::ZERO, count: 0, divides: self.name == "avg", scale, returns, seen }))
+        let (total, squares) = (i256::ZERO, i256::ZERO);
+        Ok(Box::new(Totals { total, squares, count: 0, asked: self.asked, scale, returns, seen }))
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> EngineResult<Vec<FieldRef>> {
@@ -87,17 +111,19 @@ impl AggregateUDFImpl for Exact {
             let item = Arc::new(Field::new_list_field(of, true));
             return Ok(vec![field("distinct", ArrowType::List(item))]);
         }
-        Ok(vec![field("total", ArrowType::Decimal256(76, 0)), field("count", ArrowType::Int64)])
+        let total = |name| field(name, ArrowType::Decimal256(76, 0));
+        Ok(vec![total("total"), total("squares"), field("count", ArrowType::Int64)])
     }
 }
 
-/// A total and a number of values.
+/// Totals of values, and how many they are.
 #[derive(Debug)]
-struct Sum {
+struct Totals {
     total: i256,
+    /// The total of their squares, where it is needed.
+    squares: i256,
     count: i64,
-    /// Whether the average is asked for.
-    divides: bool,
+    asked: Asked,
     scale: i8,
     returns: ArrowType,
     /// The values so far, where each counts once.
@@ -109,21 +135,53 @@ fn overflow(type_: &ArrowType) -> DataFusionError {
     ArrowError::ArithmeticOverflow(format!("{name} out of range")).into()
 }
 
-impl Sum {
+impl Totals {
     fn add(&mut self, value: i128) -> EngineResult<()> {
         if let Some(seen) = &mut self.seen
             && !seen.insert(value)
         {
             return Ok(());
         }
-        let total = self.total.checked_add(i256::from_i128(value));
-        self.total = total.ok_or_else(|| overflow(&self.returns))?;
-        self.count += 1;
+        let (value, square) = self.powers(value)?;
+        self.add_up(value, square, 1)
+    }
+
+    /// The value, and its square where that is needed.
+    fn powers(&self, value: i128) -> EngineResult<(i256, i256)> {
+        let value = i256::from_i128(value);
+        let square = match self.asked {
+            Asked::Spread { .. } => value.checked_mul(value),
+            _ => Some(i256::ZERO),
+        };
+        Ok((value, square.ok_or_else(|| overflow(&self.returns))?))
+    }
+
+    fn add_up(&mut self, total: i256, squares: i256, count: i64) -> EngineResult<()> {
+        let totals = self.total.checked_add(total).zip(self.squares.checked_add(squares));
+        (self.total, self.squares) = totals.ok_or_else(|| overflow(&self.returns))?;
+        self.count += count;
         Ok(())
+    }
+
+    /// The total, or the average of the values.
+    fn quotient(&self, divisor: i64, scale: i8) -> Option<i128> {
+        let shift = u32::from(scale.saturating_sub(self.scale).unsigned_abs());
+        let power = i256::from_i128(10).checked_pow(shift)?;
+        rounded(self.total.checked_mul(power)?, i256::from_i128(divisor.into()))
+    }
+
+    /// The variance or its root, as `numeric_stddev_internal` of PostgreSQL has it: from the squares of the values less
+    /// the square of their total.
+    fn spread(&self, is_root: bool, is_sample: bool) -> Option<i128> {
+        let number = |value: i256| BigInt::from_signed_bytes_le(&value.to_le_bytes());
+        let (total, squares, count) = (number(self.total), number(self.squares), BigInt::from(self.count));
+        let deviation = &count * squares - &total * &total;
+        let divisor = if is_sample { &count * (&count - 1) } else { &count * &count };
+        root::quotient(deviation, &divisor, 2 * i32::from(self.scale), is_root)
     }
 }
 
-impl Accumulator for Sum {
+impl Accumulator for Totals {
     fn update_batch(&mut self, values: &[ArrayRef]) -> EngineResult<()> {
         let [values] = values else { return exec_err!("one value at a time") };
         let values = as_decimal(values, self.scale)?;
@@ -133,12 +191,10 @@ impl Accumulator for Sum {
     fn retract_batch(&mut self, values: &[ArrayRef]) -> EngineResult<()> {
         let [values] = values else { return exec_err!("one value at a time") };
         let values = as_decimal(values, self.scale)?;
-        for value in values.as_primitive::<Decimal128Type>().iter().flatten() {
-            let total = self.total.checked_sub(i256::from_i128(value));
-            self.total = total.ok_or_else(|| overflow(&self.returns))?;
-            self.count -= 1;
-        }
-        Ok(())
+        values.as_primitive::<Decimal128Type>().iter().flatten().try_for_each(|value| {
+            let (value, square) = self.powers(value)?;
+            self.add_up(-value, -square, -1)
+        })
     }
 
     fn supports_retract_batch(&self) -> bool {
@@ -146,17 +202,18 @@ impl Accumulator for Sum {
     }
 
     fn evaluate(&mut self) -> EngineResult<ScalarValue> {
-        if self.count == 0 {
+        let is_one_of_a_sample = self.count == 1 && matches!(self.asked, Asked::Spread { is_sample: true, .. });
+        if self.count == 0 || is_one_of_a_sample {
             return ScalarValue::try_from(&self.returns);
         }
         let out = || overflow(&self.returns);
         if let ArrowType::Decimal128(_, scale) = self.returns {
-            let shift = u32::from(scale.saturating_sub(self.scale).unsigned_abs());
-            let power = i256::from_i128(10).checked_pow(shift).ok_or_else(out)?;
-            let total = self.total.checked_mul(power).ok_or_else(out)?;
-            let divisor = if self.divides { self.count } else { 1 };
-            let result = rounded(total, i256::from_i128(divisor.into())).ok_or_else(out)?;
-            return Ok(ScalarValue::Decimal128(Some(result), DIGITS, scale));
+            let result = match self.asked {
+                Asked::Sum => self.quotient(1, scale),
+                Asked::Average => self.quotient(self.count, scale),
+                Asked::Spread { is_root, is_sample } => self.spread(is_root, is_sample),
+            };
+            return Ok(ScalarValue::Decimal128(Some(result.ok_or_else(out)?), DIGITS, scale));
         }
         let total = self.total.to_i128().and_then(|total| i64::try_from(total).ok());
         Ok(ScalarValue::Int64(Some(total.ok_or_else(out)?)))
@@ -173,7 +230,8 @@ impl Accumulator for Sum {
             let of = ArrowType::Decimal128(DIGITS, self.scale);
             return Ok(vec![ScalarValue::List(ScalarValue::new_list_nullable(&values, &of))]);
         }
-        Ok(vec![ScalarValue::Decimal256(Some(self.total), 76, 0), ScalarValue::Int64(Some(self.count))])
+        let total = |total| ScalarValue::Decimal256(Some(total), 76, 0);
+        Ok(vec![total(self.total), total(self.squares), ScalarValue::Int64(Some(self.count))])
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> EngineResult<()> {
@@ -184,12 +242,10 @@ impl Accumulator for Sum {
             }
             return Ok(());
         }
-        let [totals, counts] = states else { return exec_err!("another state") };
-        let totals = totals.as_primitive::<arrow_array::types::Decimal256Type>();
-        for (total, count) in totals.iter().zip(counts.as_primitive::<Int64Type>()) {
-            let total = self.total.checked_add(total.unwrap_or(i256::ZERO));
-            self.total = total.ok_or_else(|| overflow(&self.returns))?;
-            self.count += count.unwrap_or(0);
+        let [totals, squares, counts] = states else { return exec_err!("another state") };
+        let [totals, squares] = [totals, squares].map(AsArray::as_primitive::<Decimal256Type>);
+        for ((total, square), count) in totals.iter().zip(squares).zip(counts.as_primitive::<Int64Type>()) {
+            self.add_up(total.unwrap_or(i256::ZERO), square.unwrap_or(i256::ZERO), count.unwrap_or(0))?;
         }
         Ok(())
     }

@@ -15,7 +15,8 @@ use datafusion::logical_expr::{
     Signature, Volatility,
 };
 
-use super::functions::hashed_name;
+use super::functions::{DIGITS, SCALE, hashed_name};
+use super::root;
 use crate::functions::types::{AS_DOUBLE, no_function};
 
 /// Functions that compute with floats of double precision alone, as the engine calls them, with how many arguments.
@@ -71,6 +72,11 @@ struct Checked {
     signature: Signature,
 }
 
+/// Whether it is the square root of an exact number.
+fn is_exact_root(name: &str, types: &[ArrowType]) -> bool {
+    name == "sqrt" && matches!(types, [ArrowType::Decimal128(..)])
+}
+
 fn out_of_range(what: &str) -> DataFusionError {
     ArrowError::ArithmeticOverflow(format!("value out of range: {what}")).into()
 }
@@ -109,6 +115,9 @@ impl ScalarUDFImpl for Checked {
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> EngineResult<FieldRef> {
         let count = FUNCTIONS.iter().find(|(name, _)| *name == self.name()).map_or(0, |(_, count)| *count);
         let types: Vec<ArrowType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        if is_exact_root(self.name(), &types) {
+            return Ok(Arc::new(Field::new(self.name(), ArrowType::Decimal128(DIGITS, SCALE), true)));
+        }
         match types.iter().find(|of| **of != ArrowType::Float64) {
             Some(of) => Err(no_function(self.name(), std::slice::from_ref(of), AS_DOUBLE)),
             None if types.len() == count => Ok(Arc::new(Field::new(self.name(), ArrowType::Float64, true))),
@@ -118,6 +127,10 @@ impl ScalarUDFImpl for Checked {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
         let given = ColumnarValue::values_to_arrays(&args.args)?;
+        let types: Vec<ArrowType> = given.iter().map(|array| array.data_type().clone()).collect();
+        if let ([numbers], true) = (given.as_slice(), is_exact_root(self.name(), &types)) {
+            return Ok(ColumnarValue::Array(root::roots(numbers)?));
+        }
         let given = given.iter().map(|array| cast(array, &ArrowType::Float64)).collect::<Result<Vec<_>, _>>()?;
         let result = self.inner.invoke_with_args(args)?;
         self.check(&result.to_array(1)?, &given)?;

@@ -5,6 +5,7 @@ pub(crate) mod aggregates;
 pub(crate) mod doubles;
 mod functions;
 pub(crate) mod percentile;
+mod root;
 pub(crate) mod rounding;
 
 pub(crate) use self::functions::{Checked, DIGITS, SCALE, as_exact, checked, common, is_exact, quotient, wider};

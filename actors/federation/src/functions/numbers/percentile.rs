@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema};
-use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue, exec_err, not_impl_err};
+use datafusion::common::{DFSchema, DataFusionError, Result as EngineResult, ScalarValue, exec_err, not_impl_err};
 use datafusion::logical_expr::expr::AggregateFunctionParams;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
@@ -45,6 +45,12 @@ pub(crate) fn admit(params: &AggregateFunctionParams, schema: &DFSchema) -> Engi
         }
         _ => Ok(()),
     }
+}
+
+/// The refusal of a place that is none.
+pub(crate) fn out_of_range(at: f64) -> DataFusionError {
+    let message = format!("percentile value {at} is not between 0 and 1");
+    carried(Error::new(Kind::Rejected, message).sqlstate("22003"))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -89,8 +95,7 @@ impl AggregateUDFImpl for Percentile {
             return not_impl_err!("{NAME} at anything but a literal");
         };
         if let Some(at) = at.filter(|at| !(0.0..=1.0).contains(at)) {
-            let message = format!("percentile value {at} is not between 0 and 1");
-            return Err(carried(Error::new(Kind::Rejected, message).sqlstate("22003")));
+            return Err(out_of_range(at));
         }
         let descending = args.order_bys.first().is_some_and(|order| order.options.descending);
         Ok(Box::new(Gathered { values: Vec::new(), at, descending }))
