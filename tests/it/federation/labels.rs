@@ -35,6 +35,16 @@ const STATEMENTS: &[&str] = &[
     "SELECT row_number() OVER (ORDER BY o.id), rank() OVER (ORDER BY o.id), rank() OVER (ORDER BY o.id) FROM {o} o JOIN {c} c ON c.id = o.id ORDER BY 1",
     "SELECT trim(c.name), substring(c.name FROM 1 FOR 2), position('a' IN c.name), date '2026-01-01' FROM {o} o JOIN {c} c ON c.id = o.id ORDER BY o.id",
     "SELECT count(*) FROM {o} o JOIN {c} c ON c.id = o.id HAVING count(*) > 0 ORDER BY count",
+    "SELECT extract(year FROM o.placed)::int AS y, count(*), rank() OVER (PARTITION BY extract(year FROM o.placed) ORDER BY count(*)) \
+         FROM {o} o JOIN {c} c ON c.id = o.customer_id GROUP BY 1, extract(year FROM o.placed) ORDER BY 1",
+    "SELECT sum(o.total), sum(o.total::int), sum(o.total::float8), count(o.id::text) FROM {o} o JOIN {c} c ON c.id = o.customer_id",
+    "SELECT o.id::text, o.id::float8, o.id, count(*) FROM {o} o JOIN {c} c ON c.id = o.customer_id GROUP BY o.id::text, o.id::float8, o.id ORDER BY o.id",
+    "SELECT lag(o.id) OVER (ORDER BY o.id), lag(o.id::text) OVER (ORDER BY o.id) FROM {o} o JOIN {c} c ON c.id = o.customer_id ORDER BY o.id",
+    "SELECT date_trunc('month', o.placed)::date, date_trunc('month', o.placed), count(*) FROM {o} o JOIN {c} c ON c.id = o.customer_id GROUP BY 1, 2 ORDER BY 2",
+    "SELECT upper(c.name::varchar(2)), upper(c.name), max(c.name::varchar(2)), max(c.name) FROM {o} o JOIN {c} c ON c.id = o.customer_id GROUP BY 1, 2 ORDER BY 2",
+    "SELECT c.id::text, max(o.total) FROM {o} o JOIN {c} c ON c.id = o.customer_id GROUP BY c.id, (c.id)::text HAVING max(o.total)::int > 0 ORDER BY c.id",
+    "SELECT x.a, x.b FROM (SELECT max(o.id) AS a, max(o.id::text) AS b FROM {o} o JOIN {c} c ON c.id = o.customer_id GROUP BY c.name) x ORDER BY x.a",
+    "SELECT c.name, o.id::text, o.id, count(*) FROM {o} o JOIN {c} c ON c.id = o.customer_id GROUP BY GROUPING SETS ((c.name), (o.id, o.id::text)) ORDER BY 1, 3",
     "WITH RECURSIVE t AS (SELECT 1 UNION ALL SELECT \"?column?\" + 1 FROM t WHERE \"?column?\" < 3) SELECT \"?column?\", name FROM t JOIN {c} c ON c.id = \"?column?\" JOIN {o} o ON o.id = c.id ORDER BY 1",
 ];
 

@@ -15,6 +15,7 @@ use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExp
 use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, ScalarUDF};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
+use super::apart;
 use super::cases;
 use super::casts;
 use super::elapsed;
@@ -120,7 +121,7 @@ pub(crate) fn keep(builder: &mut SessionStateBuilder) {
     scalar.extend(others.into_iter().filter(|function| is_there(function.name())).map(as_postgresql));
     scalar.extend(doubles.into_iter().map(doubles::checked));
     scalar.extend(rounding::functions());
-    scalar.push(formatted::to_char());
+    scalar.extend([formatted::to_char(), apart::function()]);
     let aggregates = builder.aggregate_functions().get_or_insert_default();
     aggregates.retain(|function| AGGREGATE.contains(&function.name()));
     for function in aggregates {

@@ -1,6 +1,7 @@
 //! Functions, operators and casts as PostgreSQL has them.
 
 pub(crate) mod allowed;
+pub(crate) mod apart;
 mod cases;
 mod casts;
 mod elapsed;

@@ -18,7 +18,7 @@ use super::numbers::{self, aggregates, doubles, percentile};
 use super::together::{Use, alike, answered, is_constant, same};
 use super::types::{admit_together, no_function};
 use super::{
-    allowed, cases, casts, elapsed, growing, ordered_set, outer_types, recursive, set_operations, times, typed,
+    allowed, apart, cases, casts, elapsed, growing, ordered_set, outer_types, recursive, set_operations, times, typed,
     windows,
 };
 use crate::plan::comparison;
@@ -188,7 +188,12 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
     }
 }
 
-fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
+fn function(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
+    if func.name() == apart::NAME
+        && let Some(cast) = args.pop()
+    {
+        return Ok(Transformed::yes(cast));
+    }
     let types: Vec<ArrowType> = args.iter().filter_map(|each| each.get_type(schema).ok()).collect();
     allowed::admit_scalar(func.name(), &types)?;
     elapsed::admit(&func, &types)?;

@@ -1,5 +1,6 @@
 //! From a text to a statement of the engine: what is written otherwise there, what is refused, and what is bounded.
 
+mod apart;
 pub(super) mod bounds;
 mod intervals;
 mod names;

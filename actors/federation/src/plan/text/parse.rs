@@ -8,6 +8,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::{DFParserBuilder, ExplainStatement, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{self, VisitMut};
 
+use super::apart;
 use super::names::{self, Scope};
 use super::recursive::{self, Casts};
 use super::refused;
@@ -101,6 +102,7 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
         leave_out_collations(inner)?;
         cut_to_length(inner);
         recursive::count_in_integers(inner);
+        apart::tell_casts(inner);
     }
     match &parsed {
         Parsed::Statement(inner) if matches!(**inner, ast::Statement::Query(_)) => {

@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::syntax::{look_at_own_expressions, unnested};
 use crate::functions::allowed::{is_aggregate, is_missing};
+use crate::functions::apart;
 use portico_core::error::{Error, Kind, Result};
 
 /// Refuses a statement with such a part.
@@ -121,9 +122,14 @@ fn begun(window: &WindowSpec) -> Checked {
 /// What is said of an aggregate alone: the engine does not hear it of other functions.
 fn aggregate_only(call: &Function) -> Checked {
     let name = call.name.to_string();
-    if is_missing(&name) {
+    let is_ours = name.eq_ignore_ascii_case(apart::NAME);
+    if is_missing(&name) || is_ours {
         let error = Error::new(Kind::Rejected, format!("function {name} is not there over several connections"));
-        let hint = "string_agg makes one text of the values; call it on the table's own connection, or in a view there";
+        let hint = if is_ours {
+            "write CAST"
+        } else {
+            "string_agg makes one text of the values; call it on the table's own connection, or in a view there"
+        };
         return ControlFlow::Break(error.sqlstate("42883").hint(hint));
     }
     let (is_distinct, is_ordered) = match &call.args {

@@ -4,14 +4,14 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, DateTimeField, ExactNumberInfo, Expr, ExtractSyntax, Function, FunctionArg,
-    FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, LimitClause, Query, Select, SelectItem, SetExpr,
-    Statement, TypedString, ValueWithSpan, VisitMut, VisitorMut,
+    FunctionArgExpr, FunctionArguments, Ident, LimitClause, Query, Select, SelectItem, SetExpr, Statement, TypedString,
+    ValueWithSpan, VisitMut, VisitorMut,
 };
 use uuid::Uuid;
 
 use super::intervals;
 use super::refused::is_grouped;
-use super::syntax::{binary, nested, not, number, string, text_of, unnested, value_text, visit_own_expressions};
+use super::syntax::{binary, call, nested, not, number, string, text_of, unnested, value_text, visit_own_expressions};
 use crate::functions::allowed::canonical;
 use crate::plan::labels::folded;
 use portico_core::error::{Error, Kind, Result};
@@ -245,21 +245,7 @@ fn counted(query: &Query) -> Option<Query> {
     if is_grouped(select) || select.having.is_some() || query.with.is_some() || query.limit_clause.is_some() {
         return None;
     }
-    let count = Function {
-        name: vec![Ident::new("count")].into(),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args: vec![FunctionArg::Unnamed(FunctionArgExpr::Wildcard)],
-            clauses: Vec::new(),
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    };
-    let projection = vec![SelectItem::UnnamedExpr(Expr::Function(count))];
+    let projection = vec![SelectItem::UnnamedExpr(call("count", FunctionArgExpr::Wildcard))];
     let select = Select { projection, distinct: None, ..Select::clone(select) };
     Some(Query { body: Box::new(SetExpr::Select(Box::new(select))), order_by: None, ..query.clone() })
 }

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Query, Select, TableFactor, UnaryOperator, Value, ValueWithSpan, Visit, VisitMut, Visitor,
-    VisitorMut,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
+    Query, Select, TableFactor, UnaryOperator, Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
 };
 
 /// The relations that a SELECT reads, in order.
@@ -95,6 +95,24 @@ pub(super) fn nested(expr: Expr) -> Expr {
 
 pub(super) fn not(expr: Expr) -> Expr {
     Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(expr) }
+}
+
+/// A call of a function of one argument.
+pub(super) fn call(name: &str, argument: FunctionArgExpr) -> Expr {
+    Expr::Function(Function {
+        name: vec![Ident::new(name)].into(),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: vec![FunctionArg::Unnamed(argument)],
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
 }
 
 pub(super) fn number(digits: &str) -> Expr {

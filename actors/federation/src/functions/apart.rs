@@ -1,0 +1,51 @@
+//! A cast with a name of its own. The engine calls a cast by what is cast, and takes two of one value for the same column.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType as ArrowType;
+use datafusion::common::{Result as EngineResult, exec_err};
+use datafusion::logical_expr::{
+    Cast, ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+/// What it is called; nothing that a statement can call.
+pub(crate) const NAME: &str = "cast_apart";
+
+/// The function.
+pub(super) fn function() -> Arc<ScalarUDF> {
+    Arc::new(ScalarUDF::new_from_impl(Apart { signature: Signature::any(1, Volatility::Immutable) }))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Apart {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Apart {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> EngineResult<String> {
+        match args {
+            [Expr::Cast(Cast { expr, field })] => Ok(format!("{}::{}", expr.schema_name(), field.data_type())),
+            [other] => Ok(format!("{NAME}({})", other.schema_name())),
+            _ => exec_err!("{NAME} takes a value"),
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
+        match types {
+            [of] => Ok(of.clone()),
+            _ => exec_err!("{NAME} takes a value"),
+        }
+    }
+
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
+        args.args.pop().map_or_else(|| exec_err!("{NAME} takes a value"), Ok)
+    }
+}
