@@ -180,6 +180,7 @@ async fn statements_answer_as_in_one_postgresql() {
          mode() WITHIN GROUP (ORDER BY o.status), mode() WITHIN GROUP (ORDER BY o.product_id DESC) @",
         "SELECT percentile_disc(1.5) WITHIN GROUP (ORDER BY o.id) @",
         "SELECT avg(o.amount), avg(o.amount::int) @",
+        "SELECT o.id @ WHERE o.shipped_on < '2026-01-04 00:00' OR o.shipped_on = '2026-01-06 23:59:59+02' ORDER BY 1",
         "WITH w AS (SELECT DISTINCT g.n AS r0, o.id AS r1 FROM (SELECT c.id AS n, count(*) FROM $clients c GROUP BY c.id) g \
          JOIN $purchases o ON o.customer_id = g.n) SELECT v.* FROM w JOIN w AS v ON v.r0 = w.r0 ORDER BY 1, 2",
         "WITH w AS (SELECT g.n AS r0, o.status AS r1, max(o.id) AS r2 FROM (SELECT c.id AS n, count(*) FROM $clients c GROUP BY c.id) g \

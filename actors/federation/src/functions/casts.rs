@@ -60,6 +60,10 @@ pub(crate) fn exact(expr: Expr, field: FieldRef, schema: &DFSchema) -> EngineRes
             to_type(DIGITS_OF_FLOATS.call(vec![expr]), to)
         }
         (TypeCategory::Text, TypeCategory::Time) => TIMES.call(vec![to_type(expr, ArrowType::Utf8)]),
+        // A date takes no notice of a time behind it.
+        (TypeCategory::Text, TypeCategory::Date) if matches!(&expr, Expr::Literal(value, _) if value.try_as_str().flatten().is_some_and(|text| text.contains(':'))) => {
+            to_type(WITHOUT_ZONE.call(vec![to_type(expr, ArrowType::Utf8)]), to)
+        }
         (TypeCategory::Text, TypeCategory::Timestamp) => {
             to_type(WITHOUT_ZONE.call(vec![to_type(expr, ArrowType::Utf8)]), to)
         }
