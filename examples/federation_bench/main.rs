@@ -120,7 +120,7 @@ async fn measure(asked: Asked) {
             each.join(" + ")
         };
         println!(
-            "{number:>5}  {:>7}  {:>5.0} ms  {:>7}  {:>7}  {:<20} {:<20} {peak}",
+            "{number:>5}  {:>7}  {:>5.1} ms  {:>7}  {:>7}  {:<20} {:<20} {peak}",
             told(by_portico),
             planned.unwrap_or_default() * 1000.0,
             told(by_fdw),
