@@ -299,6 +299,7 @@ async fn what_cannot_be_answered_so_says_what_to_write() {
         ("SELECT 5 AS c, count(*) @ GROUP BY ROLLUP (1)", "leave it out"),
         ("SELECT first_value(o.id) IGNORE NULLS OVER (ORDER BY o.id) @", "IGNORE NULLS"),
         ("SELECT sum(o.status) @", "CAST its arguments"),
+        ("SELECT \"cast_apart\"(o.id) @", "write CAST"),
         (
             "SELECT d.id FROM $oddities d, $clients c WHERE d.doc IN (SELECT doc FROM $oddities WHERE id = 2) AND c.id = 1",
             "own connection",

@@ -122,7 +122,8 @@ fn begun(window: &WindowSpec) -> Checked {
 /// What is said of an aggregate alone: the engine does not hear it of other functions.
 fn aggregate_only(call: &Function) -> Checked {
     let name = call.name.to_string();
-    let is_ours = name.eq_ignore_ascii_case(apart::NAME);
+    let last = call.name.0.last().and_then(|part| part.as_ident());
+    let is_ours = last.is_some_and(|last| last.value.eq_ignore_ascii_case(apart::NAME));
     if is_missing(&name) || is_ours {
         let error = Error::new(Kind::Rejected, format!("function {name} is not there over several connections"));
         let hint = if is_ours {
