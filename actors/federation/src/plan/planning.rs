@@ -11,7 +11,6 @@ use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::sorts::sort::SortExec;
-use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::sql::parser::Statement as Parsed;
 
 use super::correlated;
@@ -72,7 +71,7 @@ impl LowMemoryPlan {
         options.optimizer.repartition_sorts = false;
         // With one alone the planner takes the hash join all the same.
         options.execution.target_partitions = 2;
-        let plan = DefaultPhysicalPlanner::default().create_physical_plan(&self.pushed, &self.state).await;
+        let plan = unordered::in_order(&self.pushed, &mut self.state).await;
         let plan = plan.and_then(sort_whole).and_then(none_kept).map_err(engine_error)?;
         Ok((plan, TaskContext::from(&self.state)))
     }
