@@ -52,7 +52,7 @@ const AGGREGATE: &[&str] = &[
     "var",
     "var_pop",
 ];
-/// Of these, the ones whose numbers are floats of double precision to PostgreSQL too.
+/// Aggregates whose numbers are floats of double precision to PostgreSQL too.
 const OF_DOUBLES: &[&str] = &["corr", "covar_pop", "covar_samp", percentile::NAME];
 
 /// PostgreSQL's other names of some.

@@ -61,10 +61,9 @@ pub(crate) fn exact(expr: Expr, field: FieldRef, schema: &DFSchema) -> EngineRes
         }
         (TypeCategory::Text, TypeCategory::Time) => TIMES.call(vec![to_type(expr, ArrowType::Utf8)]),
         // A date takes no notice of a time behind it.
-        (TypeCategory::Text, TypeCategory::Date) if matches!(&expr, Expr::Literal(value, _) if value.try_as_str().flatten().is_some_and(|text| text.contains(':'))) => {
-            to_type(WITHOUT_ZONE.call(vec![to_type(expr, ArrowType::Utf8)]), to)
-        }
-        (TypeCategory::Text, TypeCategory::Timestamp) => {
+        (TypeCategory::Text, TypeCategory::Timestamp | TypeCategory::Date)
+            if target == TypeCategory::Timestamp || has_time(&expr) =>
+        {
             to_type(WITHOUT_ZONE.call(vec![to_type(expr, ArrowType::Utf8)]), to)
         }
         (TypeCategory::Text, TypeCategory::Zoned) => to_type(WITH_ZONE.call(vec![to_type(expr, ArrowType::Utf8)]), to),
@@ -81,6 +80,11 @@ pub(crate) fn exact(expr: Expr, field: FieldRef, schema: &DFSchema) -> EngineRes
         }
         _ => to_type(expr, to),
     })
+}
+
+/// Whether it is a literal with a time of day in it.
+fn has_time(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(value, _) if value.try_as_str().flatten().is_some_and(|text| text.contains(':')))
 }
 
 /// Whether values are rounded, or may have no place in the other type.

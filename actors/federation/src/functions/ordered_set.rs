@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, ListArray, RecordBatch};
+use arrow_array::{Array, ArrayRef, ListArray};
 use arrow_buffer::OffsetBuffer;
-use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema, SortOptions};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, SortOptions};
 use datafusion::arrow::compute::{filter, is_not_null};
 use datafusion::arrow::row::{Row, RowConverter, Rows, SortField};
 use datafusion::common::{Result as EngineResult, ScalarValue, exec_err, not_impl_err};
 use datafusion::logical_expr::expr::AggregateFunctionParams;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
-use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, Signature, Volatility};
+use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 
-use super::numbers::percentile::out_of_range;
+use super::numbers::percentile;
 
 /// What they are called.
 pub(crate) const NAMES: [&str; 2] = [MODE, PERCENTILE];
@@ -82,15 +82,10 @@ impl AggregateUDFImpl for OrderedSet {
         let asked = if self.name == MODE {
             Asked::MostFrequent
         } else {
-            let no_row = RecordBatch::new_empty(Arc::new(Schema::empty()));
-            let at = args.exprs.get(1).map(|at| at.evaluate(&no_row));
             // For NULL PostgreSQL finds no function of one type.
-            let Some(Ok(ColumnarValue::Scalar(ScalarValue::Float64(Some(at))))) = at else {
-                return not_impl_err!("{} at anything but a literal number", self.name);
+            let Some(at) = percentile::place(self.name, &args)? else {
+                return not_impl_err!("{} at NULL", self.name);
             };
-            if !(0.0..=1.0).contains(&at) {
-                return Err(out_of_range(at));
-            }
             Asked::At(at)
         };
         let type_ = args.return_field.data_type().clone();

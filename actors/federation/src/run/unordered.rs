@@ -14,7 +14,6 @@ use datafusion::physical_expr::EquivalenceProperties;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::filter::FilterExec;
-use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec};
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{
@@ -24,6 +23,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 
 use super::one_input::one_input;
 use super::wrap::Wrap;
+use super::yielding::is_join;
 use crate::failure::{UNSOUND, is_unsound};
 
 /// Has nothing believed of the rows of grouping sets and unions. It comes before the rules that go by it.
@@ -42,12 +42,9 @@ pub(crate) const FORGET_PROPERTIES: Wrap = Wrap {
 const FORGET_MORE: Wrap = Wrap {
     name: "forget_more_properties",
     over: |node| {
-        let is_forgotten = node.downcast_ref::<HashJoinExec>().is_some()
-            || node.downcast_ref::<NestedLoopJoinExec>().is_some()
-            || node.downcast_ref::<CrossJoinExec>().is_some()
+        let is_forgotten = is_join(node)
             || node.downcast_ref::<FilterExec>().is_some()
-            || node.downcast_ref::<AggregateExec>().is_some()
-            || node.downcast_ref::<UnionExec>().is_some();
+            || node.downcast_ref::<AggregateExec>().is_some();
         Ok(is_forgotten.then(|| Arc::new(Unordered::new(Arc::clone(node))) as Arc<dyn ExecutionPlan>))
     },
 };

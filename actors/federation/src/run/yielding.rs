@@ -44,7 +44,8 @@ fn nested(plan: &Arc<dyn ExecutionPlan>) -> usize {
     usize::from(is_join(plan)) + plan.children().into_iter().map(nested).max().unwrap_or(0)
 }
 
-fn is_join(plan: &Arc<dyn ExecutionPlan>) -> bool {
+/// Whether it is a join, of any kind.
+pub(super) fn is_join(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.downcast_ref::<HashJoinExec>().is_some()
         || plan.downcast_ref::<NestedLoopJoinExec>().is_some()
         || plan.downcast_ref::<CrossJoinExec>().is_some()

@@ -72,11 +72,6 @@ struct Checked {
     signature: Signature,
 }
 
-/// Whether it is the square root of an exact number.
-fn is_exact_root(name: &str, types: &[ArrowType]) -> bool {
-    name == "sqrt" && matches!(types, [ArrowType::Decimal128(..)])
-}
-
 fn out_of_range(what: &str) -> DataFusionError {
     ArrowError::ArithmeticOverflow(format!("value out of range: {what}")).into()
 }
@@ -115,7 +110,9 @@ impl ScalarUDFImpl for Checked {
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> EngineResult<FieldRef> {
         let count = FUNCTIONS.iter().find(|(name, _)| *name == self.name()).map_or(0, |(_, count)| *count);
         let types: Vec<ArrowType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
-        if is_exact_root(self.name(), &types) {
+        if let [of] = types.as_slice()
+            && self.is_exact_root(of)
+        {
             return Ok(Arc::new(Field::new(self.name(), ArrowType::Decimal128(DIGITS, SCALE), true)));
         }
         match types.iter().find(|of| **of != ArrowType::Float64) {
@@ -127,8 +124,9 @@ impl ScalarUDFImpl for Checked {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
         let given = ColumnarValue::values_to_arrays(&args.args)?;
-        let types: Vec<ArrowType> = given.iter().map(|array| array.data_type().clone()).collect();
-        if let ([numbers], true) = (given.as_slice(), is_exact_root(self.name(), &types)) {
+        if let [numbers] = given.as_slice()
+            && self.is_exact_root(numbers.data_type())
+        {
             return Ok(ColumnarValue::Array(root::roots(numbers)?));
         }
         let given = given.iter().map(|array| cast(array, &ArrowType::Float64)).collect::<Result<Vec<_>, _>>()?;
@@ -139,6 +137,11 @@ impl ScalarUDFImpl for Checked {
 }
 
 impl Checked {
+    /// Whether it is the square root of an exact number.
+    fn is_exact_root(&self, of: &ArrowType) -> bool {
+        self.name() == "sqrt" && matches!(of, ArrowType::Decimal128(..))
+    }
+
     fn check(&self, results: &ArrayRef, given: &[ArrayRef]) -> EngineResult<()> {
         let results = results.as_primitive::<Float64Type>();
         for (row, result) in results.iter().enumerate() {

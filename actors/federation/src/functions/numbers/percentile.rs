@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema};
-use datafusion::common::{DFSchema, DataFusionError, Result as EngineResult, ScalarValue, exec_err, not_impl_err};
+use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue, exec_err, not_impl_err};
 use datafusion::logical_expr::expr::AggregateFunctionParams;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
@@ -47,10 +47,21 @@ pub(crate) fn admit(params: &AggregateFunctionParams, schema: &DFSchema) -> Engi
     }
 }
 
-/// The refusal of a place that is none.
-pub(crate) fn out_of_range(at: f64) -> DataFusionError {
-    let message = format!("percentile value {at} is not between 0 and 1");
-    carried(Error::new(Kind::Rejected, message).sqlstate("22003"))
+/// The place among the values that a call's second argument says, from 0 to 1.
+///
+/// # Errors
+/// `22003` for a place that is none, `0A000` for one that is no literal.
+pub(crate) fn place(name: &str, args: &AccumulatorArgs) -> EngineResult<Option<f64>> {
+    let no_row = RecordBatch::new_empty(Arc::new(Schema::empty()));
+    let at = args.exprs.get(1).map(|at| at.evaluate(&no_row));
+    let Some(Ok(ColumnarValue::Scalar(ScalarValue::Float64(at)))) = at else {
+        return not_impl_err!("{name} at anything but a literal");
+    };
+    if let Some(at) = at.filter(|at| !(0.0..=1.0).contains(at)) {
+        let message = format!("percentile value {at} is not between 0 and 1");
+        return Err(carried(Error::new(Kind::Rejected, message).sqlstate("22003")));
+    }
+    Ok(at)
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -89,14 +100,7 @@ impl AggregateUDFImpl for Percentile {
         if args.is_distinct {
             return not_impl_err!("{NAME} of distinct values");
         }
-        let no_row = RecordBatch::new_empty(Arc::new(Schema::empty()));
-        let at = args.exprs.get(1).map(|at| at.evaluate(&no_row));
-        let Some(Ok(ColumnarValue::Scalar(ScalarValue::Float64(at)))) = at else {
-            return not_impl_err!("{NAME} at anything but a literal");
-        };
-        if let Some(at) = at.filter(|at| !(0.0..=1.0).contains(at)) {
-            return Err(out_of_range(at));
-        }
+        let at = place(NAME, &args)?;
         let descending = args.order_bys.first().is_some_and(|order| order.options.descending);
         Ok(Box::new(Gathered { values: Vec::new(), at, descending }))
     }
