@@ -160,8 +160,7 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
         DataFusionError::Plan(what) if let Some(column) = not_grouped(what) => {
             let message =
                 format!("column \"{column}\" must appear in the GROUP BY clause or be used in an aggregate function");
-            rejected("42803", message)
-                .hint("add it to GROUP BY, also where the table's key is there, or write max(…) around it")
+            rejected("42803", message).hint("add it to GROUP BY, or write max(…) around it")
         }
         DataFusionError::Plan(what) | DataFusionError::Configuration(what) => rejected("42000", what.clone()),
         DataFusionError::Execution(what) if what.starts_with(NO_FIELD) => {
@@ -201,6 +200,9 @@ const CORRELATED: [&str; 2] = ["Correlated scalar subquery can only", "Correlate
 
 /// The function for whose arguments the engine has none.
 fn no_signature(what: &str) -> Option<&str> {
+    if let Some((_, call)) = what.split_once("No function matches the given name and argument types '") {
+        return call.split_once('(').map(|(name, _)| name);
+    }
     let (before, _) = what.split_once("' failed to match any signature")?;
     before.rsplit_once("Function '").map(|(_, name)| name)
 }

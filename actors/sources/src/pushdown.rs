@@ -102,6 +102,8 @@ pub struct Pushdown {
     pub null_safe_equality: &'static str,
     /// Whether LIKE tells capitals apart and has the escape `\`.
     pub like: bool,
+    /// The operator that matches a text with a regular expression of PostgreSQL's.
+    pub regular_expression: Option<&'static str>,
     /// The year, the month or the day of a date, as a whole number of 32 bits.
     pub date_part: fn(part: &str, expression: &str) -> Option<String>,
     /// Characters of a text from a place on, counted from 1.

@@ -17,6 +17,7 @@ mod memory;
 mod order;
 mod precedence;
 mod refused;
+mod regular;
 mod tpch;
 mod traps;
 mod values;

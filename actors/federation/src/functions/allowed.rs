@@ -16,14 +16,17 @@ use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, ScalarUDF};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::apart;
+use super::calendar;
 use super::cases;
 use super::casts;
 use super::elapsed;
 use super::formatted;
 use super::growing;
-use super::numbers::{doubles, percentile, rounding};
+use super::numbers::{doubles, percentile, rounding, sign};
 use super::ordered_set;
+use super::own::{self, Own};
 use super::parts;
+use super::regular;
 use super::typed;
 use super::types::{AS_DOUBLE, is_interval, no_function};
 
@@ -62,6 +65,11 @@ const ALIASES: &[(&str, &str)] = &[("bool_and", "every"), ("var", "variance")];
 const MISSING: &[&str] =
     &["any_value", "array_agg", "json_agg", "json_object_agg", "jsonb_agg", "jsonb_object_agg", "xmlagg"];
 
+/// Functions of PostgreSQL that are not the engine's.
+fn own() -> impl Iterator<Item = &'static Own> {
+    calendar::FUNCTIONS.iter().chain(regular::FUNCTIONS).chain(sign::FUNCTIONS)
+}
+
 /// The names of all functions that are there, in order.
 pub fn functions() -> Vec<&'static str> {
     let others = [
@@ -69,6 +77,7 @@ pub fn functions() -> Vec<&'static str> {
         rounding::NAMES.to_vec(),
         vec![formatted::NAME, percentile::NAME],
         ordered_set::NAMES.to_vec(),
+        own().map(|own| own.name).collect(),
     ]
     .concat();
     let mut names: Vec<&str> = SCALAR.iter().chain(AGGREGATE).copied().chain(typed::names()).chain(others).collect();
@@ -122,6 +131,7 @@ pub(crate) fn keep(builder: &mut SessionStateBuilder) {
     scalar.extend(doubles.into_iter().map(doubles::checked));
     scalar.extend(rounding::functions());
     scalar.extend([formatted::to_char(), apart::function()]);
+    scalar.extend(own().chain(regular::OPERATORS).map(own::function));
     let aggregates = builder.aggregate_functions().get_or_insert_default();
     aggregates.retain(|function| AGGREGATE.contains(&function.name()));
     for function in aggregates {

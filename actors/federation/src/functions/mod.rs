@@ -2,6 +2,7 @@
 
 pub(crate) mod allowed;
 pub(crate) mod apart;
+pub(crate) mod calendar;
 mod cases;
 mod casts;
 mod elapsed;
@@ -10,10 +11,12 @@ pub(crate) mod growing;
 pub(crate) mod numbers;
 pub(crate) mod ordered_set;
 pub(crate) mod outer_types;
+mod own;
 mod padded;
 pub(crate) mod parts;
 pub(crate) mod postgresql;
 mod recursive;
+pub(crate) mod regular;
 mod set_operations;
 mod time_texts;
 pub(crate) mod times;

@@ -8,18 +8,20 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, DFSchemaRef, Result as EngineResult, ScalarValue, not_impl_err};
-use datafusion::logical_expr::expr::{AggregateFunction, Between, BinaryExpr, Cast, InList, Like, ScalarFunction};
+use datafusion::logical_expr::expr::{
+    AggregateFunction, Between, BinaryExpr, Case, Cast, InList, Like, ScalarFunction,
+};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Values};
 use datafusion::optimizer::AnalyzerRule;
 
-use super::numbers::{self, aggregates, doubles, percentile};
+use super::numbers::{self, aggregates, doubles, extremes, percentile};
 use super::together::{Use, alike, answered, is_constant, same};
 use super::types::{admit_together, no_function};
 use super::{
-    allowed, apart, cases, casts, elapsed, growing, ordered_set, outer_types, recursive, set_operations, times, typed,
-    windows,
+    allowed, apart, calendar, cases, casts, elapsed, growing, ordered_set, outer_types, own, recursive, regular,
+    set_operations, times, typed, windows,
 };
 use crate::plan::comparison;
 
@@ -161,6 +163,9 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
         Expr::AggregateFunction(call) => {
             comparison::admit_aggregate(&call, schema)?;
             let AggregateFunction { func, mut params } = call;
+            if let Some(filter) = params.filter.as_deref() {
+                params.args = params.args.into_iter().map(|value| where_true(filter, value)).collect();
+            }
             if func.name() == percentile::NAME {
                 percentile::admit(&params, schema)?;
             }
@@ -169,6 +174,11 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
                 return Ok(Transformed::no(Expr::AggregateFunction(AggregateFunction { func, params })));
             }
             if allowed::is_of_doubles(func.name()) {
+                // It does not hear it.
+                if params.distinct {
+                    let message = format!("{}(DISTINCT …) is not there over several connections", func.name());
+                    return Err(own::not_there(message, "select DISTINCT rows in a subquery"));
+                }
                 params.args = casts::to_floats(params.args, schema)?;
                 return Ok(Transformed::yes(Expr::AggregateFunction(AggregateFunction { func, params })));
             }
@@ -178,7 +188,11 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
             if func.name() != "string_agg" {
                 params.order_by.clear();
             }
-            Ok(match of.and_then(|of| aggregates::exact(func.name(), &of)) {
+            let ours = of.and_then(|of| match func.name() {
+                name @ ("max" | "min") if of.is_floating() => Some(extremes::of_floats(name == "max")),
+                name => aggregates::exact(name, &of),
+            });
+            Ok(match ours {
                 Some(func) => Transformed::yes(Expr::AggregateFunction(AggregateFunction { func, params })),
                 None => Transformed::no(Expr::AggregateFunction(AggregateFunction { func, params })),
             })
@@ -186,6 +200,14 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
         Expr::WindowFunction(call) => windows::window(*call, schema),
         other => Ok(Transformed::no(other)),
     }
+}
+
+/// The value where the filter is true: the engine computes it for all rows.
+fn where_true(filter: &Expr, value: Expr) -> Expr {
+    if is_constant(&value) || matches!(value, Expr::Column(_)) {
+        return value;
+    }
+    Expr::Case(Case::new(None, vec![(Box::new(filter.clone()), Box::new(value))], None))
 }
 
 fn function(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
@@ -213,9 +235,20 @@ fn function(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema
             .into_iter()
             .map(|each| comparison::filled(each, schema, "the length of"))
             .collect::<EngineResult<_>>()?,
+        regular::MATCHES | regular::MATCHES_ANY_CASE => {
+            args.into_iter().map(|each| comparison::filled(each, schema, "a match of")).collect::<EngineResult<_>>()?
+        }
         "nullif" => return cases::nullif(args, schema).map(Transformed::yes),
         "greatest" | "least" => comparison::compared(answered(args, schema)?, schema, true)?,
         "coalesce" => answered(args, schema)?,
+        calendar::BIN => {
+            // Beside a literal a date is an instant too.
+            let has_text = types.iter().any(ArrowType::is_string);
+            let begun = |each| if has_text { times::begun_in_utc(each, schema) } else { each };
+            let mut all = args.into_iter().map(begun);
+            let stride: Vec<Expr> = all.next().into_iter().collect();
+            [stride, casts::literals_beside(all.collect(), schema)?].concat()
+        }
         // PostgreSQL takes a date for an instant here.
         "date_trunc" => args.into_iter().map(|each| times::begun_in_utc(each, schema)).collect(),
         _ => args,

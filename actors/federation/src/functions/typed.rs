@@ -10,6 +10,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use super::regular;
 use super::types::no_function;
 use crate::plan::comparison;
 
@@ -107,6 +108,7 @@ pub(crate) fn typed(inner: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
 pub(crate) fn admit(name: &str, args: &[Expr], schema: &DFSchema) -> EngineResult<()> {
     let takes = match name {
         "concat_ws" => &[Takes::Text],
+        regular::MATCHES | regular::MATCHES_ANY_CASE | "regexp_like" | "regexp_replace" => &[Takes::Text],
         name => arguments(name).map_or(&[][..], |(takes, _)| takes),
     };
     let texts = args.iter().zip(takes).filter(|(_, takes)| **takes == Takes::Text);

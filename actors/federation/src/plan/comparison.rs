@@ -100,7 +100,7 @@ impl Comparison {
             {
                 Self::of_any(call.params.args.first(), schema)
             }
-            Expr::AggregateFunction(call) if matches!(call.func.name(), "min" | "max") => {
+            Expr::AggregateFunction(call) if matches!(call.func.name(), "min" | "max" | "mode" | "percentile_disc") => {
                 Self::of_any(call.params.args.first(), schema)
             }
             Expr::ScalarSubquery(query) => {

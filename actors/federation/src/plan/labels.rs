@@ -7,9 +7,11 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, CastKind, DataType, Distinct, ExactNumberInfo, Expr, Ident, ObjectName, OrderBy, OrderByKind, Query,
-    SelectItem, SelectItemQualifiedWildcardKind as Kind, SetExpr, Statement, TimezoneInfo, TrimWhereField, TypedString,
-    VisitMut, VisitorMut, visit_expressions,
+    Select, SelectItem, SelectItemQualifiedWildcardKind as Kind, SetExpr, Statement, TimezoneInfo, TrimWhereField,
+    TypedString, VisitMut, VisitorMut, visit_expressions,
 };
+
+use super::text::syntax::selects;
 
 /// Stands between a name and the number that tells it from others. PostgreSQL takes it in no name that is not quoted.
 const MARK: char = '\u{1}';
@@ -56,9 +58,7 @@ impl VisitorMut for Naming {
         let said_in_full = if self.depth == 0 { named_in_full(query.order_by.as_ref()) } else { Vec::new() };
         let is_alone = matches!(*query.body, SetExpr::Select(_));
         let is_ordered = query.order_by.is_some();
-        let mut lists = Vec::new();
-        lists_of(&mut query.body, &mut lists);
-        for (at, (list, distinct)) in lists.into_iter().enumerate() {
+        for (at, Select { projection: list, distinct, .. }) in selects(&mut query.body).into_iter().enumerate() {
             let before = list.clone();
             rename(list, is_ordered, &said_in_full);
             let kind = query.order_by.as_mut().map(|order| &mut order.kind).filter(|_| at == 0);
@@ -88,19 +88,6 @@ fn named_in_full(order: Option<&OrderBy>) -> Vec<String> {
         });
     }
     names
-}
-
-/// The select lists that make the rows of `body`, the first of a set operation first: its names are those of all.
-fn lists_of<'a>(body: &'a mut SetExpr, lists: &mut Vec<(&'a mut Vec<SelectItem>, &'a Option<Distinct>)>) {
-    let mut todo = vec![body];
-    while let Some(body) = todo.pop() {
-        match body {
-            SetExpr::Select(select) => lists.push((&mut select.projection, &select.distinct)),
-            SetExpr::SetOperation { left, right, .. } => todo.extend([right.as_mut(), left.as_mut()]),
-            // A query in brackets was visited by itself.
-            _ => {}
-        }
-    }
 }
 
 /// What a column of a list is called, and whether it is so after a column that it is made of.

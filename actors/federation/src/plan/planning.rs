@@ -92,9 +92,10 @@ pub(crate) async fn plan(
     let state = Arc::new(state);
     tables.plan_with(&state);
     let given: Vec<&str> = statement.parameters.iter().map(|value| value.name.trim_start_matches('@')).collect();
-    let Query { parsed, placeholders, explain, written } = parse::query(&statement.text, &given)?;
+    let Query { mut parsed, placeholders, explain, written } = parse::query(&statement.text, &given)?;
     let values = parameters::values(&placeholders, &statement.parameters)?;
     tables.ask(named(&parsed, &state)?).await?;
+    tables.group_by_determined(&mut parsed, &state);
     if let Parsed::Statement(statement) = &parsed {
         bounds::check_size(statement, tables.widest())?;
     }

@@ -11,6 +11,7 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, GroupingSet, LogicalPlan, Window};
 
 use crate::functions::numbers::doubles;
+use crate::functions::ordered_set;
 
 /// The plan in which they are. To be called for what is left to the engine: sources do it by themselves.
 pub(crate) fn as_one(plan: LogicalPlan) -> Result<LogicalPlan> {
@@ -84,6 +85,9 @@ fn inside(expr: Expr, schema: &DFSchema, is_keyed: bool) -> Result<Expr> {
         Expr::AggregateFunction(AggregateFunction { func, mut params }) => {
             if params.distinct {
                 params.args = one_each(params.args, schema)?;
+            } else if ordered_set::NAMES.contains(&func.name()) {
+                let values: Vec<Expr> = params.args.drain(..1.min(params.args.len())).collect();
+                params.args.splice(0..0, one_each(values, schema)?);
             }
             params.order_by = ordered(params.order_by, schema)?;
             Expr::AggregateFunction(AggregateFunction { func, params })

@@ -9,6 +9,7 @@ use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Operator};
 use super::select::{Output, Select};
 use crate::functions::numbers::Checked;
 use crate::functions::parts::EXTRACT;
+use crate::functions::regular;
 use crate::values;
 use portico_sources::pushdown::{Pushdown, Type, Use};
 
@@ -275,6 +276,13 @@ impl<'a> NameScope<'a> {
                 let date = self.render(date).filter(|date| date.type_ == Type::Date)?;
                 let sql = (self.dialect.date_part)(&part, &date.sql)?;
                 self.cast(&sql, type_of(&whole.get_type(self.schema).ok()?)?)
+            }
+            (regular::MATCHES, [text, pattern @ Expr::Literal(value, _)]) => {
+                let is_same = value.try_as_str().flatten().is_some_and(regular::is_plain);
+                let operator = self.dialect.regular_expression.filter(|_| is_same)?;
+                let (text, pattern) = (self.render(text)?, self.render(pattern)?);
+                (text.type_ == Type::Text && pattern.type_ == Type::Text).then_some(())?;
+                Some(Rendered { sql: format!("({} {operator} {})", text.sql, pattern.sql), type_: Type::Boolean })
             }
             ("substr", [text, rest @ ..]) => {
                 let text = self.render(text).filter(|text| text.type_ == Type::Text)?;

@@ -10,6 +10,7 @@ use datafusion::common::Result as EngineResult;
 use datafusion::datasource::ViewTable;
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::planner::object_name_to_table_reference;
 use futures_util::future::try_join_all;
 
 use super::table::{self, Table, TableLocation};
@@ -17,6 +18,7 @@ use crate::carried::carried;
 use crate::connections::Connections;
 use crate::failure::{engine_error, of_connection};
 use crate::plan::origin::Origins;
+use crate::plan::text::keys::{self, KeyedTable};
 use crate::plan::text::parse;
 use crate::statement::Deadline;
 use portico_core::error::{Error, Kind, Result};
@@ -104,6 +106,21 @@ impl Tables {
         known.values().map(|table| table.schema().fields().len()).max().unwrap_or_default()
     }
 
+    /// Groups by what the keys determine of the tables that were asked for.
+    pub(crate) fn group_by_determined(&self, parsed: &mut Parsed, state: &SessionState) {
+        let Parsed::Statement(statement) = parsed else { return };
+        let catalog = &state.config_options().catalog;
+        keys::group_by_determined(statement, &|name| {
+            let name = object_name_to_table_reference(name.clone(), true).ok()?;
+            let name = name.resolve(&catalog.default_catalog, &catalog.default_schema);
+            let name = (name.catalog.to_string(), name.schema.to_string(), name.table.to_string());
+            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let table = known.get(&name)?;
+            let columns = table.columns.iter().map(|column| column.name.clone()).collect();
+            Some(KeyedTable { columns, key: table.key.clone() })
+        });
+    }
+
     /// What a name of the statement stands for: in a workspace nothing but what it has.
     fn find<'a>(&'a self, (catalog, schema, name): &'a Name) -> Result<ResolvedRelation<'a>> {
         let Some(workspace) = &self.workspace else {
@@ -155,7 +172,8 @@ impl Tables {
             error.message = format!("view {}: {}", view.name, error.message);
             error
         };
-        let query = parse::query(&view.query, &[]).map_err(of_view)?;
+        let mut query = parse::query(&view.query, &[]).map_err(of_view)?;
+        self.group_by_determined(&mut query.parsed, &state);
         let plan = state.statement_to_plan(query.parsed).await;
         let plan = plan.and_then(|plan| query.written.checked(plan));
         let plan = plan.map_err(|error| of_view(engine_error(error)))?;

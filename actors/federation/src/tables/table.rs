@@ -32,6 +32,8 @@ pub(crate) struct Table {
     pub(crate) name: String,
     /// Its columns, in order.
     pub(crate) columns: Vec<TableColumn>,
+    /// The names of the columns that its key is made of; none where it has no key.
+    pub(crate) key: Vec<String>,
     fields: SchemaRef,
 }
 
@@ -126,7 +128,7 @@ impl Table {
             return Err(Error::invalid(format!("table {schema}.{name} has no columns")));
         }
         let fields = Arc::new(Schema::new(fields));
-        Ok(Self { connection: place, schema: schema.to_owned(), name: name.to_owned(), columns: known, fields })
+        Ok(Self { connection: place, schema: schema.to_owned(), name: name.to_owned(), columns: known, key, fields })
     }
 
     /// Whether the column at `place` is an exact number without a bound.

@@ -25,6 +25,7 @@ pub(super) static PUSHDOWN: Pushdown = Pushdown {
     },
     null_safe_equality: "IS NOT DISTINCT FROM",
     like: true,
+    regular_expression: Some("~"),
     date_part: |part, expression| Some(format!("EXTRACT({part} FROM {expression})")),
     substring: |text, from, length| {
         Some(match length {

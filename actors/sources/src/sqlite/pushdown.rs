@@ -29,6 +29,7 @@ pub(super) static PUSHDOWN: Pushdown = Pushdown {
     null_safe_equality: "IS",
     // It takes capitals and small letters for the same.
     like: false,
+    regular_expression: None,
     date_part: |_, _| None,
     substring: |_, _, _| None,
     // It keeps no numbers of its own; as far as `COUNTED` its rows are counted.

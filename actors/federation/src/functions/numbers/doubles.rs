@@ -3,9 +3,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef};
 use arrow_schema::{ArrowError, DataType as ArrowType, Field, FieldRef};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::compute::kernels::numeric;
@@ -17,6 +17,7 @@ use datafusion::logical_expr::{
 
 use super::functions::{DIGITS, SCALE, hashed_name};
 use super::root;
+use crate::functions::own::refused;
 use crate::functions::types::{AS_DOUBLE, no_function};
 
 /// Functions that compute with floats of double precision alone, as the engine calls them, with how many arguments.
@@ -47,6 +48,8 @@ const FUNCTIONS: &[(&str, usize)] = &[
 
 /// Of these, the ones that PostgreSQL has for exact numbers too.
 const EXACT: &[&str] = &["exp", "ln", "log10", "power", "sqrt"];
+/// Of these, the ones that have no value for some numbers, and codes of their own for that.
+const PARTIAL: &[&str] = &["ln", "log10", "power", "sqrt"];
 /// Of these, the ones that PostgreSQL refuses to answer infinity.
 const FINITE: &[&str] = &["degrees", "exp", "ln", "log10", "power"];
 
@@ -130,6 +133,7 @@ impl ScalarUDFImpl for Checked {
             return Ok(ColumnarValue::Array(root::roots(numbers)?));
         }
         let given = given.iter().map(|array| cast(array, &ArrowType::Float64)).collect::<Result<Vec<_>, _>>()?;
+        self.look_at_domain(&given)?;
         let result = self.inner.invoke_with_args(args)?;
         self.check(&result.to_array(1)?, &given)?;
         Ok(result)
@@ -140,6 +144,46 @@ impl Checked {
     /// Whether it is the square root of an exact number.
     fn is_exact_root(&self, of: &ArrowType) -> bool {
         self.name() == "sqrt" && matches!(of, ArrowType::Decimal128(..))
+    }
+
+    /// What PostgreSQL says of a value that the function has none for.
+    fn outside(&self, first: f64, second: Option<f64>) -> Option<DataFusionError> {
+        let (sqlstate, message) = match (self.name(), second) {
+            ("ln" | "log10", _) if first == 0.0 => ("2201E", "cannot take logarithm of zero"),
+            ("ln" | "log10", _) if first < 0.0 => ("2201E", "cannot take logarithm of a negative number"),
+            ("sqrt", _) if first < 0.0 => ("2201F", "cannot take square root of a negative number"),
+            ("power", Some(by)) if first == 0.0 && by < 0.0 => {
+                ("2201F", "zero raised to a negative power is undefined")
+            }
+            ("power", Some(by)) if first < 0.0 && by.is_finite() && by.fract() != 0.0 => {
+                ("2201F", "a negative number raised to a non-integer power yields a complex result")
+            }
+            _ => return None,
+        };
+        Some(refused(sqlstate, message.to_owned()))
+    }
+
+    /// Looks at what is given, in the rows in which nothing is NULL.
+    fn look_at_domain(&self, given: &[ArrayRef]) -> EngineResult<()> {
+        if !PARTIAL.contains(&self.name()) {
+            return Ok(());
+        }
+        let all: Vec<_> = given.iter().map(AsArray::as_primitive::<Float64Type>).collect();
+        let rows = all.iter().map(|values| Array::len(*values)).max().unwrap_or_default();
+        for row in 0..rows {
+            // One value may stand for all rows.
+            let of = |place: usize| {
+                let values = all.get(place)?;
+                let row = if values.len() == 1 { 0 } else { row };
+                values.is_valid(row).then(|| values.value(row))
+            };
+            if let Some(first) = of(0)
+                && let Some(error) = self.outside(first, of(1))
+            {
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     fn check(&self, results: &ArrayRef, given: &[ArrayRef]) -> EngineResult<()> {

@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::refused::is_grouped;
-use super::syntax::{call, look_at_own_expressions, visit_own_expressions};
+use super::syntax::{call, look_at_own_expressions, selects, visit_own_expressions};
 use crate::functions::allowed::is_aggregate;
 use crate::functions::apart::NAME;
 
@@ -28,20 +28,24 @@ impl VisitorMut for Queries {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        let SetExpr::Select(select) = query.body.as_mut() else { return ControlFlow::Continue(()) };
-        if is_of_several_rows(select) {
-            let mut forms = Forms::default();
-            forms.add(&select.projection);
-            forms.add(&select.group_by);
-            forms.add(&select.having);
-            forms.add(&select.named_window);
-            forms.add(&query.order_by);
-            if forms.has_casts && forms.octets <= MOST_OCTETS {
-                forms.name(&mut select.projection);
-                forms.name(&mut select.group_by);
-                forms.name(&mut select.having);
-                forms.name(&mut select.named_window);
-                forms.name(&mut query.order_by);
+        // The order of a set operation is one of its columns.
+        let mut none = None;
+        let order = if matches!(*query.body, SetExpr::Select(_)) { &mut query.order_by } else { &mut none };
+        for select in selects(&mut query.body) {
+            if is_of_several_rows(select) {
+                let mut forms = Forms::default();
+                forms.add(&select.projection);
+                forms.add(&select.group_by);
+                forms.add(&select.having);
+                forms.add(&select.named_window);
+                forms.add(order);
+                if forms.has_casts && forms.octets <= MOST_OCTETS {
+                    forms.name(&mut select.projection);
+                    forms.name(&mut select.group_by);
+                    forms.name(&mut select.having);
+                    forms.name(&mut select.named_window);
+                    forms.name(order);
+                }
             }
         }
         ControlFlow::Continue(())
@@ -81,11 +85,10 @@ impl Forms {
 
     fn name(&self, part: &mut impl VisitMut) {
         visit_own_expressions(part, |expr| {
-            let Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, expr: inner, .. } = expr else { return };
-            // A literal has no name that another one could have.
-            if matches!(**inner, Expr::Value(_))
-                || self.by_value.get(&written(expr, true)).is_none_or(|of| of.len() < 2)
-            {
+            if !matches!(expr, Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, .. }) {
+                return;
+            }
+            if self.by_value.get(&written(expr, true)).is_none_or(|of| of.len() < 2) {
                 return;
             }
             *expr = call(NAME, FunctionArgExpr::Expr(expr.clone()));

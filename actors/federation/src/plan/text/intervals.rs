@@ -32,6 +32,13 @@ pub(super) fn said(expr: &Expr) -> Option<Expr> {
     }
 }
 
+/// Says a text in quotes as an interval.
+pub(super) fn in_quotes(expr: &mut Expr) {
+    if let Some(text) = string(unnested(expr)).map(str::to_owned) {
+        *expr = literal(of_units(&text).unwrap_or(text));
+    }
+}
+
 /// The text with hours, minutes and seconds in the place of the time of a clock (`1 day 01:30:00`); `None` where there is
 /// none, or one that PostgreSQL does not take.
 fn of_units(text: &str) -> Option<String> {

@@ -3,10 +3,11 @@
 mod apart;
 pub(super) mod bounds;
 mod intervals;
+pub(crate) mod keys;
 mod names;
 pub(super) mod parameters;
 pub(crate) mod parse;
 mod recursive;
 mod refused;
 mod spelling;
-mod syntax;
+pub(super) mod syntax;

@@ -13,7 +13,7 @@ use super::names::{self, Scope};
 use super::recursive::{self, Casts};
 use super::refused;
 use super::spelling;
-use super::syntax::relations;
+use super::syntax::{relations, selects};
 use crate::dialect::Bounded;
 use crate::failure::engine_error;
 use crate::plan::labels;
@@ -120,14 +120,7 @@ impl ast::VisitorMut for Wildcards {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<()> {
-        let mut todo = vec![query.body.as_mut()];
-        while let Some(body) = todo.pop() {
-            match body {
-                ast::SetExpr::Select(select) => qualify(select),
-                ast::SetExpr::SetOperation { left, right, .. } => todo.extend([left.as_mut(), right.as_mut()]),
-                _ => {}
-            }
-        }
+        selects(&mut query.body).into_iter().for_each(qualify);
         ControlFlow::Continue(())
     }
 }

@@ -60,25 +60,13 @@ impl Visitor for Parts {
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> Checked {
         match expr {
-            // Regular expressions of the engine are others than PostgreSQL's, and it takes these patterns for one.
-            Expr::SimilarTo { .. } => refuse("SIMILAR TO", "write LIKE"),
-            Expr::BinaryOp {
-                op:
-                    BinaryOperator::PGRegexMatch
-                    | BinaryOperator::PGRegexIMatch
-                    | BinaryOperator::PGRegexNotMatch
-                    | BinaryOperator::PGRegexNotIMatch,
-                ..
-            } => refuse("a regular expression", "write LIKE, or match on the table's own connection"),
+            // The engine takes its patterns for regular expressions.
+            Expr::SimilarTo { .. } => refuse("SIMILAR TO", "write LIKE, or ~ with a regular expression"),
             // Its precedence is another one, and `#` loses NULL.
             Expr::BinaryOp { op: BinaryOperator::PGExp | BinaryOperator::PGBitwiseXor, .. } => {
                 refuse("the operators ^ and #", "write power(a, b)")
             }
             Expr::Exists { subquery, .. } | Expr::InSubquery { subquery, .. } => membership_of(subquery),
-            // Its zone would be of the type, and not of the value.
-            Expr::AtTimeZone { .. } => {
-                refuse("AT TIME ZONE", "all times are in UTC here; convert them on the table's own connection")
-            }
             Expr::Cast { kind: CastKind::TryCast | CastKind::SafeCast, .. } => {
                 no_syntax("a cast that gives NULL where it fails", "write CAST")
             }

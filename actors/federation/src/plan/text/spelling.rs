@@ -11,8 +11,12 @@ use uuid::Uuid;
 
 use super::intervals;
 use super::refused::is_grouped;
-use super::syntax::{binary, call, nested, not, number, string, text_of, unnested, value_text, visit_own_expressions};
+use super::syntax::{
+    binary, call, call_of, nested, not, number, string, text_of, unnested, value_text, visit_own_expressions,
+};
 use crate::functions::allowed::canonical;
+use crate::functions::calendar::{BIN, TIME_ZONE};
+use crate::functions::regular::{MATCHES, MATCHES_ANY_CASE};
 use crate::plan::labels::folded;
 use portico_core::error::{Error, Kind, Result};
 
@@ -135,6 +139,10 @@ impl VisitorMut for Words {
                 None
             }
             Expr::Function(call) => function(call).or_else(|| ranked(call)).map(Ok),
+            Expr::BinaryOp { left, op, right } => matched(left, op, right).map(Ok),
+            Expr::AtTimeZone { timestamp, time_zone } => {
+                Some(Ok(call_of(TIME_ZONE, [Expr::clone(time_zone), Expr::clone(timestamp)])))
+            }
             Expr::Cast {
                 kind: CastKind::Cast | CastKind::DoubleColon, expr: inner, data_type: DataType::Uuid, ..
             } => string(inner).map(uuid),
@@ -152,8 +160,18 @@ impl VisitorMut for Words {
 
 /// Calls a function by the name that the engine has for it.
 fn by_its_name(call: &mut Function) {
-    let name = match call.name.0.as_slice() {
-        [name] => name.as_ident().and_then(|name| canonical(&folded(name))),
+    if let FunctionArguments::List(list) = &mut call.args
+        && call.name.to_string().eq_ignore_ascii_case(BIN)
+        && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(stride))) = list.args.first_mut()
+    {
+        intervals::in_quotes(stride);
+    }
+    let name = match (call.name.0.as_slice(), &call.args) {
+        ([name], FunctionArguments::List(list)) => name.as_ident().and_then(|name| match folded(name).as_str() {
+            // Of one number it is the one to the base of ten; the engine has the other one.
+            "log" if list.args.len() == 1 => Some("log10"),
+            name => canonical(name),
+        }),
         _ => None,
     };
     if let Some(name) = name {
@@ -207,6 +225,19 @@ fn function(call: &Function) -> Option<Expr> {
         }
         _ => None,
     }
+}
+
+/// The function behind an operator of regular expressions.
+fn matched(text: &Expr, op: &BinaryOperator, pattern: &Expr) -> Option<Expr> {
+    let (name, is_negated) = match op {
+        BinaryOperator::PGRegexMatch => (MATCHES, false),
+        BinaryOperator::PGRegexNotMatch => (MATCHES, true),
+        BinaryOperator::PGRegexIMatch => (MATCHES_ANY_CASE, false),
+        BinaryOperator::PGRegexNotIMatch => (MATCHES_ANY_CASE, true),
+        _ => return None,
+    };
+    let call = call_of(name, [text.clone(), pattern.clone()]);
+    Some(if is_negated { nested(not(call)) } else { call })
 }
 
 /// A rank as PostgreSQL's: to the engine it is a number without a sign.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    Query, Select, TableFactor, UnaryOperator, Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+    Query, Select, SetExpr, TableFactor, UnaryOperator, Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
 };
 
 /// The relations that a SELECT reads, in order.
@@ -13,6 +13,19 @@ pub(super) fn relations(select: &Select) -> impl Iterator<Item = &TableFactor> {
         .from
         .iter()
         .flat_map(|from| std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation)))
+}
+
+/// The SELECTs that make the rows of a query, the first of a set operation first; those of a query in brackets are its own.
+pub(in crate::plan) fn selects(body: &mut SetExpr) -> Vec<&mut Select> {
+    let (mut todo, mut selects) = (vec![body], Vec::new());
+    while let Some(body) = todo.pop() {
+        match body {
+            SetExpr::Select(select) => selects.push(select.as_mut()),
+            SetExpr::SetOperation { left, right, .. } => todo.extend([right.as_mut(), left.as_mut()]),
+            _ => {}
+        }
+    }
+    selects
 }
 
 /// Visits the expressions of `node`, those within others first, and none of the queries within.
@@ -97,15 +110,24 @@ pub(super) fn not(expr: Expr) -> Expr {
     Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(expr) }
 }
 
+/// A call of a function of these values.
+pub(super) fn call_of<const N: usize>(name: &str, values: [Expr; N]) -> Expr {
+    called(name, values.map(FunctionArgExpr::Expr))
+}
+
 /// A call of a function of one argument.
 pub(super) fn call(name: &str, argument: FunctionArgExpr) -> Expr {
+    called(name, [argument])
+}
+
+fn called<const N: usize>(name: &str, arguments: [FunctionArgExpr; N]) -> Expr {
     Expr::Function(Function {
         name: vec![Ident::new(name)].into(),
         uses_odbc_syntax: false,
         parameters: FunctionArguments::None,
         args: FunctionArguments::List(FunctionArgumentList {
             duplicate_treatment: None,
-            args: vec![FunctionArg::Unnamed(argument)],
+            args: arguments.map(FunctionArg::Unnamed).into(),
             clauses: Vec::new(),
         }),
         filter: None,

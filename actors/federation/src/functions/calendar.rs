@@ -1,0 +1,173 @@
+//! Functions of dates and times that are PostgreSQL's.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::timezone::Tz;
+use arrow_array::types::{Int32Type, IntervalMonthDayNanoType, TimestampMicrosecondType};
+use arrow_array::{Array, ArrayRef, Date32Array, PrimitiveArray};
+use arrow_schema::{ArrowError, DataType as ArrowType, IntervalUnit, TimeUnit};
+use chrono::{LocalResult, NaiveDate, NaiveDateTime, Offset, TimeDelta, TimeZone};
+use datafusion::arrow::temporal_conversions::timestamp_us_to_datetime;
+use datafusion::common::{DataFusionError, Result as EngineResult, exec_err};
+use datafusion::logical_expr::ColumnarValue;
+
+use super::own::{Own, not_there, refused};
+
+/// The function behind `AT TIME ZONE`.
+pub(crate) const TIME_ZONE: &str = "timezone";
+/// The time at which an interval begins that a time is in.
+pub(crate) const BIN: &str = "date_bin";
+
+/// The functions.
+pub(super) const FUNCTIONS: &[Own] = &[
+    Own {
+        name: "make_date",
+        types: |types| match types {
+            [year, month, day] if [year, month, day].iter().all(|of| of.is_integer() || of.is_null()) => {
+                Some((vec![ArrowType::Int32; 3], ArrowType::Date32))
+            }
+            _ => None,
+        },
+        compute: |args, rows| make_date(args, rows),
+        hint: "give it a year, a month and a day as integers",
+    },
+    Own {
+        name: TIME_ZONE,
+        types: |types| match types {
+            [zone, of] if zone.is_string() || zone.is_null() => {
+                let (of, answered) = match of {
+                    ArrowType::Timestamp(_, None) => (instant(false), instant(true)),
+                    ArrowType::Timestamp(_, Some(_)) | ArrowType::Date32 => (instant(true), instant(false)),
+                    _ => return None,
+                };
+                Some((vec![ArrowType::Utf8, of], answered))
+            }
+            _ => None,
+        },
+        compute: |args, rows| in_zone(args, rows),
+        hint: "cast what stands before AT TIME ZONE to timestamp or timestamptz",
+    },
+    Own {
+        name: BIN,
+        types: |types| match types {
+            [ArrowType::Interval(_), of, origin] => {
+                let is_taken =
+                    |of: &ArrowType| matches!(of, ArrowType::Timestamp(..) | ArrowType::Date32) || of.is_string();
+                let is_zoned = |of: &ArrowType| matches!(of, ArrowType::Timestamp(_, Some(_)));
+                let is_local = |of: &ArrowType| matches!(of, ArrowType::Timestamp(_, None));
+                let both = [of, origin];
+                if of.is_string() || !both.iter().all(|of| is_taken(of)) {
+                    return None;
+                }
+                let zoned = both.iter().any(|of| is_zoned(of)) || !both.iter().any(|of| is_local(of));
+                let stride = ArrowType::Interval(IntervalUnit::MonthDayNano);
+                let origin = if origin.is_string() { ArrowType::Utf8 } else { instant(zoned) };
+                Some((vec![stride, instant(zoned), origin], instant(zoned)))
+            }
+            _ => None,
+        },
+        compute: |args, rows| bin(args, rows),
+        hint: "give it an interval, a timestamp, and the timestamp from which is counted",
+    },
+];
+
+fn instant(is_zoned: bool) -> ArrowType {
+    ArrowType::Timestamp(TimeUnit::Microsecond, is_zoned.then(|| "UTC".into()))
+}
+
+fn out_of_range() -> ArrowError {
+    ArrowError::ComputeError("timestamp out of range".to_owned())
+}
+
+fn make_date(args: &[ColumnarValue], rows: usize) -> EngineResult<ArrayRef> {
+    let arrays: Vec<ArrayRef> = args.iter().map(|each| each.to_array(rows)).collect::<EngineResult<_>>()?;
+    let [years, months, days] = arrays.as_slice() else { return exec_err!("make_date takes three values") };
+    let [years, months, days] = [years, months, days].map(AsArray::as_primitive::<Int32Type>);
+    let dates = years.iter().zip(months).zip(days).map(|((year, month), day)| {
+        let (Some(year), Some(month), Some(day)) = (year, month, day) else { return Ok(None) };
+        // There is no year zero: the year before the first one is the first before it.
+        let astronomical = if year < 0 { year.checked_add(1) } else { Some(year).filter(|year| *year > 0) };
+        let date = astronomical.zip(u32::try_from(month).ok()).zip(u32::try_from(day).ok());
+        let date = date.and_then(|((year, month), day)| NaiveDate::from_ymd_opt(year, month, day));
+        let days = date.map(|date| date.to_epoch_days());
+        let message = || refused("22008", format!("date field value out of range: {year}-{month:02}-{day:02}"));
+        days.map(Some).ok_or_else(message)
+    });
+    Ok(Arc::new(dates.collect::<EngineResult<Date32Array>>()?))
+}
+
+/// The zone that a literal names.
+fn zone(named: &ColumnarValue) -> EngineResult<Option<Tz>> {
+    let ColumnarValue::Scalar(name) = named else {
+        return Err(not_there("a time zone that is no literal".to_owned(), "write the name of one zone, in quotes"));
+    };
+    let Some(name) = name.try_as_str().flatten() else { return Ok(None) };
+    // PostgreSQL has abbreviations, and offsets whose sign is the other one; what has a slash is a name of the IANA's.
+    let is_name = name.contains('/') || matches!(name, "UTC" | "GMT");
+    let found = if is_name { Tz::from_str(name).ok() } else { None };
+    let message = || format!("time zone {name:?} is not there over several connections");
+    found.map(Some).ok_or_else(|| not_there(message(), "write a name such as 'Europe/Berlin', or 'UTC'"))
+}
+
+fn in_zone(args: &[ColumnarValue], rows: usize) -> EngineResult<ArrayRef> {
+    let [named, values] = args else { return exec_err!("timezone takes a zone and a time") };
+    let values = values.to_array(rows)?;
+    let is_zoned = matches!(values.data_type(), ArrowType::Timestamp(_, Some(_)));
+    let answered = instant(!is_zoned);
+    let Some(zone) = zone(named)? else {
+        return Ok(datafusion::arrow::array::new_null_array(&answered, rows));
+    };
+    let moved =
+        values.as_primitive::<TimestampMicrosecondType>().try_unary::<_, TimestampMicrosecondType, _>(|at| {
+            let time = timestamp_us_to_datetime(at).ok_or_else(out_of_range)?;
+            let offset = if is_zoned {
+                i64::from(zone.offset_from_utc_datetime(&time).fix().local_minus_utc())
+            } else {
+                -offset_of_local(zone, time)
+            };
+            at.checked_add(offset * 1_000_000).ok_or_else(out_of_range)
+        })?;
+    Ok(Arc::new(moved.with_data_type(answered)))
+}
+
+/// The seconds that the zone is before UTC at a time of its clocks. Of a time that they show twice the second one is meant;
+/// one that they leave out is counted as before the change (`DetermineTimeZoneOffset`).
+fn offset_of_local(zone: Tz, time: NaiveDateTime) -> i64 {
+    let seconds = |offset: <Tz as TimeZone>::Offset| i64::from(offset.fix().local_minus_utc());
+    match zone.offset_from_local_datetime(&time) {
+        LocalResult::Single(offset) | LocalResult::Ambiguous(_, offset) => seconds(offset),
+        LocalResult::None => {
+            let before = (1..=48).filter_map(|halves| time.checked_sub_signed(TimeDelta::minutes(30 * halves)));
+            let mut known = before.filter_map(|before| zone.offset_from_local_datetime(&before).latest());
+            known.next().map_or(0, seconds)
+        }
+    }
+}
+
+fn bin(args: &[ColumnarValue], rows: usize) -> EngineResult<ArrayRef> {
+    let [stride, values, origin] = args else { return exec_err!("date_bin takes three values") };
+    if origin.data_type().is_string() {
+        return Err(not_there("date_bin from a text".to_owned(), "cast it to timestamp"));
+    }
+    let [stride, values, origin] = [stride, values, origin].map(|array| array.to_array(rows));
+    let (stride, values, origin) = (stride?, values?, origin?);
+    let strides = stride.as_primitive::<IntervalMonthDayNanoType>();
+    let [times, origins] = [&values, &origin].map(AsArray::as_primitive::<TimestampMicrosecondType>);
+    let bins = strides.iter().zip(times).zip(origins).map(|((stride, time), origin)| {
+        let (Some(stride), Some(time), Some(origin)) = (stride, time, origin) else { return Ok(None) };
+        if stride.months != 0 {
+            let message = "timestamps cannot be binned into intervals containing months or years";
+            return Err(refused("0A000", message.to_owned()));
+        }
+        let width = i128::from(stride.days) * 86_400_000_000 + i128::from(stride.nanoseconds) / 1_000;
+        if width <= 0 {
+            return Err(refused("22008", "stride must be greater than zero".to_owned()));
+        }
+        let begun = i128::from(time) - (i128::from(time) - i128::from(origin)).rem_euclid(width);
+        i64::try_from(begun).map(Some).map_err(|_| DataFusionError::from(out_of_range()))
+    });
+    let bins = bins.collect::<EngineResult<PrimitiveArray<TimestampMicrosecondType>>>()?;
+    Ok(Arc::new(bins.with_data_type(values.data_type().clone())))
+}

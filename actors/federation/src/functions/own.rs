@@ -1,0 +1,85 @@
+//! Functions of PostgreSQL that are not the engine's: each is a row of a list.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_schema::DataType as ArrowType;
+use datafusion::common::{DataFusionError, Result as EngineResult};
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+
+use super::types::no_function;
+use crate::carried::carried;
+use portico_core::error::{Error, Kind};
+
+/// A function that is not the engine's.
+#[derive(Debug)]
+pub(super) struct Own {
+    /// What it is called.
+    pub(super) name: &'static str,
+    /// The types that it computes with, and the one that it answers; `None` for what it does not take.
+    pub(super) types: fn(&[ArrowType]) -> Option<(Vec<ArrowType>, ArrowType)>,
+    /// Computes so many rows.
+    pub(super) compute: fn(&[ColumnarValue], usize) -> EngineResult<ArrayRef>,
+    /// What to write where it does not take the types.
+    pub(super) hint: &'static str,
+}
+
+/// The function.
+pub(super) fn function(own: &'static Own) -> Arc<ScalarUDF> {
+    Arc::new(ScalarUDF::new_from_impl(Function { own, signature: Signature::user_defined(Volatility::Immutable) }))
+}
+
+/// What a call says that PostgreSQL refuses too.
+pub(super) fn refused(sqlstate: &'static str, message: String) -> DataFusionError {
+    carried(Error::new(Kind::Rejected, message).sqlstate(sqlstate))
+}
+
+/// What a call says that is not there over several connections.
+pub(super) fn not_there(message: String, hint: &'static str) -> DataFusionError {
+    carried(Error::new(Kind::Rejected, message).sqlstate("0A000").hint(hint))
+}
+
+#[derive(Debug)]
+struct Function {
+    own: &'static Own,
+    signature: Signature,
+}
+
+impl PartialEq for Function {
+    fn eq(&self, other: &Self) -> bool {
+        self.own.name == other.own.name
+    }
+}
+
+impl Eq for Function {}
+
+impl Hash for Function {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.own.name.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Function {
+    fn name(&self) -> &str {
+        self.own.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// What it does not take is left as it is, and refused with its type.
+    fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
+        Ok((self.own.types)(types).map_or_else(|| types.to_vec(), |(taken, _)| taken))
+    }
+
+    fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
+        let answered = (self.own.types)(types).map(|(_, answered)| answered);
+        answered.ok_or_else(|| no_function(self.own.name, types, self.own.hint))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
+        (self.own.compute)(&args.args, args.number_rows).map(ColumnarValue::Array)
+    }
+}

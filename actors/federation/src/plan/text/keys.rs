@@ -1,0 +1,204 @@
+//! `GROUP BY` a table's key: PostgreSQL answers the table's other columns too, for there is one row of it in each group. The
+//! engine wants them in the list.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, GroupByExpr, Ident, ObjectName, OrderBy, Query, Select, SelectItem, SelectItemQualifiedWildcardKind as Kind,
+    SetExpr, Statement, TableFactor, Value, Visit, VisitMut, Visitor, VisitorMut,
+};
+
+use super::syntax::{relations, selects, unnested};
+use crate::functions::allowed::is_aggregate;
+use crate::plan::labels::folded;
+
+/// The columns of a table, and those that its key is made of.
+pub(crate) struct KeyedTable {
+    pub(crate) columns: Vec<String>,
+    pub(crate) key: Vec<String>,
+}
+
+/// Groups by what the key of a table determines, too, wherever the statement groups by the key. `table` knows the tables that
+/// have one.
+pub(crate) fn group_by_determined(statement: &mut Statement, table: &dyn Fn(&ObjectName) -> Option<KeyedTable>) {
+    let mut named = Named(BTreeSet::new());
+    let _ = Visit::visit(statement, &mut named);
+    let _ = VisitMut::visit(statement, &mut Queries { table, of_with: named.0 });
+}
+
+/// The queries that the statement names by WITH: each may hide a table.
+struct Named(BTreeSet<String>);
+
+impl Visitor for Named {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        let with = query.with.iter().flat_map(|with| &with.cte_tables);
+        self.0.extend(with.map(|table| folded(&table.alias.name)));
+        ControlFlow::Continue(())
+    }
+}
+
+struct Queries<'a> {
+    table: &'a dyn Fn(&ObjectName) -> Option<KeyedTable>,
+    of_with: BTreeSet<String>,
+}
+
+impl VisitorMut for Queries<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let order = query.order_by.as_ref().filter(|_| matches!(*query.body, SetExpr::Select(_)));
+        for select in selects(&mut query.body) {
+            self.complete(select, order);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Queries<'_> {
+    fn complete(&self, select: &mut Select, order: Option<&OrderBy>) {
+        let GroupByExpr::Expressions(by, modifiers) = &select.group_by else { return };
+        let is_set = |by: &Expr| matches!(by, Expr::GroupingSets(_) | Expr::Rollup(_) | Expr::Cube(_));
+        if by.is_empty() || !modifiers.is_empty() || by.iter().any(is_set) {
+            return;
+        }
+        let by: Vec<&Expr> = by.iter().filter_map(|by| meant(by, &select.projection)).collect();
+        let mut more = Vec::new();
+        for table in relations(select).filter_map(|relation| self.keyed(relation)) {
+            let grouped: BTreeSet<&str> = by.iter().filter_map(|by| table.column(by, true)).collect();
+            if !table.of.key.iter().all(|column| grouped.contains(column.as_str())) {
+                continue;
+            }
+            let mut read = Read { table: &table, within: 0, aggregates: 0, columns: Vec::new() };
+            read.all_of(&select.projection);
+            let _ = select.projection.visit(&mut read);
+            let _ = select.having.visit(&mut read);
+            if let Some(order) = order {
+                let _ = order.visit(&mut read);
+            }
+            more.extend(read.columns.into_iter().filter(|(name, _)| !grouped.contains(name.as_str())));
+        }
+        if let GroupByExpr::Expressions(by, _) = &mut select.group_by {
+            for (_, column) in more {
+                if !by.contains(&column) {
+                    by.push(column);
+                }
+            }
+        }
+    }
+
+    /// The table, if it has a key.
+    fn keyed(&self, relation: &TableFactor) -> Option<Keyed> {
+        let TableFactor::Table { name, alias, args: None, .. } = relation else { return None };
+        let parts: Vec<Ident> = name.0.iter().map(|part| part.as_ident().cloned()).collect::<Option<_>>()?;
+        if let [alone] = parts.as_slice()
+            && self.of_with.contains(&folded(alone))
+        {
+            return None;
+        }
+        let of = (self.table)(name).filter(|of| !of.key.is_empty())?;
+        Some(Keyed { name: alias.as_ref().map_or(parts, |alias| vec![alias.name.clone()]), of })
+    }
+}
+
+/// What an item of the list means: it may be the place of a column.
+fn meant<'a>(by: &'a Expr, projection: &'a [SelectItem]) -> Option<&'a Expr> {
+    match unnested(by) {
+        Expr::Value(value) => {
+            let Value::Number(place, _) = &value.value else { return None };
+            match projection.get(place.parse::<usize>().ok()?.checked_sub(1)?)? {
+                SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(unnested(expr)),
+                _ => None,
+            }
+        }
+        other => Some(other),
+    }
+}
+
+/// A table that has a key, and what it is called in its SELECT.
+struct Keyed {
+    name: Vec<Ident>,
+    of: KeyedTable,
+}
+
+impl Keyed {
+    /// The column of the table that `expr` is; where its name stands alone only if it `may_be_alone`.
+    fn column(&self, expr: &Expr, may_be_alone: bool) -> Option<&str> {
+        let column = match expr {
+            Expr::Identifier(column) if may_be_alone => column,
+            Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+                [.., table, column] if self.name.last().map(folded) == Some(folded(table)) => column,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let name = folded(column);
+        self.of.columns.iter().find(|column| **column == name).map(String::as_str)
+    }
+}
+
+/// Collects the columns of a table that are read outside of aggregates, each with how it is said.
+struct Read<'a> {
+    table: &'a Keyed,
+    /// How many queries there are around what is looked at, within the SELECT.
+    within: usize,
+    aggregates: usize,
+    columns: Vec<(String, Expr)>,
+}
+
+impl Read<'_> {
+    /// All columns, where the list has them by a wildcard.
+    fn all_of(&mut self, projection: &[SelectItem]) {
+        let is_all = |item: &SelectItem| match item {
+            SelectItem::Wildcard(_) => true,
+            SelectItem::QualifiedWildcard(Kind::ObjectName(of), _) => {
+                of.0.last().and_then(|part| part.as_ident()).map(folded) == self.table.name.last().map(folded)
+            }
+            _ => false,
+        };
+        if projection.iter().any(is_all) {
+            let column = |name: &String| {
+                let last = Ident::with_quote('"', name);
+                (name.clone(), Expr::CompoundIdentifier(self.table.name.iter().cloned().chain([last]).collect()))
+            };
+            self.columns.extend(self.table.of.columns.iter().map(column));
+        }
+    }
+}
+
+fn is_call_of_aggregate(expr: &Expr) -> bool {
+    matches!(expr, Expr::Function(call) if call.over.is_none() && is_aggregate(&call.name.to_string()))
+}
+
+impl Visitor for Read<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.within += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.within -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        self.aggregates += usize::from(is_call_of_aggregate(expr));
+        let table = self.table;
+        // Within another query a name that stands alone may be of that.
+        if self.aggregates == 0
+            && let Some(column) = table.column(expr, self.within == 0)
+        {
+            self.columns.push((column.to_owned(), expr.clone()));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        self.aggregates -= usize::from(is_call_of_aggregate(expr));
+        ControlFlow::Continue(())
+    }
+}
