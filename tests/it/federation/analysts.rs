@@ -239,6 +239,16 @@ async fn statements_answer_as_in_one_postgresql() {
         "SELECT power(o.id - 1, -0.5::float8) @",
         "SELECT stddev(c.name) @",
         "SELECT power(nullif(o.weight, 1), 2), ln(nullif(o.weight, 0.125::float8)) @ ORDER BY 2",
+        "SELECT (DATE '2020-01-01' + INTERVAL '1 day')::text, coalesce(o.shipped_on, DATE '2020-01-31' + INTERVAL '1 month'), \
+         extract(hour FROM DATE '2020-01-02' - INTERVAL '25 hours'), date_trunc('month', DATE '2020-01-31' - INTERVAL '1 month') @ WHERE o.id < 5 ORDER BY o.id",
+        "SELECT o.id @ WHERE o.shipped_on < DATE '2026-01-31' + INTERVAL '1 month' - INTERVAL '3 weeks' AND o.shipped_on BETWEEN DATE '2026-01-01' \
+         AND INTERVAL '30 days' + DATE '2026-01-01' AND o.shipped_on <> DATE '2026-01-01' + INTERVAL '7 days' AND o.ordered_at > DATE '2026-01-01' + INTERVAL '1 day' ORDER BY 1",
+        "SELECT o.id @ WHERE o.shipped_on + INTERVAL '1 day' = DATE '2026-01-04' + INTERVAL '24 hours' ORDER BY 1",
+        "SELECT (d.rate + 1.1)::real FROM $oddities d EXCEPT SELECT c.rating / 10::float8 FROM $tickets c ORDER BY 1",
+        "SELECT 0.1::real FROM $oddities INTERSECT SELECT 0.1::real::float8 FROM $tickets ORDER BY 1",
+        "SELECT max(d.mood::text), max(d.id::text), max(d.id), min(d.tag), max(d.id::numeric), max(d.id::smallint), max(d.rate::numeric), max(d.rate::int) \
+         FROM $oddities d LEFT JOIN $clients c ON c.id = d.id",
+        "SELECT o.status, count(o.amount::int), count(o.amount::numeric(9, 1)), count(o.amount) @ GROUP BY 1 ORDER BY 1",
         "SELECT c.id, c.name, c.country, count(*), sum(o.amount) @ GROUP BY c.id ORDER BY c.id",
         "SELECT c.id, upper(name), sum(o.amount) @ GROUP BY 1 HAVING length(c.name) = 3 AND count(*) > 1 ORDER BY c.country NULLS FIRST, name DESC",
         "SELECT c.*, count(*) @ GROUP BY c.id ORDER BY c.id",

@@ -27,6 +27,7 @@ use super::ordered_set;
 use super::own::{self, Own};
 use super::parts;
 use super::regular;
+use super::times;
 use super::typed;
 use super::types::{AS_DOUBLE, is_interval, no_function};
 
@@ -166,7 +167,8 @@ struct Syntax {
 
 impl ExprPlanner for Syntax {
     fn plan_binary_op(&self, of: RawBinaryExpr, schema: &DFSchema) -> EngineResult<PlannerResult<RawBinaryExpr>> {
-        Ok(match elapsed::operator(&of.op, &of.left, &of.right, schema) {
+        let moved = times::moved(&of.op, &of.left, &of.right, schema);
+        Ok(match moved.or_else(|| elapsed::operator(&of.op, &of.left, &of.right, schema)) {
             Some(planned) => PlannerResult::Planned(planned),
             None => PlannerResult::Original(with_literals(of, schema)?),
         })

@@ -270,6 +270,12 @@ impl ScalarUDFImpl for Conversion {
         self.name
     }
 
+    /// The engine calls a cast by what is cast: two to other types would be one.
+    fn schema_name(&self, args: &[Expr]) -> EngineResult<String> {
+        let args: Vec<String> = args.iter().map(|of| of.schema_name().to_string()).collect();
+        Ok(format!("{}({})::{}", self.name, args.join(", "), self.to))
+    }
+
     fn signature(&self) -> &Signature {
         &self.signature
     }

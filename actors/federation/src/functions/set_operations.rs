@@ -25,12 +25,12 @@ pub(super) fn of_one_type(plan: LogicalPlan) -> Result<LogicalPlan> {
         }
         // A merged column is that of the first side to the engine.
         LogicalPlan::Join(mut join) if join.join_constraint == JoinConstraint::Using => {
-            join.left = with_exact_numbers(&join)?;
+            join.left = with_wider_numbers(&join)?;
             Ok(LogicalPlan::Join(join))
         }
         // INTERSECT and EXCEPT: nothing else has NULL equal NULL.
         LogicalPlan::Join(mut join) if join.null_equality == NullEquality::NullEqualsNull => {
-            join.left = with_exact_numbers(&join)?;
+            join.left = with_wider_numbers(&join)?;
             for (left, right) in &mut join.on {
                 let literals = [literal_of(left, &join.left), literal_of(right, &join.right)];
                 match literals {
@@ -146,13 +146,15 @@ fn as_type(column: Column, to: &ArrowType) -> Expr {
 }
 
 /// The first side, whose exact numbers are of the type that those of both sides have in common.
-fn with_exact_numbers(join: &Join) -> Result<Arc<LogicalPlan>> {
+fn with_wider_numbers(join: &Join) -> Result<Arc<LogicalPlan>> {
     let schema = join.left.schema();
     let mut changed = HashMap::new();
     for (left, right) in &join.on {
         let (of, other) = (left.get_type(schema)?, right.get_type(join.right.schema())?);
         let place = left.try_as_col().and_then(|column| schema.maybe_index_of_column(column));
-        let to = common([&of, &other].into_iter()).filter(|to| *to != of);
+        let is_half = of == ArrowType::Float32 && other == ArrowType::Float64;
+        let to = if is_half { Some(other) } else { common([&of, &other].into_iter()) };
+        let to = to.filter(|to| *to != of);
         if let (Some(to), Some(place), Expr::Column(column)) = (to, place, left) {
             changed.insert(place, as_type(column.clone(), &to));
         }

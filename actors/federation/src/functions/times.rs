@@ -4,13 +4,14 @@ use arrow_schema::{DataType as ArrowType, TimeUnit};
 use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue};
 use datafusion::logical_expr::expr::BinaryExpr;
 use datafusion::logical_expr::{Expr, ExprSchemable, Operator, cast as to_type};
+use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::elapsed;
 use super::numbers::checked;
-use super::types::TypeCategory;
+use super::types::{TypeCategory, is_interval};
 
 /// A sum or difference with a date or a time in it, as PostgreSQL has it: a date and days are a date, two dates are a
-/// number of days, and a date and an interval are an instant. A literal date and whole days stay a date.
+/// number of days, and a date and an interval are an instant.
 ///
 /// # Errors
 /// For two times, whose difference is an interval.
@@ -21,26 +22,14 @@ pub(crate) fn shifted(
 ) -> EngineResult<Option<Expr>> {
     let is_date = |type_: &ArrowType| TypeCategory::of(type_) == Some(TypeCategory::Date);
     let is_time = |type_: &ArrowType| TypeCategory::of(type_).is_some_and(TypeCategory::is_time);
-    let has_hours = |expr: &Expr| match expr {
-        Expr::Literal(ScalarValue::IntervalMonthDayNano(value), _) => value.is_some_and(|value| value.nanoseconds != 0),
-        Expr::Literal(ScalarValue::IntervalDayTime(value), _) => value.is_some_and(|value| value.milliseconds != 0),
-        Expr::Literal(ScalarValue::IntervalYearMonth(_), _) => false,
-        _ => true,
-    };
-    // A literal that whole days are added to is most often compared with dates.
-    let is_literal = |expr: &Expr| match expr {
-        Expr::Cast(cast) => matches!(*cast.expr, Expr::Literal(..)),
-        other => matches!(other, Expr::Literal(..)),
-    };
-    let is_instant = |date: &Expr, interval: &Expr| has_hours(interval) || !is_literal(date);
     let days = |date: &Expr| to_type(to_type(date.clone(), ArrowType::Date32), ArrowType::Int32);
     let begun = |date: &Expr| to_type(date.clone(), ArrowType::Timestamp(TimeUnit::Microsecond, None));
     let both = |left, right| Some(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right))));
     let Some(function) = checked(op) else { return Ok(None) };
     let is_sum = op == Operator::Plus;
     Ok(match (of_left, of_right) {
-        (date, ArrowType::Interval(_)) if is_date(date) && is_instant(left, right) => both(begun(left), right.clone()),
-        (ArrowType::Interval(_), date) if is_date(date) && is_instant(right, left) => both(left.clone(), begun(right)),
+        (date, ArrowType::Interval(_)) if is_date(date) => both(begun(left), right.clone()),
+        (ArrowType::Interval(_), date) if is_date(date) => both(left.clone(), begun(right)),
         (date, whole) if is_date(date) && whole.is_integer() => {
             Some(to_type(function.call(vec![days(left), to_type(right.clone(), ArrowType::Int32)]), ArrowType::Date32))
         }
@@ -51,6 +40,58 @@ pub(crate) fn shifted(
         (one, other) if is_time(one) && is_time(other) => return Err(elapsed::refused(one, op, other)),
         _ => None,
     })
+}
+
+/// Whether it is a literal interval, or a cast to one.
+fn is_interval_of(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(value, _) => is_interval(&value.data_type()),
+        Expr::Cast(cast) => is_interval(cast.field.data_type()),
+        _ => false,
+    }
+}
+
+/// A date and an interval, of which the engine would make a date; to PostgreSQL they are an instant.
+pub(super) fn moved(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let op = match op {
+        BinaryOperator::Plus if is_interval_of(left) || is_interval_of(right) => Operator::Plus,
+        BinaryOperator::Minus if is_interval_of(right) => Operator::Minus,
+        _ => return None,
+    };
+    let types = [left.get_type(schema).ok()?, right.get_type(schema).ok()?];
+    shifted((left, &types[0]), op, (right, &types[1])).ok().flatten()
+}
+
+/// An instant that is some whole days from a literal date as a date, which it is beside dates: these need not become instants,
+/// and their source compares them.
+pub(super) fn as_date(expr: Expr) -> Expr {
+    if is_midnight(&expr) { to_type(expr, ArrowType::Date32) } else { expr }
+}
+
+/// Whether it is some whole days from a literal date.
+pub(super) fn is_midnight(expr: &Expr) -> bool {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Plus, right }) => {
+            (is_midnight(left) && is_of_days(right)) || (is_of_days(left) && is_midnight(right))
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Minus, right }) => is_midnight(left) && is_of_days(right),
+        Expr::Cast(cast) if matches!(cast.field.data_type(), ArrowType::Timestamp(_, None)) => match &*cast.expr {
+            Expr::Cast(date) => *date.field.data_type() == ArrowType::Date32 && matches!(*date.expr, Expr::Literal(..)),
+            Expr::ScalarFunction(call) => call.name() == "current_date",
+            other => matches!(other, Expr::Literal(ScalarValue::Date32(_), _)),
+        },
+        _ => false,
+    }
+}
+
+/// Whether it is a literal interval without hours, minutes and seconds.
+fn is_of_days(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(ScalarValue::IntervalMonthDayNano(value), _) => value.is_none_or(|value| value.nanoseconds == 0),
+        Expr::Literal(ScalarValue::IntervalDayTime(value), _) => value.is_none_or(|value| value.milliseconds == 0),
+        Expr::Literal(ScalarValue::IntervalYearMonth(_), _) => true,
+        _ => false,
+    }
 }
 
 /// The type that dates and timestamps of these types have in common; `None` where they are of one type, or others.

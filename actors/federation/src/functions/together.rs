@@ -28,6 +28,9 @@ pub(super) fn same(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool, use_: Us
             return not_impl_err!("compare values of type interval; compare dates and times instead");
         }
     }
+    let is_date = |expr: &Expr| expr.get_type(schema).is_ok_and(|of| of == ArrowType::Date32);
+    let is_beside = exprs.iter().any(times::is_midnight) && exprs.iter().any(is_date);
+    let exprs = if is_beside { exprs.into_iter().map(times::as_date).collect() } else { exprs };
     let exprs = casts::literals_beside(exprs, schema)?;
     comparison::compared(of_one_type(exprs, schema, use_)?, schema, by_order)
 }
