@@ -35,6 +35,7 @@ use crate::plan::planning::{self, LowMemoryPlan, Planned};
 use crate::plan::rules;
 use crate::plan::text::parse::Explain;
 use crate::run::binding::BindKeys;
+use crate::run::gathered::COUNT_GATHERED_VALUES;
 use crate::run::later::BEGIN_WHEN_READ;
 use crate::run::results::{self, Rows};
 use crate::run::unordered::FORGET_PROPERTIES;
@@ -286,6 +287,7 @@ fn base() -> SessionState {
         .with_physical_optimizer_rule(Arc::new(BindKeys))
         .with_physical_optimizer_rule(Arc::new(YieldInJoins))
         .with_physical_optimizer_rule(Arc::new(COUNT_ROWS_OF_WINDOWS))
+        .with_physical_optimizer_rule(Arc::new(COUNT_GATHERED_VALUES))
         .with_physical_optimizer_rule(Arc::new(BEGIN_WHEN_READ))
         .build()
 }

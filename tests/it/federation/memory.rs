@@ -93,6 +93,21 @@ async fn a_statement_that_needs_ten_times_its_memory_stays_within_32_mib_of_it()
             json!(1800),
         ),
         (
+            "texts that become one",
+            format!("SELECT length(string_agg(filler, ',')) AS n, max(id) AS high FROM ({all}) AS x"),
+            json!(1800),
+        ),
+        (
+            "texts of some groups",
+            format!("SELECT sum(length(texts)) AS n FROM (SELECT string_agg(filler, ',') AS texts FROM ({all}) AS x GROUP BY id % 3) AS y"),
+            json!(1800),
+        ),
+        (
+            "values in order",
+            format!("SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY filler) AS n, mode() WITHIN GROUP (ORDER BY id) AS high FROM ({all}) AS x"),
+            json!(1800),
+        ),
+        (
             "keys",
             "SELECT count(*) AS n, max(p.a) AS high FROM shop.public.wide_marks m \
              JOIN crm.public.wide_pairs p ON p.a = m.a AND p.b = m.b"

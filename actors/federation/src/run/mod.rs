@@ -4,6 +4,7 @@ mod batches;
 pub(crate) mod binding;
 pub(crate) mod collecting;
 pub(crate) mod fragment;
+pub(crate) mod gathered;
 pub(crate) mod key_values;
 pub(crate) mod keys;
 pub(crate) mod later;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, Float64Array, ListArray, RecordBatch};
+use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema};
 use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue, exec_err, not_impl_err};
 use datafusion::logical_expr::expr::AggregateFunctionParams;
@@ -106,9 +107,13 @@ impl AggregateUDFImpl for Percentile {
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> EngineResult<Vec<FieldRef>> {
-        let item = Arc::new(Field::new_list_field(ArrowType::Float64, true));
-        Ok(vec![Arc::new(Field::new(format_state_name(args.name, "values"), ArrowType::List(item), true))])
+        let type_ = ArrowType::List(Arc::new(item()));
+        Ok(vec![Arc::new(Field::new(format_state_name(args.name, "values"), type_, true))])
     }
+}
+
+fn item() -> Field {
+    Field::new_list_field(ArrowType::Float64, true)
 }
 
 /// The values of a group, and what is asked of them.
@@ -158,8 +163,9 @@ impl Accumulator for Gathered {
     }
 
     fn state(&mut self) -> EngineResult<Vec<ScalarValue>> {
-        let values: Vec<ScalarValue> = self.values.iter().map(|value| ScalarValue::Float64(Some(*value))).collect();
-        Ok(vec![ScalarValue::List(ScalarValue::new_list_nullable(&values, &ArrowType::Float64))])
+        let values = Float64Array::from(std::mem::take(&mut self.values));
+        let (item, offsets) = (Arc::new(item()), OffsetBuffer::from_lengths([values.len()]));
+        Ok(vec![ScalarValue::List(Arc::new(ListArray::try_new(item, offsets, Arc::new(values), None)?))])
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> EngineResult<()> {

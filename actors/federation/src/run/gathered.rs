@@ -1,0 +1,141 @@
+//! Aggregates that keep every value until their group is whole. The engine counts what it keeps, and not the copies that are
+//! on their way: what is written down and read again, and what is handed on.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow_array::{Array, RecordBatch};
+use datafusion::common::Result;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::utils::collect_columns;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode};
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures_util::{StreamExt, stream};
+
+use super::one_input::one_input;
+use super::wrap::Wrap;
+use crate::functions::numbers::percentile;
+use crate::functions::ordered_set;
+
+/// Has the copies of gathered values counted.
+pub(crate) const COUNT_GATHERED_VALUES: Wrap = Wrap {
+    name: "count_gathered_values",
+    over: |node| {
+        let Some(aggregate) = node.downcast_ref::<AggregateExec>() else { return Ok(None) };
+        let columns = gathered(aggregate);
+        if columns.is_empty() || aggregate.mode().input_mode() != AggregateInputMode::Raw {
+            return Ok(None);
+        }
+        let held = Held::default();
+        let counted = Count { input: Arc::clone(aggregate.input()), columns, held: Arc::clone(&held) };
+        let same = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
+        let input = Arc::clone(node).replace_children(vec![Arc::new(counted)], same)?;
+        Ok(Some(Arc::new(Release { input, held })))
+    },
+};
+
+/// The columns whose values are gathered, each as often as it is held besides.
+fn gathered(aggregate: &AggregateExec) -> Vec<usize> {
+    let calls = aggregate.aggr_expr().iter().filter(|call| {
+        let name = call.fun().name();
+        name == "string_agg" || name == percentile::NAME || ordered_set::NAMES.contains(&name)
+    });
+    let columns = calls.flat_map(|call| {
+        let times = if call.fun().name() == "string_agg" { 2 } else { 1 };
+        let read = call.expressions().first().map(collect_columns).unwrap_or_default();
+        read.into_iter().flat_map(move |column| std::iter::repeat_n(column.index(), times))
+    });
+    columns.collect()
+}
+
+/// What is counted of the values of one aggregate, by its part, until all groups of that were read.
+type Held = Arc<Mutex<HashMap<usize, MemoryReservation>>>;
+
+fn locked(held: &Held) -> MutexGuard<'_, HashMap<usize, MemoryReservation>> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Gives back what was counted, once the groups are read.
+#[derive(Debug)]
+struct Release {
+    input: Arc<dyn ExecutionPlan>,
+    held: Held,
+}
+
+impl DisplayAs for Release {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Release")
+    }
+}
+
+impl ExecutionPlan for Release {
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    one_input!("Release", |node: &Self, input| Self { input, held: Arc::clone(&node.held) });
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let groups = self.input.execute(partition, context)?;
+        let held = Arc::clone(&self.held);
+        let release = async move { locked(&held).remove(&partition) };
+        let end = stream::once(release).filter_map(|_| std::future::ready(None));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.input.schema(), groups.chain(end))))
+    }
+}
+
+/// Counts the values of some columns.
+#[derive(Debug)]
+struct Count {
+    input: Arc<dyn ExecutionPlan>,
+    columns: Vec<usize>,
+    held: Held,
+}
+
+impl Count {
+    fn octets(columns: &[usize], batch: &RecordBatch) -> Result<usize> {
+        let octets = columns.iter().map(|column| Ok(batch.column(*column).to_data().get_slice_memory_size()?));
+        octets.sum()
+    }
+}
+
+impl DisplayAs for Count {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Count")
+    }
+}
+
+impl ExecutionPlan for Count {
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    one_input!("Count", |node: &Self, input| {
+        Self { input, columns: node.columns.clone(), held: Arc::clone(&node.held) }
+    });
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let reservation = MemoryConsumer::new("gathered values").register(context.memory_pool());
+        locked(&self.held).insert(partition, reservation);
+        let (held, columns) = (Arc::clone(&self.held), self.columns.clone());
+        let batches = self.input.execute(partition, context)?.map(move |batch| {
+            let batch = batch?;
+            let octets = Self::octets(&columns, &batch)?;
+            locked(&held).get(&partition).map_or(Ok(()), |held| held.try_grow(octets))?;
+            Ok(batch)
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.input.schema(), batches)))
+    }
+}
