@@ -249,6 +249,16 @@ async fn statements_answer_as_in_one_postgresql() {
         "SELECT max(d.mood::text), max(d.id::text), max(d.id), min(d.tag), max(d.id::numeric), max(d.id::smallint), max(d.rate::numeric), max(d.rate::int) \
          FROM $oddities d LEFT JOIN $clients c ON c.id = d.id",
         "SELECT o.status, count(o.amount::int), count(o.amount::numeric(9, 1)), count(o.amount) @ GROUP BY 1 ORDER BY 1",
+        "SELECT o.id @ WHERE o.id = 7 OR 10 / (o.id - 7) > 1 ORDER BY 1",
+        "SELECT o.id @ WHERE o.id <> 7 AND 10 / (o.id - 7) > 1 AND c.id > 0 ORDER BY 1",
+        "SELECT o.id, o.id <> 7 AND 10 / (o.id - 7) > 1, o.id = 7 OR 10 % (o.id - 7) > 1 OR NULL @ ORDER BY 1",
+        "SELECT o.id, CASE WHEN o.id <> 7 AND 10 / (o.id - 7) > 1 THEN 'x' END, CASE WHEN o.id <> 7 THEN o.amount / (o.id - 7) > 1 ELSE false END @ ORDER BY 1",
+        "SELECT count(*) FILTER (WHERE o.weight <> 1 AND 1 / (o.weight - 1) > 0), sum(CASE WHEN o.id = 7 THEN 0 ELSE 1 / (o.id - 7) END) @",
+        "SELECT o.id FROM $purchases o JOIN $clients c ON c.id = o.customer_id AND (o.id = 7 OR 10 / (o.id - 7) > 1) ORDER BY 1",
+        "SELECT c.id FROM $clients c WHERE EXISTS (SELECT 1 FROM $purchases o WHERE o.customer_id = c.id AND o.id <> 7 AND 10 / (o.id - 7) > 0) ORDER BY 1",
+        "SELECT c.id @ WHERE c.name ~ '^[0-9]+$' AND c.name::int > 5",
+        "SELECT o.id, o.id % 1e1, mod(o.id, 1.5e1), 1e3, -25e-1 @ WHERE o.weight < 1e308 ORDER BY 1",
+        "SELECT o.id, row_number() OVER (ORDER BY o.ordered_at::time, o.id), count(*) OVER (ORDER BY o.ordered_at::time) @ ORDER BY 1",
         "SELECT c.id, c.name, c.country, count(*), sum(o.amount) @ GROUP BY c.id ORDER BY c.id",
         "SELECT c.id, upper(name), sum(o.amount) @ GROUP BY 1 HAVING length(c.name) = 3 AND count(*) > 1 ORDER BY c.country NULLS FIRST, name DESC",
         "SELECT c.*, count(*) @ GROUP BY c.id ORDER BY c.id",
@@ -384,6 +394,7 @@ async fn what_cannot_be_answered_so_says_what_to_write() {
         ("SELECT o.id IN (SELECT id FROM $clients) FROM $purchases o", "join its table"),
         ("SELECT c.name, sum(o.amount) @ GROUP BY c.country", "add it to GROUP BY"),
         ("SELECT corr(DISTINCT o.weight, o.id) @", "DISTINCT rows"),
+        ("SELECT o.amount::numeric(260, 2) @", "at most 38"),
         ("SELECT stddev(c.name) @", "CAST its arguments"),
     ] {
         let [here, _] = both(&query.replace('@', JOINED));

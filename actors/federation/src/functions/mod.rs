@@ -8,6 +8,7 @@ mod casts;
 mod elapsed;
 pub(crate) mod formatted;
 pub(crate) mod growing;
+mod in_turn;
 pub(crate) mod numbers;
 pub(crate) mod ordered_set;
 pub(crate) mod outer_types;

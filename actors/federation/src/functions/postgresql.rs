@@ -20,8 +20,8 @@ use super::numbers::{self, aggregates, doubles, extremes, percentile};
 use super::together::{Use, alike, answered, is_constant, same};
 use super::types::{admit_together, no_function};
 use super::{
-    allowed, apart, calendar, cases, casts, elapsed, growing, ordered_set, outer_types, own, recursive, regular,
-    set_operations, times, typed, windows,
+    allowed, apart, calendar, cases, casts, elapsed, growing, in_turn, ordered_set, outer_types, own, recursive,
+    regular, set_operations, times, typed, windows,
 };
 use crate::plan::comparison;
 
@@ -78,6 +78,7 @@ fn analyzed(plan: LogicalPlan, is_recursive: bool) -> EngineResult<LogicalPlan> 
             Expr::Literal(value, metadata) if !is_kept => Ok(literal(value, metadata)),
             expr => rewrite(expr, &schema),
         })?;
+        let expr = expr.transform_data(|expr| Ok(Transformed::yes(in_turn::computed(expr, &schema)?)))?;
         let expr = expr.update_data(|expr| name.restore(expr));
         if is_marked { expr.transform_data(|expr| Ok(comparison::marked(expr, &schema))) } else { Ok(expr) }
     })?;
@@ -259,13 +260,21 @@ fn function(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema
 /// A whole number is an integer where it fits, and to the engine always a bigint. The least one is written as an operator on
 /// a bigint.
 fn literal(value: ScalarValue, metadata: Option<FieldMetadata>) -> Transformed<Expr> {
-    let integer = match value {
+    let integer = match &value {
         // To PostgreSQL, what no bigint holds is exact.
         ScalarValue::UInt64(Some(whole)) => {
-            let exact = ScalarValue::Decimal128(Some(i128::from(whole)), 20, 0);
+            let exact = ScalarValue::Decimal128(Some(i128::from(*whole)), 20, 0);
             return Transformed::yes(Expr::Literal(exact, metadata));
         }
-        ScalarValue::Int64(Some(whole)) => i32::try_from(whole).ok().filter(|whole| *whole != i32::MIN),
+        // An exponent says how many zeros there are.
+        ScalarValue::Decimal128(Some(digits), _, zeros @ ..0) => {
+            let whole = 10_i128.checked_pow(zeros.unsigned_abs().into()).and_then(|power| digits.checked_mul(power));
+            return match whole {
+                Some(whole) => Transformed::yes(Expr::Literal(ScalarValue::Decimal128(Some(whole), 38, 0), metadata)),
+                None => Transformed::no(Expr::Literal(value, metadata)),
+            };
+        }
+        ScalarValue::Int64(Some(whole)) => i32::try_from(*whole).ok().filter(|whole| *whole != i32::MIN),
         _ => None,
     };
     match integer {

@@ -10,6 +10,9 @@ use datafusion::sql::sqlparser::ast::{DataType, ExactNumberInfo, TimezoneInfo};
 /// Digits behind the point of seconds.
 const DIGITS: u64 = 6;
 
+/// More digits than an exact number has here.
+const MOST_DIGITS: u64 = 39;
+
 /// Plans the types that the engine takes for others.
 #[derive(Debug)]
 pub(crate) struct TypeNames;
@@ -38,6 +41,15 @@ impl TypePlanner for TypeNames {
             {
                 return not_impl_err!("numbers of type numeric({digits}, {scale})");
             }
+            // The engine counts digits in one octet.
+            DataType::Numeric(
+                ExactNumberInfo::PrecisionAndScale(digits @ MOST_DIGITS.., _)
+                | ExactNumberInfo::Precision(digits @ MOST_DIGITS..),
+            )
+            | DataType::Decimal(
+                ExactNumberInfo::PrecisionAndScale(digits @ MOST_DIGITS.., _)
+                | ExactNumberInfo::Precision(digits @ MOST_DIGITS..),
+            ) => return not_impl_err!("numbers of {digits} digits; write numeric, or one of at most 38"),
             _ => return Ok(None),
         };
         Ok(Some(Arc::new(Field::new("", type_, true))))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::DataType as ArrowType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue, not_impl_err};
-use datafusion::logical_expr::expr::WindowFunction;
+use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{Expr, ExprSchemable, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition};
 
 use super::allowed;
@@ -50,6 +50,7 @@ pub(super) fn window(call: WindowFunction, schema: &DFSchema) -> EngineResult<Tr
         return not_impl_err!("{} with a default of another type; CAST both to one", fun.name());
     }
     // The engine takes what leaves a frame off its sum, and bounds of a range beyond the type's end for none.
+    by_groups(&mut params, schema)?;
     let frame = &params.window_frame;
     let slides = !frame.start_bound.is_unbounded();
     let is_aggregate = matches!(fun, WindowFunctionDefinition::AggregateUDF(_));
@@ -93,4 +94,17 @@ fn is_offset(bound: &WindowFrameBound) -> bool {
         WindowFrameBound::Preceding(offset) | WindowFrameBound::Following(offset) => !offset.is_null(),
         WindowFrameBound::CurrentRow => false,
     }
+}
+
+/// Rows that are alike in their order are of one group: the engine has no ranges of times and octets, whose bounds are these.
+fn by_groups(params: &mut WindowFunctionParams, schema: &DFSchema) -> EngineResult<()> {
+    let frame = &mut params.window_frame;
+    if frame.units == WindowFrameUnits::Range && ![&frame.start_bound, &frame.end_bound].into_iter().any(is_offset) {
+        for by in &params.order_by {
+            if matches!(by.expr.get_type(schema)?, ArrowType::Time64(_) | ArrowType::Binary) {
+                frame.units = WindowFrameUnits::Groups;
+            }
+        }
+    }
+    Ok(())
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, DateTimeField, ExactNumberInfo, Expr, ExtractSyntax, Function, FunctionArg,
     FunctionArgExpr, FunctionArguments, Ident, LimitClause, Query, Select, SelectItem, SetExpr, Statement, TypedString,
-    ValueWithSpan, VisitMut, VisitorMut,
+    Value, ValueWithSpan, VisitMut, VisitorMut,
 };
 use uuid::Uuid;
 
@@ -35,6 +35,9 @@ pub(crate) fn translate(statement: &mut Statement) -> Result<()> {
         ControlFlow::Continue(()) => Ok(()),
     }
 }
+
+/// Zeros that an exponent says of an exact number, at most.
+const MOST_ZEROS: u32 = 38;
 
 struct Rows;
 
@@ -147,6 +150,7 @@ impl VisitorMut for Words {
                 kind: CastKind::Cast | CastKind::DoubleColon, expr: inner, data_type: DataType::Uuid, ..
             } => string(inner).map(uuid),
             Expr::TypedString(TypedString { data_type: DataType::Uuid, value, .. }) => value_text(value).map(uuid),
+            Expr::Value(value) => huge(value).map(Ok),
             _ => intervals::said(expr).map(Ok),
         };
         match said {
@@ -258,6 +262,16 @@ fn uuid(text: &str) -> Result<Expr> {
         Error::new(Kind::Rejected, format!("invalid input syntax for type uuid: \"{text}\"")).sqlstate("22P02")
     })?;
     Ok(text_of(read.hyphenated().to_string()))
+}
+
+/// A number beyond all exact ones as a float: the engine counts the zeros that an exponent says in one octet.
+fn huge(value: &ValueWithSpan) -> Option<Expr> {
+    let Value::Number(text, _) = &value.value else { return None };
+    let (_, exponent) = text.split_once(['e', 'E'])?;
+    let is_huge = exponent.parse::<i32>().map_or(true, |exponent| exponent.unsigned_abs() > MOST_ZEROS);
+    let data_type = DataType::Double(ExactNumberInfo::None);
+    let expr = Box::new(text_of(text.clone()));
+    is_huge.then_some(Expr::Cast { kind: CastKind::Cast, expr, data_type, array: false, format: None })
 }
 
 /// Says EXISTS where a value stands as a count of rows: the engine knows it in conditions alone.

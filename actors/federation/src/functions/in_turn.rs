@@ -1,0 +1,137 @@
+//! Conditions one behind the other. The engine computes both sides of AND and OR for all rows, and makes these of a CASE of
+//! conditions: what stands behind `x <> 0` divides by 0. PostgreSQL leaves open in which turn it computes them, and computes
+//! those of one table as they are written.
+
+use arrow_schema::DataType as ArrowType;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue};
+use datafusion::logical_expr::expr::{BinaryExpr, Case, Cast, ScalarFunction};
+use datafusion::logical_expr::utils::{split_binary, split_conjunction};
+use datafusion::logical_expr::{Expr, ExprSchemable, Operator, lit};
+
+use super::together::is_constant;
+
+/// The engine makes AND and OR of a CASE of conditions with fewer branches.
+const BRANCHES: usize = 3;
+/// Conditions that are looked at before another one, at most.
+const MOST_BEFORE: usize = 16;
+
+/// Functions that have no value for some of what they take.
+const PARTIAL: &[&str] = &[
+    "acos",
+    "acosh",
+    "asin",
+    "atanh",
+    "digits_of",
+    "exp",
+    "ln",
+    "log10",
+    "make_date",
+    "power",
+    "real_of",
+    "sqrt",
+    "time_of",
+    "with_zone",
+    "without_zone",
+];
+
+/// The expression, in which what may fail is computed for those rows alone that what stands before it leaves.
+pub(super) fn computed(expr: Expr, schema: &DFSchema) -> EngineResult<Expr> {
+    if !expr.exists(|expr| Ok(is_partial(expr, schema)))? {
+        return Ok(expr);
+    }
+    expr.transform_down(|expr| match expr {
+        Expr::BinaryExpr(BinaryExpr { op: op @ (Operator::And | Operator::Or), .. }) => {
+            Ok(Transformed::yes(chain(&expr, op, schema)?))
+        }
+        Expr::Case(case) => Ok(Transformed::yes(Expr::Case(branches(case, schema)))),
+        other => Ok(Transformed::no(other)),
+    })
+    .data()
+}
+
+/// Conditions of one chain, of which those that may fail stand behind what guards them.
+fn chain(whole: &Expr, op: Operator, schema: &DFSchema) -> EngineResult<Expr> {
+    let links = if op == Operator::And { split_conjunction(whole) } else { split_binary(whole, op) };
+    let mut guarded = Vec::with_capacity(links.len());
+    for (place, link) in links.iter().enumerate() {
+        let before = if may_fail(link, schema)? { guards(link, &links[..place]) } else { Vec::new() };
+        guarded.push(behind(before, op, Expr::clone(link)));
+    }
+    let joined = guarded
+        .into_iter()
+        .reduce(|left, right| Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right))));
+    Ok(joined.unwrap_or_else(|| whole.clone()))
+}
+
+/// Those of the conditions before it that speak of nothing else than it does: another table's may come after it.
+fn guards<'a>(link: &Expr, before: &[&'a Expr]) -> Vec<&'a Expr> {
+    let columns = link.column_refs();
+    let is_alone = |expr: &Expr| {
+        let is_query = |expr: &Expr| matches!(expr, Expr::Exists(_) | Expr::InSubquery(_) | Expr::ScalarSubquery(_));
+        expr.contains_outer() || expr.is_volatile() || expr.exists(|expr| Ok(is_query(expr))).unwrap_or(true)
+    };
+    if is_alone(link) {
+        return Vec::new();
+    }
+    let guards = before.iter().copied().filter(|guard| guard.column_refs().is_subset(&columns) && !is_alone(guard));
+    guards.take(MOST_BEFORE).collect()
+}
+
+fn behind(before: Vec<&Expr>, op: Operator, link: Expr) -> Expr {
+    if before.is_empty() {
+        return link;
+    }
+    // Of AND one that is false says all, and of OR one that is true. A CASE whose branches are false is made a chain, too.
+    let is_and = op == Operator::And;
+    let decides = |guard: &Expr| {
+        let guard = Box::new(guard.clone());
+        let decided = if is_and { Expr::IsFalse(guard) } else { Expr::IsTrue(guard) };
+        (Box::new(decided), Box::new(lit(true)))
+    };
+    let mut pairs: Vec<_> = before.into_iter().map(decides).collect();
+    fill(&mut pairs);
+    let case = |link| Expr::Case(Case::new(None, pairs, Some(Box::new(link))));
+    if is_and { !case(!link) } else { case(link) }
+}
+
+/// Repeats the first branch, so that the engine leaves the CASE as it is.
+fn fill(pairs: &mut Vec<(Box<Expr>, Box<Expr>)>) {
+    while let Some(first) = pairs.first().filter(|_| pairs.len() < BRANCHES).cloned() {
+        pairs.insert(0, first);
+    }
+}
+
+fn branches(mut case: Case, schema: &DFSchema) -> Case {
+    let is_condition = |then: &Expr| then.get_type(schema).is_ok_and(|of| of == ArrowType::Boolean);
+    let is_made_a_chain = case.expr.is_none()
+        && case.when_then_expr.len() < BRANCHES
+        && case.when_then_expr.first().is_some_and(|(_, then)| is_condition(then));
+    if is_made_a_chain {
+        fill(&mut case.when_then_expr);
+    }
+    case
+}
+
+fn may_fail(expr: &Expr, schema: &DFSchema) -> EngineResult<bool> {
+    expr.exists(|expr| Ok(is_partial(expr, schema)))
+}
+
+/// Whether it has no value for some rows, by itself.
+fn is_partial(expr: &Expr, schema: &DFSchema) -> bool {
+    let is_some_zero = |divisor: &Expr| match divisor {
+        Expr::Literal(ScalarValue::Int32(Some(divisor)), _) => *divisor == 0,
+        divisor => !is_constant(divisor),
+    };
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { op: Operator::Divide | Operator::Modulo, right, .. }) => is_some_zero(right),
+        Expr::ScalarFunction(ScalarFunction { func, args }) => match (func.name(), args.as_slice()) {
+            ("quotient" | "float_divided", [_, divisor]) => is_some_zero(divisor),
+            (name, args) => PARTIAL.contains(&name) && !args.iter().all(is_constant),
+        },
+        Expr::Cast(Cast { expr, field }) => {
+            !is_constant(expr) && !field.data_type().is_string() && expr.get_type(schema).is_ok_and(|of| of.is_string())
+        }
+        _ => false,
+    }
+}
