@@ -21,6 +21,9 @@ const NO_FUNCTION: &str = "Invalid function '";
 /// How it calls the type of intervals.
 const INTERVAL: &str = "Interval(MonthDayNano)";
 
+/// How it begins to say that an aggregate is of what has several rows itself.
+const NESTED: &str = "Aggregate function calls cannot ";
+
 /// How it begins to say that what stands in front of a column is no table: it looked for a column of that name first.
 const NO_FIELD: &str = "Cannot access field at argument";
 
@@ -150,6 +153,10 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
                 .hint("compare the value with something, such as … = true")
         }
         DataFusionError::Plan(what) if CORRELATED.iter().any(|begin| what.starts_with(begin)) => not_run(),
+        DataFusionError::Plan(what) if what.starts_with(NESTED) => {
+            let message = what.split_once(':').map_or(what.as_str(), |(message, _)| message);
+            rejected("42803", message.to_lowercase()).hint("compute what is inside in a subquery")
+        }
         DataFusionError::Plan(what) if what.contains("unique expression names") => {
             rejected("42701", what.clone()).hint(SAME_NAME)
         }
@@ -202,6 +209,9 @@ const CORRELATED: [&str; 2] = ["Correlated scalar subquery can only", "Correlate
 fn no_signature(what: &str) -> Option<&str> {
     if let Some((_, call)) = what.split_once("No function matches the given name and argument types '") {
         return call.split_once('(').map(|(name, _)| name);
+    }
+    if let Some((_, call)) = what.split_once("Failed to coerce arguments to satisfy a call to '") {
+        return call.split_once('\'').map(|(name, _)| name);
     }
     let (before, _) = what.split_once("' failed to match any signature")?;
     before.rsplit_once("Function '").map(|(_, name)| name)

@@ -246,7 +246,7 @@ async fn statements_answer_as_in_one_postgresql() {
         "SELECT o.id @ WHERE o.shipped_on + INTERVAL '1 day' = DATE '2026-01-04' + INTERVAL '24 hours' ORDER BY 1",
         "SELECT (d.rate + 1.1)::real FROM $oddities d EXCEPT SELECT c.rating / 10::float8 FROM $tickets c ORDER BY 1",
         "SELECT 0.1::real FROM $oddities INTERSECT SELECT 0.1::real::float8 FROM $tickets ORDER BY 1",
-        "SELECT max(d.mood::text), max(d.id::text), max(d.id), min(d.tag), max(d.id::numeric), max(d.id::smallint), max(d.rate::numeric), max(d.rate::int) \
+        "SELECT max(d.mood::text), max(d.id::text), max(d.id), max(d.id::numeric), max(d.id::smallint), max(d.rate::numeric), max(d.rate::int) \
          FROM $oddities d LEFT JOIN $clients c ON c.id = d.id",
         "SELECT o.status, count(o.amount::int), count(o.amount::numeric(9, 1)), count(o.amount) @ GROUP BY 1 ORDER BY 1",
         "SELECT o.id @ WHERE o.id = 7 OR 10 / (o.id - 7) > 1 ORDER BY 1",
@@ -259,6 +259,16 @@ async fn statements_answer_as_in_one_postgresql() {
         "SELECT c.id @ WHERE c.name ~ '^[0-9]+$' AND c.name::int > 5",
         "SELECT o.id, o.id % 1e1, mod(o.id, 1.5e1), 1e3, -25e-1 @ WHERE o.weight < 1e308 ORDER BY 1",
         "SELECT o.id, row_number() OVER (ORDER BY o.ordered_at::time, o.id), count(*) OVER (ORDER BY o.ordered_at::time) @ ORDER BY 1",
+        "SELECT o.id, (SELECT c.name FROM $clients c WHERE c.id = o.customer_id) AS name, (SELECT c.country || '!' FROM $clients c WHERE o.customer_id = c.id \
+         AND c.name <> 'Bob' ORDER BY 1 LIMIT 1) FROM $purchases o ORDER BY 1",
+        "SELECT c.id, (SELECT d.flag FROM $oddities d WHERE d.id = c.id), (SELECT d.tag FROM $oddities d WHERE d.id = c.id) FROM $clients c ORDER BY 1",
+        "SELECT c.id FROM $clients c WHERE (SELECT o.amount FROM $purchases o WHERE o.id = c.id) > 2 ORDER BY 1",
+        "SELECT o.id, round(o.amount, -1), trunc(o.amount, -1), round(o.id * 37, -2), round(-o.amount, -1) @ ORDER BY 1",
+        "SELECT 1 @ HAVING max(o.id::text) = '9' AND max(o.id) = 39",
+        "SELECT o.id @ ORDER BY max(o.id::text) OVER (PARTITION BY o.status), max(o.id) OVER (PARTITION BY o.status), o.id",
+        "SELECT count(DISTINCT *) @",
+        "SELECT abs(o.id) OVER () @",
+        "SELECT abs(o.id) WITHIN GROUP (ORDER BY o.id) @",
         "SELECT c.id, c.name, c.country, count(*), sum(o.amount) @ GROUP BY c.id ORDER BY c.id",
         "SELECT c.id, upper(name), sum(o.amount) @ GROUP BY 1 HAVING length(c.name) = 3 AND count(*) > 1 ORDER BY c.country NULLS FIRST, name DESC",
         "SELECT c.*, count(*) @ GROUP BY c.id ORDER BY c.id",
@@ -316,7 +326,16 @@ async fn what_cannot_be_answered_so_says_what_to_write() {
             "AS numeric",
         ),
         ("SELECT lag(o.id, 1, 0.5) OVER (ORDER BY o.id) @", "CAST both"),
-        ("SELECT o.id, (SELECT c.name FROM $clients c WHERE c.id = o.customer_id) FROM $purchases o", "max(…)"),
+        ("SELECT o.id, (SELECT c.name FROM $clients c WHERE c.id > o.customer_id) FROM $purchases o", "max(…)"),
+        (
+            "SELECT o.id, (SELECT t.rating FROM $tickets t WHERE t.customer_id = o.customer_id) FROM $purchases o",
+            "max(…)",
+        ),
+        ("SELECT a.id FROM $purchases a JOIN $clients a ON true", "an alias of its own"),
+        ("SELECT round(o.amount::numeric(40, 2)) FROM $purchases o, $clients c", "at most 38"),
+        ("SELECT sum(row_number() OVER ()) @", "in a subquery"),
+        ("SELECT bool_and(o.id) @", "CAST its arguments"),
+        ("SELECT sum(max(o.id)) @", "in a subquery"),
         (
             "SELECT c.id, x.r FROM $clients c, LATERAL (SELECT row_number() OVER (ORDER BY o.id) AS r FROM $purchases o WHERE o.customer_id = c.id) x",
             "PARTITION BY",
@@ -361,7 +380,7 @@ async fn what_cannot_be_answered_so_says_what_to_write() {
         ("SELECT 5 AS c, count(*) @ GROUP BY ROLLUP (1)", "leave it out"),
         ("SELECT first_value(o.id) IGNORE NULLS OVER (ORDER BY o.id) @", "IGNORE NULLS"),
         ("SELECT sum(o.status) @", "CAST its arguments"),
-        ("SELECT \"cast_apart\"(o.id) @", "write CAST"),
+        ("SELECT \"\u{1}\"(o.id) @", "write CAST"),
         (
             "SELECT d.id FROM $oddities d, $clients c WHERE d.doc IN (SELECT doc FROM $oddities WHERE id = 2) AND c.id = 1",
             "own connection",

@@ -187,3 +187,21 @@ async fn those_that_every_locale_reads_alike_go_to_their_source() {
         );
     }
 }
+
+/// Padded texts beside casts of one value, and in windows.
+#[actix_web::test]
+async fn padded_texts_keep_their_rules_and_others_their_names() {
+    let app = two_sources(TEXTS, ONE).await;
+    for (select, expected) in [
+        ("max(x.c), max(x.id::text), max(x.id)", json!([["中a", "9", 40]])),
+        (
+            "max(x.c), max(x.id::numeric), max(x.id::numeric(9, 1)), max(x.id::smallint), max(x.id)",
+            json!([["中a", 40.0, 40.0, 40, 40]]),
+        ),
+        ("count(*) FILTER (WHERE w.top = '中a ')", json!([[40]])),
+        ("mode() WITHIN GROUP (ORDER BY x.c) = ' '", json!([[true]])),
+    ] {
+        let from = "shop.public.texts x JOIN crm.main.one o ON x.id <> 0 JOIN (SELECT y.id, max(y.c) OVER () AS top FROM shop.public.texts y, crm.main.one) w ON w.id = x.id";
+        assert_eq!(answer(&app, &format!("SELECT {select} FROM {from}")).await["rows"], expected, "{select}");
+    }
+}

@@ -56,6 +56,20 @@ const AGGREGATE: &[&str] = &[
     "var",
     "var_pop",
 ];
+/// Functions of windows alone, as PostgreSQL calls them.
+const WINDOW: &[&str] = &[
+    "cume_dist",
+    "dense_rank",
+    "first_value",
+    "lag",
+    "last_value",
+    "lead",
+    "nth_value",
+    "ntile",
+    "percent_rank",
+    "rank",
+    "row_number",
+];
 /// Aggregates whose numbers are floats of double precision to PostgreSQL too.
 const OF_DOUBLES: &[&str] = &["corr", "covar_pop", "covar_samp", percentile::NAME];
 
@@ -93,6 +107,17 @@ pub(crate) fn is_aggregate(name: &str) -> bool {
     let others = ALIASES.iter().map(|(_, alias)| *alias).chain(["stddev_samp", "var_samp", percentile::NAME]);
     let others = others.chain(ordered_set::NAMES);
     AGGREGATE.iter().copied().chain(others).any(|known| known == name)
+}
+
+/// Whether a function is one of windows alone.
+pub(crate) fn is_window(name: &str) -> bool {
+    WINDOW.contains(&name.to_lowercase().as_str())
+}
+
+/// Whether a function is an aggregate of ordered values.
+pub(crate) fn is_ordered_set(name: &str) -> bool {
+    let name = name.to_lowercase();
+    name == percentile::NAME || ordered_set::NAMES.contains(&name.as_str())
 }
 
 /// Whether an aggregate takes all numbers for floats of double precision.

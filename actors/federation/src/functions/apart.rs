@@ -8,8 +8,8 @@ use datafusion::logical_expr::{
     Cast, ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-/// What it is called; nothing that a statement can call.
-pub(crate) const NAME: &str = "cast_apart";
+/// What it is called: nothing that a statement can call, and nothing that is shown.
+pub(crate) const NAME: &str = "\u{1}";
 
 /// The function.
 pub(super) fn function() -> Arc<ScalarUDF> {

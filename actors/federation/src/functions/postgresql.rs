@@ -71,7 +71,7 @@ fn analyzed(plan: LogicalPlan, is_recursive: bool) -> EngineResult<LogicalPlan> 
         _ => is_recursive,
     };
     let (names, is_sort) = (NamePreserver::new(&plan), matches!(plan, LogicalPlan::Sort(_)));
-    let is_marked = !is_kept && matches!(plan, LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_));
+    let is_marked = !is_kept && matches!(plan, LogicalPlan::Projection(_));
     let rewritten = plan.map_expressions(|expr| {
         let name = names.save(&expr);
         let expr = elapsed::in_seconds(expr, is_sort)?.transform_up(|expr| match expr {
@@ -82,7 +82,9 @@ fn analyzed(plan: LogicalPlan, is_recursive: bool) -> EngineResult<LogicalPlan> 
         let expr = expr.update_data(|expr| name.restore(expr));
         if is_marked { expr.transform_data(|expr| Ok(comparison::marked(expr, &schema))) } else { Ok(expr) }
     })?;
-    if rewritten.transformed || has_subqueries { rewritten.data.recompute_schema() } else { Ok(rewritten.data) }
+    let is_changed = rewritten.transformed || has_subqueries;
+    let plan = if is_changed { rewritten.data.recompute_schema()? } else { rewritten.data };
+    if is_kept { Ok(plan) } else { comparison::marked_groups(plan, &schema) }
 }
 
 /// Rows of values, whose whole numbers are integers in the columns in which all are.

@@ -10,8 +10,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, WindowFrameBound, WindowFram
 
 use super::allowed;
 use super::casts;
-use super::numbers::{aggregates, percentile};
-use super::ordered_set;
+use super::numbers::aggregates;
 use crate::carried::carried;
 use crate::plan::comparison::{self, Comparison};
 use portico_core::error::{Error, Kind};
@@ -62,7 +61,7 @@ pub(super) fn window(call: WindowFunction, schema: &DFSchema) -> EngineResult<Tr
         return not_impl_err!("RANGE with an offset; write ROWS");
     }
     // One text for each row, each longer than the one before, would fill the memory.
-    if fun.name() == "string_agg" || fun.name() == percentile::NAME || ordered_set::NAMES.contains(&fun.name()) {
+    if fun.name() == "string_agg" || allowed::is_ordered_set(fun.name()) {
         return not_impl_err!("{} as a window function", fun.name());
     }
     if allowed::is_of_doubles(fun.name()) {

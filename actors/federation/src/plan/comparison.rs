@@ -2,6 +2,7 @@
 //! values has a mark of it; what would be compared otherwise than there is refused.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use arrow_schema::{DataType as ArrowType, Field};
 use datafusion::common::metadata::FieldMetadata;
@@ -11,7 +12,7 @@ use datafusion::common::{
 };
 use datafusion::functions::unicode::rpad;
 use datafusion::logical_expr::expr::{AggregateFunction, Alias, Sort, WindowFunction};
-use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, JoinConstraint, LogicalPlan, lit};
+use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, JoinConstraint, LogicalPlan, Projection, lit};
 use uuid::Uuid;
 
 use crate::carried::carried;
@@ -96,7 +97,10 @@ impl Comparison {
             }
             Expr::ScalarFunction(call) if call.name() == "nullif" => Self::of_any(call.args.first(), schema),
             Expr::WindowFunction(call)
-                if matches!(call.fun.name(), "lag" | "lead" | "first_value" | "last_value" | "nth_value") =>
+                if matches!(
+                    call.fun.name(),
+                    "lag" | "lead" | "first_value" | "last_value" | "max" | "min" | "nth_value"
+                ) =>
             {
                 Self::of_any(call.params.args.first(), schema)
             }
@@ -231,23 +235,44 @@ pub(crate) fn filled(expr: Expr, schema: &DFSchema, what: &str) -> Result<Expr> 
     }
 }
 
-/// What a query answers with, marked with how it compares where it is no column that has a mark. How many blanks fill it up
-/// is not known.
+/// What a query answers with, marked with how it compares where it is no column that has a mark.
 pub(crate) fn marked(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
-    let how = match Comparison::handed_on(&expr, schema) {
-        Comparison::Plain => return Transformed::no(expr),
+    match mark(&expr, schema) {
+        Some(how) => {
+            let (relation, name) = expr.qualified_name();
+            Transformed::yes(how.named(expr, relation, name))
+        }
+        None => Transformed::no(expr),
+    }
+}
+
+/// The groups with such marks, which stand in a list over them: the engine takes an aggregate with a mark for none.
+pub(crate) fn marked_groups(plan: LogicalPlan, schema: &DFSchema) -> Result<LogicalPlan> {
+    let LogicalPlan::Aggregate(groups) = &plan else { return Ok(plan) };
+    let marks: Vec<_> = groups.group_expr.iter().chain(&groups.aggr_expr).map(|expr| mark(expr, schema)).collect();
+    if marks.iter().all(Option::is_none) {
+        return Ok(plan);
+    }
+    let columns = groups.schema.columns().into_iter().zip(marks).map(|(column, how)| match how {
+        Some(how) => how.named(Expr::Column(column.clone()), column.relation, column.name),
+        None => Expr::Column(column),
+    });
+    let columns = columns.collect();
+    Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?))
+}
+
+/// How it compares, where it is no column. How many blanks fill it up is not known.
+fn mark(expr: &Expr, schema: &DFSchema) -> Option<Comparison> {
+    let how = match Comparison::handed_on(expr, schema) {
+        Comparison::Plain => return None,
         Comparison::Padded(_) => Comparison::Padded(0),
         how => how,
     };
-    let mut value = &expr;
+    let mut value = expr;
     while let Expr::Alias(alias) = value {
         value = &alias.expr;
     }
-    if matches!(value, Expr::Column(_)) {
-        return Transformed::no(expr);
-    }
-    let (relation, name) = expr.qualified_name();
-    Transformed::yes(how.named(expr, relation, name))
+    (!matches!(value, Expr::Column(_))).then_some(how)
 }
 
 /// The text of a UUID as PostgreSQL writes it. It reads it in braces too, and with a hyphen behind any four digits.

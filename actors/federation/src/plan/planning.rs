@@ -9,6 +9,8 @@ use datafusion::common::{ParamValues, Result as EngineResult, ScalarValue};
 use datafusion::execution::{SessionState, TaskContext};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::joins::SortMergeJoinExec;
+use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::sql::parser::Statement as Parsed;
@@ -72,7 +74,7 @@ impl LowMemoryPlan {
         // With one alone the planner takes the hash join all the same.
         options.execution.target_partitions = 2;
         let plan = unordered::in_order(&self.pushed, &mut self.state).await;
-        let plan = plan.and_then(sort_whole).and_then(none_kept).map_err(engine_error)?;
+        let plan = plan.and_then(sort_whole).and_then(none_kept).and_then(may_be_null).map_err(engine_error)?;
         Ok((plan, TaskContext::from(&self.state)))
     }
 }
@@ -95,7 +97,7 @@ pub(crate) async fn plan(
     let Query { mut parsed, placeholders, explain, written } = parse::query(&statement.text, &given)?;
     let values = parameters::values(&placeholders, &statement.parameters)?;
     tables.ask(named(&parsed, &state)?).await?;
-    tables.group_by_determined(&mut parsed, &state);
+    tables.say_determined(&mut parsed, &state);
     if let Parsed::Statement(statement) = &parsed {
         bounds::check_size(statement, tables.widest())?;
     }
@@ -185,6 +187,25 @@ fn none_kept(plan: Arc<dyn ExecutionPlan>) -> EngineResult<Arc<dyn ExecutionPlan
     plan.transform_up(|node| {
         let alone = node.downcast_ref::<Leaf>().filter(|leaf| leaf.is_shared()).map(Leaf::alone);
         Ok(alone.map_or_else(|| Transformed::no(node), |leaf| Transformed::yes(Arc::new(leaf) as _)))
+    })
+    .data()
+}
+
+/// The plan whose merging joins look at conditions over columns that may be NULL: the engine has a row there that finds none.
+fn may_be_null(plan: Arc<dyn ExecutionPlan>) -> EngineResult<Arc<dyn ExecutionPlan>> {
+    plan.transform_up(|node| {
+        let join = node.downcast_ref::<SortMergeJoinExec>();
+        let Some((join, filter)) = join.and_then(|join| Some((join, join.filter().as_ref()?))) else {
+            return Ok(Transformed::no(node));
+        };
+        let fields = filter.schema().fields().iter().map(|field| Field::clone(field).with_nullable(true));
+        let schema = Arc::new(Schema::new(fields.collect::<Fields>()));
+        let filter = JoinFilter::new(Arc::clone(filter.expression()), filter.column_indices().to_vec(), schema);
+        let (left, right, on) = (Arc::clone(join.left()), Arc::clone(join.right()), join.on().to_vec());
+        let order = join.sort_options().to_vec();
+        let join =
+            SortMergeJoinExec::try_new(left, right, on, Some(filter), join.join_type(), order, join.null_equality())?;
+        Ok(Transformed::yes(Arc::new(join) as _))
     })
     .data()
 }

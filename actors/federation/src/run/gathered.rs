@@ -18,8 +18,7 @@ use futures_util::{StreamExt, stream};
 
 use super::one_input::one_input;
 use super::wrap::Wrap;
-use crate::functions::numbers::percentile;
-use crate::functions::ordered_set;
+use crate::functions::allowed::is_ordered_set;
 
 /// Has the copies of gathered values counted.
 pub(crate) const COUNT_GATHERED_VALUES: Wrap = Wrap {
@@ -42,7 +41,7 @@ pub(crate) const COUNT_GATHERED_VALUES: Wrap = Wrap {
 fn gathered(aggregate: &AggregateExec) -> Vec<usize> {
     let calls = aggregate.aggr_expr().iter().filter(|call| {
         let name = call.fun().name();
-        name == "string_agg" || name == percentile::NAME || ordered_set::NAMES.contains(&name)
+        name == "string_agg" || is_ordered_set(name)
     });
     let columns = calls.flat_map(|call| {
         let times = if call.fun().name() == "string_agg" { 2 } else { 1 };

@@ -25,6 +25,7 @@ use portico_core::error::{Error, Kind, Result};
 use portico_core::near;
 use portico_core::reply::Column;
 use portico_core::workspace::{self, MAIN, View, Workspace};
+use portico_sources::pushdown::Type;
 
 /// What one statement names, each asked for once.
 #[derive(Debug)]
@@ -106,18 +107,20 @@ impl Tables {
         known.values().map(|table| table.schema().fields().len()).max().unwrap_or_default()
     }
 
-    /// Groups by what the keys determine of the tables that were asked for.
-    pub(crate) fn group_by_determined(&self, parsed: &mut Parsed, state: &SessionState) {
+    /// Says what the keys of the tables determine that were asked for.
+    pub(crate) fn say_determined(&self, parsed: &mut Parsed, state: &SessionState) {
         let Parsed::Statement(statement) = parsed else { return };
         let catalog = &state.config_options().catalog;
-        keys::group_by_determined(statement, &|name| {
+        keys::say_determined(statement, &|name| {
             let name = object_name_to_table_reference(name.clone(), true).ok()?;
             let name = name.resolve(&catalog.default_catalog, &catalog.default_schema);
             let name = (name.catalog.to_string(), name.schema.to_string(), name.table.to_string());
             let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             let table = known.get(&name)?;
             let columns = table.columns.iter().map(|column| column.name.clone()).collect();
-            Some(KeyedTable { columns, key: table.key.clone() })
+            let truths = table.columns.iter().filter(|column| column.type_ == Some(Type::Boolean));
+            let truths = truths.map(|column| column.name.clone()).collect();
+            Some(KeyedTable { columns, key: table.key.clone(), truths })
         });
     }
 
@@ -173,7 +176,7 @@ impl Tables {
             error
         };
         let mut query = parse::query(&view.query, &[]).map_err(of_view)?;
-        self.group_by_determined(&mut query.parsed, &state);
+        self.say_determined(&mut query.parsed, &state);
         let plan = state.statement_to_plan(query.parsed).await;
         let plan = plan.and_then(|plan| query.written.checked(plan));
         let plan = plan.map_err(|error| of_view(engine_error(error)))?;

@@ -60,20 +60,20 @@ struct Rounding {
 }
 
 impl Rounding {
-    /// Digits behind the point: as a literal asks for, else none.
-    fn scale(&self, digits: Option<&ScalarValue>) -> EngineResult<i8> {
+    /// Digits behind the point, or less than none before it: as a literal asks for.
+    fn digits(&self, digits: Option<&ScalarValue>) -> EngineResult<i8> {
         let digits = match digits {
             Some(ScalarValue::Int32(Some(digits))) => i8::try_from(*digits).ok(),
             Some(ScalarValue::Int64(Some(digits))) => i8::try_from(*digits).ok(),
             _ => None,
         };
-        digits.filter(|digits| (0..=DIGITS.cast_signed()).contains(digits)).ok_or_else(|| {
+        digits.filter(|digits| (-DIGITS.cast_signed()..=DIGITS.cast_signed()).contains(digits)).ok_or_else(|| {
             let name = self.name();
             carried(
                 Error::invalid(format!(
-                    "query: {name}(…, digits) over several connections takes a number from 0 to 38"
+                    "query: {name}(…, digits) over several connections takes a literal number from -38 to 38"
                 ))
-                .hint("divide by a power of ten, round, and multiply by it"),
+                .hint("write the number of digits"),
             )
         })
     }
@@ -91,10 +91,12 @@ impl Rounding {
         let out = || ArrowError::ArithmeticOverflow("numeric out of range".to_owned());
         let power = |digits: i8| i256::from_i128(10).checked_pow(u32::from(digits.unsigned_abs())).ok_or_else(out);
         let (more, less) = (power((to - from).max(0))?, power((from - to).max(0))?);
+        let zeros = 10_i128.checked_pow(u32::from((-to).max(0).unsigned_abs())).ok_or_else(out)?;
+        let is_within = |whole: &i128| whole.unsigned_abs() < 10_u128.pow(DIGITS.into());
         let one = |value: i128| {
             let value = i256::from_i128(value).checked_mul(more)?;
             if self.mode == Mode::Nearest {
-                return rounded(value, less);
+                return rounded(value, less)?.checked_mul(zeros).filter(is_within);
             }
             let (whole, rest) = (value.checked_div(less)?.to_i128()?, value.checked_rem(less)?);
             let step = match self.mode {
@@ -102,11 +104,11 @@ impl Rounding {
                 Mode::Down => -i128::from(rest < i256::ZERO),
                 _ => 0,
             };
-            Some(whole + step).filter(|whole| whole.unsigned_abs() < 10_u128.pow(DIGITS.into()))
+            (whole + step).checked_mul(zeros).filter(is_within)
         };
         let values = values.as_primitive::<Decimal128Type>();
         let rounded: Decimal128Array = values.try_unary(|value| one(value).ok_or_else(out))?;
-        Ok(Arc::new(rounded.with_precision_and_scale(DIGITS, to)?))
+        Ok(Arc::new(rounded.with_precision_and_scale(DIGITS, to.max(0))?))
     }
 }
 
@@ -146,16 +148,18 @@ impl ScalarUDFImpl for Rounding {
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> EngineResult<FieldRef> {
         let type_ = match args.arg_fields {
-            [of] if of.data_type().is_decimal() => ArrowType::Decimal128(DIGITS, 0),
+            [of] if matches!(of.data_type(), ArrowType::Decimal128(..)) => ArrowType::Decimal128(DIGITS, 0),
             [of] if *of.data_type() == ArrowType::Float64 => ArrowType::Float64,
             // An average of whole numbers is a float until it is ours.
             [of, digits]
-                if (of.data_type().is_decimal() || of.data_type().is_floating()) && digits.data_type().is_integer() =>
+                if (matches!(of.data_type(), ArrowType::Decimal128(..)) || of.data_type().is_floating())
+                    && digits.data_type().is_integer() =>
             {
-                ArrowType::Decimal128(DIGITS, self.scale(args.scalar_arguments.get(1).copied().flatten())?)
+                let digits = self.digits(args.scalar_arguments.get(1).copied().flatten())?;
+                ArrowType::Decimal128(DIGITS, digits.max(0))
             }
             given @ [_, ..] => {
-                let hint = "cast its argument to numeric, or leave the digits out";
+                let hint = "cast its argument to numeric, of at most 38 digits, or leave the digits out";
                 let types: Vec<ArrowType> = given.iter().map(|field| field.data_type().clone()).collect();
                 return Err(no_function(self.name(), &types, hint));
             }
@@ -165,15 +169,15 @@ impl ScalarUDFImpl for Rounding {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
-        let scale = match args.return_type() {
-            ArrowType::Decimal128(_, scale) => *scale,
+        let digits = match args.args.get(1) {
+            Some(ColumnarValue::Scalar(digits)) => self.digits(Some(digits))?,
             _ => 0,
         };
         match args.args.first() {
             Some(value) => {
                 let values = value.to_array(args.number_rows)?;
                 let values = if values.data_type().is_decimal() { values } else { cast(&values, &ArrowType::Float64)? };
-                Ok(ColumnarValue::Array(self.of(&values, scale)?))
+                Ok(ColumnarValue::Array(self.of(&values, digits)?))
             }
             None => exec_err!("{} takes a value", self.name()),
         }

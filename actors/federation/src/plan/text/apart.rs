@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Query, Select, SetExpr, Statement,
-    Visit, VisitMut, VisitorMut, visit_expressions_mut,
+    CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, OrderBy, Query, Select, SetExpr,
+    Statement, Visit, VisitMut, VisitorMut, visit_expressions_mut,
 };
 
 use super::refused::is_grouped;
@@ -32,7 +32,7 @@ impl VisitorMut for Queries {
         let mut none = None;
         let order = if matches!(*query.body, SetExpr::Select(_)) { &mut query.order_by } else { &mut none };
         for select in selects(&mut query.body) {
-            if is_of_several_rows(select) {
+            if is_of_several_rows(select, order.as_ref()) {
                 let mut forms = Forms::default();
                 forms.add(&select.projection);
                 forms.add(&select.group_by);
@@ -53,12 +53,15 @@ impl VisitorMut for Queries {
 }
 
 /// Whether it has groups, or functions of several rows.
-fn is_of_several_rows(select: &Select) -> bool {
-    let found = look_at_own_expressions(&select.projection, |expr| match expr {
+fn is_of_several_rows(select: &Select, order: Option<&OrderBy>) -> bool {
+    let is_one = |expr: &Expr| match expr {
         Expr::Function(call) if call.over.is_some() || is_aggregate(&call.name.to_string()) => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
-    });
-    is_grouped(select) || found.is_break()
+    };
+    is_grouped(select)
+        || look_at_own_expressions(&select.projection, is_one).is_break()
+        || look_at_own_expressions(&select.having, is_one).is_break()
+        || order.is_some_and(|order| look_at_own_expressions(order, is_one).is_break())
 }
 
 /// Expressions without their casts, each with the forms that it stands in.

@@ -1,27 +1,30 @@
-//! `GROUP BY` a table's key: PostgreSQL answers the table's other columns too, for there is one row of it in each group. The
-//! engine wants them in the list.
+//! What a table's key says of a statement. `GROUP BY` the key answers the table's other columns too, for there is one row of it
+//! in each group: the engine wants them in the list. A subquery by the key has one row at most: the engine wants an aggregate.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, Ident, ObjectName, OrderBy, Query, Select, SelectItem, SelectItemQualifiedWildcardKind as Kind,
-    SetExpr, Statement, TableFactor, Value, Visit, VisitMut, Visitor, VisitorMut,
+    BinaryOperator, Expr, FunctionArgExpr, GroupByExpr, Ident, LimitClause, ObjectName, OrderBy, Query, Select,
+    SelectItem, SelectItemQualifiedWildcardKind as Kind, SetExpr, Statement, TableFactor, TableWithJoins, Value, Visit,
+    VisitMut, Visitor, VisitorMut, visit_expressions,
 };
 
-use super::syntax::{relations, selects, unnested};
+use super::refused::is_grouped;
+use super::syntax::{call, look_at_own_expressions, relations, selects, unnested};
 use crate::functions::allowed::is_aggregate;
 use crate::plan::labels::folded;
 
-/// The columns of a table, and those that its key is made of.
+/// The columns of a table, those that its key is made of, and those that are truth values.
 pub(crate) struct KeyedTable {
     pub(crate) columns: Vec<String>,
     pub(crate) key: Vec<String>,
+    pub(crate) truths: Vec<String>,
 }
 
-/// Groups by what the key of a table determines, too, wherever the statement groups by the key. `table` knows the tables that
-/// have one.
-pub(crate) fn group_by_determined(statement: &mut Statement, table: &dyn Fn(&ObjectName) -> Option<KeyedTable>) {
+/// Groups by what the key of a table determines, too, wherever the statement groups by the key, and has subqueries by a key
+/// answer an aggregate of their one row. `table` knows the tables that have a key.
+pub(crate) fn say_determined(statement: &mut Statement, table: &dyn Fn(&ObjectName) -> Option<KeyedTable>) {
     let mut named = Named(BTreeSet::new());
     let _ = Visit::visit(statement, &mut named);
     let _ = VisitMut::visit(statement, &mut Queries { table, of_with: named.0 });
@@ -55,9 +58,66 @@ impl VisitorMut for Queries<'_> {
         }
         ControlFlow::Continue(())
     }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Subquery(query) = expr {
+            self.aggregate_one_row(query);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Whether it leaves at least one row.
+fn is_of_rows(limit: &LimitClause) -> bool {
+    let LimitClause::LimitOffset { limit: Some(Expr::Value(rows)), offset: None, limit_by } = limit else {
+        return false;
+    };
+    matches!(&rows.value, Value::Number(rows, _) if rows.parse::<u64>().is_ok_and(|rows| rows > 0))
+        && limit_by.is_empty()
 }
 
 impl Queries<'_> {
+    /// Has a query by a key answer the greatest value of its one row, where it speaks of the query around it.
+    fn aggregate_one_row(&self, query: &mut Query) -> Option<()> {
+        let is_plain =
+            query.with.is_none() && query.fetch.is_none() && query.limit_clause.as_ref().is_none_or(is_of_rows);
+        let SetExpr::Select(select) = query.body.as_mut() else { return None };
+        let [TableWithJoins { relation, joins }] = select.from.as_slice() else { return None };
+        if !is_plain || !joins.is_empty() || is_grouped(select) || select.distinct.is_some() || select.having.is_some()
+        {
+            return None;
+        }
+        let (table, condition) = (self.keyed(relation)?, select.selection.as_ref()?);
+        let values = table.of.key.iter().map(|key| table.equal_to(key, condition)).collect::<Option<Vec<_>>>()?;
+        let is_outer = |value: &&Expr| {
+            visit_expressions(*value, |part| match part {
+                Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            })
+            .is_break()
+        };
+        if !values.iter().any(is_outer) {
+            return None;
+        }
+        let [SelectItem::UnnamedExpr(answered) | SelectItem::ExprWithAlias { expr: answered, .. }] =
+            select.projection.as_mut_slice()
+        else {
+            return None;
+        };
+        let has_call = look_at_own_expressions(&*answered, |part| match part {
+            Expr::Function(call) if call.over.is_some() || is_call_of_aggregate(part) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        });
+        if has_call.is_break() {
+            return None;
+        }
+        let is_truth =
+            table.column(answered, true).is_some_and(|column| table.of.truths.iter().any(|one| one == column));
+        *answered = call(if is_truth { "bool_or" } else { "max" }, FunctionArgExpr::Expr(answered.clone()));
+        (query.order_by, query.limit_clause) = (None, None);
+        Some(())
+    }
+
     fn complete(&self, select: &mut Select, order: Option<&OrderBy>) {
         let GroupByExpr::Expressions(by, modifiers) = &select.group_by else { return };
         let is_set = |by: &Expr| matches!(by, Expr::GroupingSets(_) | Expr::Rollup(_) | Expr::Cube(_));
@@ -124,6 +184,35 @@ struct Keyed {
 }
 
 impl Keyed {
+    /// What the condition says that the column is equal to, of what is no column of the table.
+    fn equal_to<'a>(&self, column: &str, condition: &'a Expr) -> Option<&'a Expr> {
+        let mut todo = vec![condition];
+        while let Some(part) = todo.pop() {
+            match unnested(part) {
+                Expr::BinaryOp { left, op: BinaryOperator::And, right } => todo.extend([left.as_ref(), right.as_ref()]),
+                Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
+                    for (one, other) in [(left, right), (right, left)] {
+                        if self.column(unnested(one), true) == Some(column) && !self.is_spoken_of(other) {
+                            return Some(other);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Whether a column of the table is in it, or a query, which may have one.
+    fn is_spoken_of(&self, expr: &Expr) -> bool {
+        let found = visit_expressions(expr, |part| match part {
+            Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => ControlFlow::Break(()),
+            part if self.column(part, true).is_some() => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        });
+        found.is_break()
+    }
+
     /// The column of the table that `expr` is; where its name stands alone only if it `may_be_alone`.
     fn column(&self, expr: &Expr, may_be_alone: bool) -> Option<&str> {
         let column = match expr {

@@ -5,13 +5,15 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArguments, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, NamedWindowDefinition,
-    NamedWindowExpr, OrderByKind, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement,
-    TableFactor, TableWithJoins, UnaryOperator, Visit, Visitor, WindowSpec, WindowType, visit_expressions,
+    NamedWindowExpr, ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier,
+    Statement, TableFactor, TableWithJoins, UnaryOperator, Visit, Visitor, WindowSpec, WindowType, visit_expressions,
 };
 
-use super::syntax::{look_at_own_expressions, unnested};
-use crate::functions::allowed::{is_aggregate, is_missing};
+use super::names::called;
+use super::syntax::{look_at_own_expressions, relations, unnested};
+use crate::functions::allowed::{is_aggregate, is_missing, is_ordered_set, is_window};
 use crate::functions::apart;
+use crate::plan::labels::folded;
 use portico_core::error::{Error, Kind, Result};
 
 /// Refuses a statement with such a part.
@@ -74,7 +76,7 @@ impl Visitor for Parts {
                 no_syntax("the operator <=>", "write IS NOT DISTINCT FROM")
             }
             Expr::QualifiedWildcard(..) => refuse("a whole row", "name one of its columns"),
-            Expr::Function(call) => called(call),
+            Expr::Function(called) => call(called),
             // Rows are equal to the engine where PostgreSQL does not know.
             Expr::Tuple(_) => refuse("a row", "compare its columns one by one"),
             _ => ControlFlow::Continue(()),
@@ -84,7 +86,7 @@ impl Visitor for Parts {
 
 /// What the engine does not hear of a call: it counts all rows by `count(o.*)`, and reads a window without the one that it
 /// begins with.
-fn called(call: &Function) -> Checked {
+fn call(call: &Function) -> Checked {
     if let Some(WindowType::WindowSpec(window)) = &call.over {
         begun(window)?;
     }
@@ -130,6 +132,16 @@ fn aggregate_only(call: &Function) -> Checked {
     };
     let said = [(call.filter.is_some(), "FILTER"), (is_distinct, "DISTINCT"), (is_ordered, "ORDER BY")];
     let refused = |message: String, code| ControlFlow::Break(Error::new(Kind::Rejected, message).sqlstate(code));
+    if call.over.is_some() && !is_aggregate(&name) && !is_window(&name) {
+        let message = format!("OVER specified, but {name} is not a window function nor an aggregate function");
+        return refused(message, "42809");
+    }
+    if !call.within_group.is_empty() && !is_ordered_set(&name) {
+        return refused(format!("{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP"), "42809");
+    }
+    if is_distinct && is_of_all(&call.args) {
+        return refused("DISTINCT cannot be used with *".to_owned(), "42601");
+    }
     match said.into_iter().find(|(is_said, _)| *is_said) {
         Some((_, what)) if !is_aggregate(&name) => {
             refused(format!("{what} specified, but {name} is not an aggregate function"), "42809")
@@ -139,6 +151,12 @@ fn aggregate_only(call: &Function) -> Checked {
         }
         _ => ControlFlow::Continue(()),
     }
+}
+
+/// Whether it is called with `*`.
+fn is_of_all(args: &FunctionArguments) -> bool {
+    let is_all = |arg: &FunctionArg| matches!(arg, FunctionArg::Unnamed(FunctionArgExpr::Wildcard));
+    matches!(args, FunctionArguments::List(list) if list.args.iter().any(is_all))
 }
 
 /// To the standard a name inside of an expression is a column that goes in, and to the engine one that comes out.
@@ -236,6 +254,7 @@ fn clauses(select: &Select) -> Checked {
     if matches!(select.group_by, GroupByExpr::All(_)) {
         return no_syntax("GROUP BY ALL", "list what to group by");
     }
+    named_once(select)?;
     let has_all = select.projection.iter().any(|item| matches!(item, SelectItem::Wildcard(_)));
     for from in &select.from {
         joins(from, has_all)?;
@@ -249,6 +268,28 @@ fn clauses(select: &Select) -> Checked {
         let Some(condition) = condition else { continue };
         misplaced(condition, clause)?;
         membership(condition, true)?;
+    }
+    ControlFlow::Continue(())
+}
+
+/// Refuses two tables of one name, which the engine takes for two columns of one name.
+fn named_once(select: &Select) -> Checked {
+    let mut named: Vec<(String, Option<&ObjectName>)> = Vec::new();
+    for table in relations(select) {
+        let Some(name) = called(table).map(|name| folded(&name)) else { continue };
+        let whole = match table {
+            TableFactor::Table { name, alias: None, .. } => Some(name),
+            _ => None,
+        };
+        // Two tables of two connections may have one name.
+        let is_same = |(other, of): &(String, Option<&ObjectName>)| {
+            *other == name && (whole.is_none() || of.is_none() || whole == *of)
+        };
+        if named.iter().any(is_same) {
+            let error = Error::new(Kind::Rejected, format!("table name \"{name}\" specified more than once"));
+            return ControlFlow::Break(error.sqlstate("42712").hint("give one of the two an alias of its own"));
+        }
+        named.push((name, whole));
     }
     ControlFlow::Continue(())
 }
