@@ -75,6 +75,8 @@ const FOR_MERGING: usize = 1 << 20;
 const MERGED: usize = 4;
 /// Octets that the process may grow by beyond the memory of a statement.
 const BEYOND: usize = 32 << 20;
+/// Octets of these that nobody counts: batches on their way, and sessions.
+const ON_THE_WAY: usize = 24 << 20;
 /// Batches that wait for their reader.
 const AHEAD: usize = 2;
 /// What of a name in the folder of spilled rows is ours.
@@ -95,7 +97,7 @@ fn statements(settings: &Settings) -> usize {
 /// What the engine may count of a statement's memory. What it counts is there twice at times: a buffer that grows while it
 /// is copied, and the rows of a join or a group as they are put together.
 fn counted(statement_memory: usize) -> usize {
-    statement_memory.min(statement_memory.midpoint(BEYOND))
+    statement_memory.min(statement_memory.midpoint(BEYOND - ON_THE_WAY))
 }
 
 /// The engine of statements over several connections.

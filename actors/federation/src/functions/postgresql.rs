@@ -84,7 +84,7 @@ fn analyzed(plan: LogicalPlan, is_recursive: bool) -> EngineResult<LogicalPlan> 
     })?;
     let is_changed = rewritten.transformed || has_subqueries;
     let plan = if is_changed { rewritten.data.recompute_schema()? } else { rewritten.data };
-    if is_kept { Ok(plan) } else { comparison::marked_groups(plan, &schema) }
+    if is_kept { Ok(plan) } else { comparison::marked_above(plan, &schema) }
 }
 
 /// Rows of values, whose whole numbers are integers in the columns in which all are.

@@ -246,14 +246,22 @@ pub(crate) fn marked(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     }
 }
 
-/// The groups with such marks, which stand in a list over them: the engine takes an aggregate with a mark for none.
-pub(crate) fn marked_groups(plan: LogicalPlan, schema: &DFSchema) -> Result<LogicalPlan> {
-    let LogicalPlan::Aggregate(groups) = &plan else { return Ok(plan) };
-    let marks: Vec<_> = groups.group_expr.iter().chain(&groups.aggr_expr).map(|expr| mark(expr, schema)).collect();
+/// Groups, or rows with functions of windows, with such marks, which stand in a list over them: the engine takes an aggregate
+/// with a mark for none.
+pub(crate) fn marked_above(plan: LogicalPlan, schema: &DFSchema) -> Result<LogicalPlan> {
+    let mark = |expr| mark(expr, schema);
+    let marks: Vec<Option<Comparison>> = match &plan {
+        LogicalPlan::Aggregate(groups) => groups.group_expr.iter().chain(&groups.aggr_expr).map(mark).collect(),
+        LogicalPlan::Window(rows) => {
+            let handed_on = rows.input.schema().fields().iter().map(|_| None);
+            handed_on.chain(rows.window_expr.iter().map(mark)).collect()
+        }
+        _ => return Ok(plan),
+    };
     if marks.iter().all(Option::is_none) {
         return Ok(plan);
     }
-    let columns = groups.schema.columns().into_iter().zip(marks).map(|(column, how)| match how {
+    let columns = plan.schema().columns().into_iter().zip(marks).map(|(column, how)| match how {
         Some(how) => how.named(Expr::Column(column.clone()), column.relation, column.name),
         None => Expr::Column(column),
     });
