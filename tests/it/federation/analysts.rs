@@ -428,8 +428,12 @@ async fn what_cannot_be_answered_so_says_what_to_write() {
 #[actix_web::test]
 async fn a_long_chain_of_conditions_reaches_its_source() {
     let app = shops().await;
-    for (link, by) in [("(o.id = 0 AND o.product_id = #)", " OR "), ("NOT (o.id = # AND o.status LIKE 'p%')", " AND ")]
-    {
+    for (link, by) in [
+        ("(o.id = 0 AND o.product_id = #)", " OR "),
+        ("NOT (o.id = # AND o.status LIKE 'p%')", " AND "),
+        ("(o.id <> # AND 10 / (o.id - #) < 10)", " OR "),
+        ("10 / (o.id + #) > -1", " AND "),
+    ] {
         let chain: Vec<String> = (0..300).map(|number| link.replace('#', &number.to_string())).collect();
         let query = format!("SELECT count(*) {JOINED} WHERE {}", chain.join(by));
         let [here, there] = both(&query);

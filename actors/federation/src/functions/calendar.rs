@@ -11,7 +11,7 @@ use arrow_schema::{ArrowError, DataType as ArrowType, IntervalUnit, TimeUnit};
 use chrono::{LocalResult, NaiveDate, NaiveDateTime, Offset, TimeDelta, TimeZone};
 use datafusion::arrow::temporal_conversions::timestamp_us_to_datetime;
 use datafusion::common::{DataFusionError, Result as EngineResult, exec_err};
-use datafusion::logical_expr::ColumnarValue;
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 
 use super::own::{Own, not_there, refused};
 
@@ -30,7 +30,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
             }
             _ => None,
         },
-        compute: |args, rows| make_date(args, rows),
+        compute: make_date,
         hint: "give it a year, a month and a day as integers",
     },
     Own {
@@ -46,7 +46,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
             }
             _ => None,
         },
-        compute: |args, rows| in_zone(args, rows),
+        compute: in_zone,
         hint: "cast what stands before AT TIME ZONE to timestamp or timestamptz",
     },
     Own {
@@ -68,7 +68,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
             }
             _ => None,
         },
-        compute: |args, rows| bin(args, rows),
+        compute: bin,
         hint: "give it an interval, a timestamp, and the timestamp from which is counted",
     },
 ];
@@ -81,8 +81,9 @@ fn out_of_range() -> ArrowError {
     ArrowError::ComputeError("timestamp out of range".to_owned())
 }
 
-fn make_date(args: &[ColumnarValue], rows: usize) -> EngineResult<ArrayRef> {
-    let arrays: Vec<ArrayRef> = args.iter().map(|each| each.to_array(rows)).collect::<EngineResult<_>>()?;
+fn make_date(args: &ScalarFunctionArgs) -> EngineResult<ArrayRef> {
+    let arrays: Vec<ArrayRef> =
+        args.args.iter().map(|each| each.to_array(args.number_rows)).collect::<EngineResult<_>>()?;
     let [years, months, days] = arrays.as_slice() else { return exec_err!("make_date takes three values") };
     let [years, months, days] = [years, months, days].map(AsArray::as_primitive::<Int32Type>);
     let dates = years.iter().zip(months).zip(days).map(|((year, month), day)| {
@@ -111,8 +112,9 @@ fn zone(named: &ColumnarValue) -> EngineResult<Option<Tz>> {
     found.map(Some).ok_or_else(|| not_there(message(), "write a name such as 'Europe/Berlin', or 'UTC'"))
 }
 
-fn in_zone(args: &[ColumnarValue], rows: usize) -> EngineResult<ArrayRef> {
-    let [named, values] = args else { return exec_err!("timezone takes a zone and a time") };
+fn in_zone(args: &ScalarFunctionArgs) -> EngineResult<ArrayRef> {
+    let rows = args.number_rows;
+    let [named, values] = args.args.as_slice() else { return exec_err!("timezone takes a zone and a time") };
     let values = values.to_array(rows)?;
     let is_zoned = matches!(values.data_type(), ArrowType::Timestamp(_, Some(_)));
     let answered = instant(!is_zoned);
@@ -146,12 +148,12 @@ fn offset_of_local(zone: Tz, time: NaiveDateTime) -> i64 {
     }
 }
 
-fn bin(args: &[ColumnarValue], rows: usize) -> EngineResult<ArrayRef> {
-    let [stride, values, origin] = args else { return exec_err!("date_bin takes three values") };
+fn bin(args: &ScalarFunctionArgs) -> EngineResult<ArrayRef> {
+    let [stride, values, origin] = args.args.as_slice() else { return exec_err!("date_bin takes three values") };
     if origin.data_type().is_string() {
         return Err(not_there("date_bin from a text".to_owned(), "cast it to timestamp"));
     }
-    let [stride, values, origin] = [stride, values, origin].map(|array| array.to_array(rows));
+    let [stride, values, origin] = [stride, values, origin].map(|array| array.to_array(args.number_rows));
     let (stride, values, origin) = (stride?, values?, origin?);
     let strides = stride.as_primitive::<IntervalMonthDayNanoType>();
     let [times, origins] = [&values, &origin].map(AsArray::as_primitive::<TimestampMicrosecondType>);

@@ -3,7 +3,7 @@
 //! those of one table as they are written.
 
 use arrow_schema::DataType as ArrowType;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue};
 use datafusion::logical_expr::expr::{BinaryExpr, Case, Cast, ScalarFunction};
 use datafusion::logical_expr::utils::{split_binary, split_conjunction};
@@ -13,8 +13,12 @@ use super::together::is_constant;
 
 /// The engine makes AND and OR of a CASE of conditions with fewer branches.
 const BRANCHES: usize = 3;
-/// Conditions that are looked at before another one, at most.
-const MOST_BEFORE: usize = 16;
+/// Conditions that another one stands behind, at most.
+const MOST_BEFORE: usize = 8;
+/// Conditions of a chain that is written by hand: in longer ones each may fail by itself.
+const MOST_LINKS: usize = 64;
+/// Parts of what is said several times.
+const MOST_PARTS: usize = 64;
 
 /// Functions that have no value for some of what they take.
 const PARTIAL: &[&str] = &[
@@ -37,14 +41,16 @@ const PARTIAL: &[&str] = &[
 
 /// The expression, in which what may fail is computed for those rows alone that what stands before it leaves.
 pub(super) fn computed(expr: Expr, schema: &DFSchema) -> EngineResult<Expr> {
-    if !expr.exists(|expr| Ok(is_partial(expr, schema)))? {
+    if !may_fail(&expr, schema)? {
         return Ok(expr);
     }
     expr.transform_down(|expr| match expr {
         Expr::BinaryExpr(BinaryExpr { op: op @ (Operator::And | Operator::Or), .. }) => {
-            Ok(Transformed::yes(chain(&expr, op, schema)?))
+            let chain = chain(&expr, op, schema)?;
+            // Its links are computed so already.
+            Ok(Transformed::new(chain, true, TreeNodeRecursion::Jump))
         }
-        Expr::Case(case) => Ok(Transformed::yes(Expr::Case(branches(case, schema)))),
+        Expr::Case(case) => Ok(Transformed::yes(Expr::Case(branches(case, schema)?))),
         other => Ok(Transformed::no(other)),
     })
     .data()
@@ -53,10 +59,12 @@ pub(super) fn computed(expr: Expr, schema: &DFSchema) -> EngineResult<Expr> {
 /// Conditions of one chain, of which those that may fail stand behind what guards them.
 fn chain(whole: &Expr, op: Operator, schema: &DFSchema) -> EngineResult<Expr> {
     let links = if op == Operator::And { split_conjunction(whole) } else { split_binary(whole, op) };
+    let links: Vec<Expr> = links.into_iter().map(|link| computed(link.clone(), schema)).collect::<EngineResult<_>>()?;
+    let is_long = links.len() > MOST_LINKS;
     let mut guarded = Vec::with_capacity(links.len());
     for (place, link) in links.iter().enumerate() {
-        let before = if may_fail(link, schema)? { guards(link, &links[..place]) } else { Vec::new() };
-        guarded.push(behind(before, op, Expr::clone(link)));
+        let before = if !is_long && may_fail(link, schema)? { guards(link, &links[..place])? } else { Vec::new() };
+        guarded.push(behind(before, op, link.clone()));
     }
     let joined = guarded
         .into_iter()
@@ -64,18 +72,41 @@ fn chain(whole: &Expr, op: Operator, schema: &DFSchema) -> EngineResult<Expr> {
     Ok(joined.unwrap_or_else(|| whole.clone()))
 }
 
-/// Those of the conditions before it that speak of nothing else than it does: another table's may come after it.
-fn guards<'a>(link: &Expr, before: &[&'a Expr]) -> Vec<&'a Expr> {
-    let columns = link.column_refs();
-    let is_alone = |expr: &Expr| {
-        let is_query = |expr: &Expr| matches!(expr, Expr::Exists(_) | Expr::InSubquery(_) | Expr::ScalarSubquery(_));
-        expr.contains_outer() || expr.is_volatile() || expr.exists(|expr| Ok(is_query(expr))).unwrap_or(true)
-    };
-    if is_alone(link) {
-        return Vec::new();
+/// Those of the conditions before it, the nearest ones, that speak of nothing else than it does: another table's may come
+/// after it.
+fn guards<'a>(link: &Expr, before: &'a [Expr]) -> EngineResult<Vec<&'a Expr>> {
+    let mut guards = Vec::new();
+    if is_alone(link)? {
+        return Ok(guards);
     }
-    let guards = before.iter().copied().filter(|guard| guard.column_refs().is_subset(&columns) && !is_alone(guard));
-    guards.take(MOST_BEFORE).collect()
+    let columns = link.column_refs();
+    for guard in before.iter().rev() {
+        if guards.len() < MOST_BEFORE
+            && is_small(guard)?
+            && guard.column_refs().is_subset(&columns)
+            && !is_alone(guard)?
+        {
+            guards.push(guard);
+        }
+    }
+    guards.reverse();
+    Ok(guards)
+}
+
+/// Whether it has a query in it, a column of the query around it, or another value each time.
+fn is_alone(expr: &Expr) -> EngineResult<bool> {
+    let is_query = |expr: &Expr| matches!(expr, Expr::Exists(_) | Expr::InSubquery(_) | Expr::ScalarSubquery(_));
+    Ok(expr.contains_outer() || expr.is_volatile() || expr.exists(|expr| Ok(is_query(expr)))?)
+}
+
+/// Whether it can be said several times.
+fn is_small(expr: &Expr) -> EngineResult<bool> {
+    let mut parts = 0;
+    expr.apply(|_| {
+        parts += 1;
+        Ok(if parts > MOST_PARTS { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(parts <= MOST_PARTS)
 }
 
 fn behind(before: Vec<&Expr>, op: Operator, link: Expr) -> Expr {
@@ -102,15 +133,17 @@ fn fill(pairs: &mut Vec<(Box<Expr>, Box<Expr>)>) {
     }
 }
 
-fn branches(mut case: Case, schema: &DFSchema) -> Case {
+fn branches(mut case: Case, schema: &DFSchema) -> EngineResult<Case> {
     let is_condition = |then: &Expr| then.get_type(schema).is_ok_and(|of| of == ArrowType::Boolean);
-    let is_made_a_chain = case.expr.is_none()
-        && case.when_then_expr.len() < BRANCHES
-        && case.when_then_expr.first().is_some_and(|(_, then)| is_condition(then));
-    if is_made_a_chain {
+    if case.expr.is_none()
+        && let Some((when, then)) = case.when_then_expr.first().filter(|_| case.when_then_expr.len() < BRANCHES)
+        && is_condition(then)
+        && is_small(when)?
+        && is_small(then)?
+    {
         fill(&mut case.when_then_expr);
     }
-    case
+    Ok(case)
 }
 
 fn may_fail(expr: &Expr, schema: &DFSchema) -> EngineResult<bool> {

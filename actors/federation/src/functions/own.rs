@@ -19,8 +19,7 @@ pub(super) struct Own {
     pub(super) name: &'static str,
     /// The types that it computes with, and the one that it answers; `None` for what it does not take.
     pub(super) types: fn(&[ArrowType]) -> Option<(Vec<ArrowType>, ArrowType)>,
-    /// Computes so many rows.
-    pub(super) compute: fn(&[ColumnarValue], usize) -> EngineResult<ArrayRef>,
+    pub(super) compute: fn(&ScalarFunctionArgs) -> EngineResult<ArrayRef>,
     /// What to write where it does not take the types.
     pub(super) hint: &'static str,
 }
@@ -80,6 +79,6 @@ impl ScalarUDFImpl for Function {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
-        (self.own.compute)(&args.args, args.number_rows).map(ColumnarValue::Array)
+        (self.own.compute)(&args).map(ColumnarValue::Array)
     }
 }

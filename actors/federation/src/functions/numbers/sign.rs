@@ -7,7 +7,7 @@ use arrow_array::types::{Decimal128Type, Float64Type};
 use arrow_array::{ArrayRef, Decimal128Array};
 use arrow_schema::DataType as ArrowType;
 use datafusion::common::{Result as EngineResult, exec_err};
-use datafusion::logical_expr::ColumnarValue;
+use datafusion::logical_expr::ScalarFunctionArgs;
 
 use super::DIGITS;
 use crate::functions::own::Own;
@@ -23,13 +23,13 @@ pub(in crate::functions) const FUNCTIONS: &[Own] = &[Own {
         }
         _ => None,
     },
-    compute: |args, rows| sign(args, rows),
+    compute: sign,
     hint: "give it one number",
 }];
 
-fn sign(args: &[ColumnarValue], rows: usize) -> EngineResult<ArrayRef> {
-    let [numbers] = args else { return exec_err!("sign takes a number") };
-    let numbers = numbers.to_array(rows)?;
+fn sign(args: &ScalarFunctionArgs) -> EngineResult<ArrayRef> {
+    let [numbers] = args.args.as_slice() else { return exec_err!("sign takes a number") };
+    let numbers = numbers.to_array(args.number_rows)?;
     Ok(match numbers.as_primitive_opt::<Decimal128Type>() {
         Some(numbers) => {
             let signs: Decimal128Array = numbers.unary(i128::signum);

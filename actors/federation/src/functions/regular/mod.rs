@@ -9,11 +9,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BooleanArray, StringArray};
 use arrow_schema::DataType as ArrowType;
 use datafusion::common::{Result as EngineResult, exec_err};
-use datafusion::logical_expr::ColumnarValue;
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 
 use self::pattern::Pattern;
 use self::replaced::Replacement;
 use super::own::{Own, not_there, refused};
+use crate::plan::patience::Until;
 
 /// The function behind `~`, as PostgreSQL calls it.
 pub(crate) const MATCHES: &str = "textregexeq";
@@ -25,13 +26,13 @@ pub(super) const OPERATORS: &[Own] = &[
     Own {
         name: MATCHES,
         types: |types| of_texts(types, 2..=2, ArrowType::Boolean),
-        compute: |args, rows| matched(args, rows, false),
+        compute: |args| matched(args, false),
         hint: AS_TEXT,
     },
     Own {
         name: MATCHES_ANY_CASE,
         types: |types| of_texts(types, 2..=2, ArrowType::Boolean),
-        compute: |args, rows| matched(args, rows, true),
+        compute: |args| matched(args, true),
         hint: AS_TEXT,
     },
 ];
@@ -41,23 +42,21 @@ pub(super) const FUNCTIONS: &[Own] = &[
     Own {
         name: "regexp_like",
         types: |types| of_texts(types, 2..=3, ArrowType::Boolean),
-        compute: |args, rows| {
-            let flags = Flags::of(args.get(2), "regexp_like")?;
+        compute: |args| {
+            let flags = Flags::of(args.args.get(2), "regexp_like")?;
             if flags.is_global {
                 return Err(refused("22023", "regexp_like() does not support the \"global\" option".to_owned()));
             }
-            matched(args, rows, flags.ignores_case)
+            matched(args, flags.ignores_case)
         },
         hint: AS_TEXT,
     },
-    Own {
-        name: "regexp_replace",
-        types: |types| of_texts(types, 3..=4, ArrowType::Utf8),
-        compute: |args, rows| replace(args, rows),
-        hint: AS_TEXT,
-    },
+    Own { name: REPLACE, types: |types| of_texts(types, 3..=4, ArrowType::Utf8), compute: replace, hint: AS_TEXT },
 ];
 
+const REPLACE: &str = "regexp_replace";
+/// Texts that are matched before the time is looked at again.
+const ROWS_AT_ONCE: usize = 64;
 const AS_TEXT: &str = "cast what is matched to text";
 
 /// Whether the source's regular expressions mean the same by the pattern, whatever its locale.
@@ -114,31 +113,45 @@ fn literal<'a>(argument: &'a ColumnarValue, function: &str) -> EngineResult<Opti
     }
 }
 
-fn matched(args: &[ColumnarValue], rows: usize, ignores_case: bool) -> EngineResult<ArrayRef> {
-    let [texts, pattern, ..] = args else { return exec_err!("a match takes a text and a pattern") };
-    let Some(pattern) = literal(pattern, MATCHES)? else {
-        return Ok(Arc::new(BooleanArray::new_null(rows)));
-    };
-    let program = Pattern::read(pattern, ignores_case)?.program()?;
-    let texts = texts.to_array(rows)?;
-    let matched: BooleanArray =
-        texts.as_string::<i32>().iter().map(|text| text.map(|text| program.is_match(text))).collect();
-    Ok(Arc::new(matched))
+/// What `of` makes of each of the texts, until the statement's timeout.
+fn each<T>(
+    texts: &ArrayRef,
+    args: &ScalarFunctionArgs,
+    mut of: impl FnMut(&str) -> EngineResult<T>,
+) -> EngineResult<Vec<Option<T>>> {
+    let texts = texts.as_string::<i32>().iter().enumerate().map(|(row, text)| {
+        if row.is_multiple_of(ROWS_AT_ONCE) {
+            Until::check(&args.config_options)?;
+        }
+        text.map(&mut of).transpose()
+    });
+    texts.collect()
 }
 
-fn replace(args: &[ColumnarValue], rows: usize) -> EngineResult<ArrayRef> {
-    let [texts, pattern, by, flags @ ..] = args else { return exec_err!("regexp_replace takes three texts") };
+fn matched(args: &ScalarFunctionArgs, ignores_case: bool) -> EngineResult<ArrayRef> {
+    let [texts, pattern, ..] = args.args.as_slice() else { return exec_err!("a match takes a text and a pattern") };
+    let Some(pattern) = literal(pattern, MATCHES)? else {
+        return Ok(Arc::new(BooleanArray::new_null(args.number_rows)));
+    };
+    let program = Pattern::read(pattern, ignores_case)?.program()?;
+    let texts = texts.to_array(args.number_rows)?;
+    Ok(Arc::new(BooleanArray::from(each(&texts, args, |text| Ok(program.is_match(text)))?)))
+}
+
+fn replace(args: &ScalarFunctionArgs) -> EngineResult<ArrayRef> {
+    let [texts, pattern, by, flags @ ..] = args.args.as_slice() else {
+        return exec_err!("regexp_replace takes three texts");
+    };
     let flags_are_null = match flags.first() {
-        Some(flags) => literal(flags, "regexp_replace")?.is_none(),
+        Some(flags) => literal(flags, REPLACE)?.is_none(),
         None => false,
     };
-    let (pattern, by) = (literal(pattern, "regexp_replace")?, literal(by, "regexp_replace")?);
+    let (pattern, by) = (literal(pattern, REPLACE)?, literal(by, REPLACE)?);
     let (Some(pattern), Some(by), false) = (pattern, by, flags_are_null) else {
-        return Ok(Arc::new(StringArray::new_null(rows)));
+        return Ok(Arc::new(StringArray::new_null(args.number_rows)));
     };
-    let flags = Flags::of(flags.first(), "regexp_replace")?;
+    let flags = Flags::of(flags.first(), REPLACE)?;
     let mut replacement = Replacement::new(&Pattern::read(pattern, flags.ignores_case)?, by, flags.is_global)?;
-    let texts = texts.to_array(rows)?;
-    let replaced = texts.as_string::<i32>().iter().map(|text| text.map(|text| replacement.of(text)).transpose());
-    Ok(Arc::new(replaced.collect::<EngineResult<StringArray>>()?))
+    let texts = texts.to_array(args.number_rows)?;
+    Ok(Arc::new(StringArray::from(each(&texts, args, |text| replacement.of(text))?)))
 }
