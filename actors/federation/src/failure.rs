@@ -160,7 +160,7 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
         DataFusionError::Plan(what) if what.contains("unique expression names") => {
             rejected("42701", what.clone()).hint(SAME_NAME)
         }
-        DataFusionError::Plan(what) if what.contains("must be aggregated to return at most one row") => {
+        DataFusionError::Plan(what) if what.contains(SEVERAL_ROWS) => {
             let message = "a subquery that is a value, and speaks of the query around it, may have several rows";
             rejected("21000", message.to_owned()).hint("write max(…) around what it selects, or LEFT JOIN its table")
         }
@@ -201,6 +201,9 @@ const NOT_RUN: [&str; 5] = [
     "Physical plan does not support logical expression ScalarSubquery",
     "Physical plan does not support logical expression OuterReferenceColumn",
 ];
+
+/// What it says of a value that may be one of several rows.
+pub(crate) const SEVERAL_ROWS: &str = "must be aggregated to return at most one row";
 
 /// How it begins to say that such a value stands where it has none.
 const CORRELATED: [&str; 2] = ["Correlated scalar subquery can only", "Correlated scalar subquery in"];

@@ -27,6 +27,7 @@ use super::ordered_set;
 use super::own::{self, Own};
 use super::parts;
 use super::regular;
+use super::single;
 use super::times;
 use super::typed;
 use super::types::{AS_DOUBLE, is_interval, no_function};
@@ -166,7 +167,7 @@ pub(crate) fn keep(builder: &mut SessionStateBuilder) {
         }
     }
     let aggregates = builder.aggregate_functions().get_or_insert_default();
-    aggregates.extend(ordered_set::functions().chain([percentile::function()]));
+    aggregates.extend(ordered_set::functions().chain([percentile::function(), single::function()]));
     let syntax = Syntax {
         extract: parts::extract(),
         overlay: as_postgresql(overlay()),

@@ -9,7 +9,7 @@ use datafusion::logical_expr::{
 };
 
 /// What it is called: nothing that a statement can call, and nothing that is shown.
-pub(crate) const NAME: &str = "\u{1}";
+pub(crate) const NAME: &str = "\u{1}cast";
 
 /// The function.
 pub(super) fn function() -> Arc<ScalarUDF> {

@@ -4,7 +4,7 @@
 
 use arrow_schema::DataType as ArrowType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue};
+use datafusion::common::{Column, DFSchema, Result as EngineResult, ScalarValue};
 use datafusion::logical_expr::expr::{BinaryExpr, Case, Cast, ScalarFunction};
 use datafusion::logical_expr::utils::{split_binary, split_conjunction};
 use datafusion::logical_expr::{Expr, ExprSchemable, Operator, lit};
@@ -76,7 +76,7 @@ fn chain(whole: &Expr, op: Operator, schema: &DFSchema) -> EngineResult<Expr> {
 /// after it.
 fn guards<'a>(link: &Expr, before: &'a [Expr]) -> EngineResult<Vec<&'a Expr>> {
     let mut guards = Vec::new();
-    if is_alone(link)? {
+    if is_alone(link)? || joins(link) {
         return Ok(guards);
     }
     let columns = link.column_refs();
@@ -91,6 +91,14 @@ fn guards<'a>(link: &Expr, before: &'a [Expr]) -> EngineResult<Vec<&'a Expr>> {
     }
     guards.reverse();
     Ok(guards)
+}
+
+/// Whether it is an equality of two tables: the engine looks for the rows of the other one by it.
+fn joins(expr: &Expr) -> bool {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = expr else { return false };
+    let (left, right) = (left.column_refs(), right.column_refs());
+    let is_other = |one: &&Column| right.iter().any(|other| one.relation != other.relation);
+    left.iter().any(is_other)
 }
 
 /// Whether it has a query in it, a column of the query around it, or another value each time.

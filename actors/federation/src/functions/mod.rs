@@ -19,6 +19,7 @@ pub(crate) mod postgresql;
 mod recursive;
 pub(crate) mod regular;
 mod set_operations;
+pub(crate) mod single;
 mod time_texts;
 pub(crate) mod times;
 mod together;

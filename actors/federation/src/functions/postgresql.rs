@@ -9,7 +9,7 @@ use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, DFSchemaRef, Result as EngineResult, ScalarValue, not_impl_err};
 use datafusion::logical_expr::expr::{
-    AggregateFunction, Between, BinaryExpr, Case, Cast, InList, Like, ScalarFunction,
+    AggregateFunction, Between, BinaryExpr, Case, Cast, InList, Like, ScalarFunction, Sort,
 };
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
@@ -168,6 +168,8 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
             let AggregateFunction { func, mut params } = call;
             if let Some(filter) = params.filter.as_deref() {
                 params.args = params.args.into_iter().map(|value| where_true(filter, value)).collect();
+                let ordered = params.order_by.into_iter().map(|by| Sort { expr: where_true(filter, by.expr), ..by });
+                params.order_by = ordered.collect();
             }
             if func.name() == percentile::NAME {
                 percentile::admit(&params, schema)?;

@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use crate::carried::carried;
 use crate::functions::numbers::is_exact;
+use crate::functions::single;
 use crate::functions::types::{admit_together, type_name};
 use portico_core::error::{Error, Kind};
 use portico_core::reply::{self, DataType, TextType};
@@ -104,7 +105,9 @@ impl Comparison {
             {
                 Self::of_any(call.params.args.first(), schema)
             }
-            Expr::AggregateFunction(call) if matches!(call.func.name(), "min" | "max" | "mode" | "percentile_disc") => {
+            Expr::AggregateFunction(call)
+                if matches!(call.func.name(), "min" | "max" | "mode" | "percentile_disc" | single::NAME) =>
+            {
                 Self::of_any(call.params.args.first(), schema)
             }
             Expr::ScalarSubquery(query) => {

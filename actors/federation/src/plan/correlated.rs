@@ -3,14 +3,19 @@
 
 use std::sync::Arc;
 
+use arrow_schema::DataType as ArrowType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, Result as EngineResult};
+use datafusion::common::{Column, DFSchema, Result as EngineResult, plan_err};
 use datafusion::logical_expr::expr::{BinaryExpr, InSubquery};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
-use datafusion::logical_expr::{Distinct, Expr, Filter, JoinType, LogicalPlan, Operator, Projection, Subquery};
+use datafusion::logical_expr::{
+    Distinct, Expr, ExprSchemable, Filter, JoinType, LogicalPlan, Operator, Projection, Subquery, cast as to_type,
+};
 
 use super::joins::chain::has_subqueries;
 use crate::carried::carried;
+use crate::failure::SEVERAL_ROWS;
+use crate::functions::numbers::is_exact;
 use portico_core::error::{Error, Kind};
 
 /// The same plan, in whose subqueries it is a column that is equal to what the query around them says, where they make groups:
@@ -48,11 +53,15 @@ fn matched_by_columns(of: Subquery, fresh: &mut usize) -> EngineResult<Subquery>
             Expr::Column(Column::from_name(name))
         };
         let conditions = split_conjunction(&filter.predicate).into_iter().map(|condition| match condition {
-            Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) if is_matched(left, right) => {
-                column_of(left).eq(right.as_ref().clone())
-            }
-            Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) if is_matched(right, left) => {
-                column_of(right).eq(left.as_ref().clone())
+            Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) => {
+                let schema = filter.input.schema();
+                if let Some(own) = matched(left, right, schema) {
+                    column_of(&own).eq(right.as_ref().clone())
+                } else if let Some(own) = matched(right, left, schema) {
+                    column_of(&own).eq(left.as_ref().clone())
+                } else {
+                    condition.clone()
+                }
             }
             other => other.clone(),
         });
@@ -65,11 +74,18 @@ fn matched_by_columns(of: Subquery, fresh: &mut usize) -> EngineResult<Subquery>
     Ok(Subquery { subquery: Arc::new(plan.data()?), ..of })
 }
 
-/// Whether a computed value of the subquery's own rows is equal to what the query around it says alone.
-fn is_matched(own: &Expr, outer: &Expr) -> bool {
-    let is_column = matches!(own, Expr::Column(_));
+/// The computed value of the subquery's own rows that is equal to what the query around it says alone. An exact number beside
+/// a float is compared as one: several are one float.
+fn matched(own: &Expr, outer: &Expr, schema: &DFSchema) -> Option<Expr> {
     let is_own = !own.column_refs().is_empty() && !own.contains_outer() && !own.is_volatile() && !has_subqueries(own);
-    !is_column && is_own && outer.contains_outer() && outer.column_refs().is_empty() && !has_subqueries(outer)
+    if !(is_own && outer.contains_outer() && outer.column_refs().is_empty() && !has_subqueries(outer)) {
+        return None;
+    }
+    let (of, other) = (own.get_type(schema).ok()?, outer.get_type(schema).ok()?);
+    if is_exact(&of) && other.is_floating() {
+        return Some(to_type(own.clone(), ArrowType::Float64));
+    }
+    (!matches!(own, Expr::Column(_))).then(|| own.clone())
 }
 
 /// Refuses those whose conditions cannot be moved to the query around them.
@@ -89,6 +105,7 @@ pub(crate) fn check(plan: &LogicalPlan) -> EngineResult<()> {
             expr.apply(|expr| {
                 match expr {
                     Expr::ScalarSubquery(subquery) => {
+                        check_one_row(subquery)?;
                         check_distinct(&subquery.subquery)?;
                         Rows::of(&subquery.subquery)?
                     }
@@ -110,6 +127,23 @@ pub(crate) fn check(plan: &LogicalPlan) -> EngineResult<()> {
         })
     })
     .map(drop)
+}
+
+/// Refuses a value that may be one of several rows: the engine believes of some queries that they have one.
+fn check_one_row(value: &Subquery) -> EngineResult<()> {
+    let mut plan = value.subquery.as_ref();
+    while !value.outer_ref_columns.is_empty() {
+        plan = match plan {
+            LogicalPlan::Projection(of) => &of.input,
+            LogicalPlan::SubqueryAlias(of) => &of.input,
+            LogicalPlan::Sort(of) => &of.input,
+            LogicalPlan::Limit(of) => &of.input,
+            LogicalPlan::Filter(of) if matches!(*of.input, LogicalPlan::Aggregate(_)) => &of.input,
+            LogicalPlan::Aggregate(_) | LogicalPlan::EmptyRelation(_) => break,
+            _ => return plan_err!("Correlated scalar subquery {SEVERAL_ROWS}"),
+        };
+    }
+    Ok(())
 }
 
 /// Refuses `NOT IN` of a query that speaks of the query around it: the engine looks for NULL among all of its rows, before

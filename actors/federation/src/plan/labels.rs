@@ -14,7 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::text::syntax::selects;
 
 /// Stands between a name and the number that tells it from others. PostgreSQL takes it in no name that is not quoted.
-const MARK: char = '\u{1}';
+pub(crate) const MARK: char = '\u{1}';
 
 /// PostgreSQL's name of a column that has none.
 const NAMELESS: &str = "?column?";

@@ -25,7 +25,6 @@ use portico_core::error::{Error, Kind, Result};
 use portico_core::near;
 use portico_core::reply::Column;
 use portico_core::workspace::{self, MAIN, View, Workspace};
-use portico_sources::pushdown::Type;
 
 /// What one statement names, each asked for once.
 #[derive(Debug)]
@@ -118,9 +117,7 @@ impl Tables {
             let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             let table = known.get(&name)?;
             let columns = table.columns.iter().map(|column| column.name.clone()).collect();
-            let truths = table.columns.iter().filter(|column| column.type_ == Some(Type::Boolean));
-            let truths = truths.map(|column| column.name.clone()).collect();
-            Some(KeyedTable { columns, key: table.key.clone(), truths })
+            Some(KeyedTable { columns, key: table.key.clone() })
         });
     }
 

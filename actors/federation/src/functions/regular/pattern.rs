@@ -15,8 +15,10 @@ const MOST_REPEATED: u16 = 255;
 /// Characters of a range whose small and capital letters are looked up one by one.
 const MOST_CASED: u32 = 512;
 /// Octets of a program that a pattern becomes.
-const MOST_OCTETS: usize = 1 << 20;
+const MOST_OCTETS: usize = 10 << 20;
 
+/// What words are made of.
+const WORD: &str = r"\p{L}\p{Nd}_";
 /// White space as PostgreSQL has it: none that does not break.
 const SPACE: &str = r"\x09-\x0D\x20\x{1680}\x{2000}-\x{2006}\x{2008}-\x{200A}\x{2028}\x{2029}\x{205F}\x{3000}";
 /// The same without what ends a line.
@@ -169,6 +171,7 @@ impl Reader<'_> {
         }
         match self.rest.next() {
             Some(':') => self.pattern.translated.push_str("?:"),
+            Some('#') => return Err(not_known("(?#")),
             Some(letter) if letter.is_ascii_alphabetic() => return Err(not_known("an option such as (?n)")),
             Some('=' | '!' | '<') => return Err(not_known("looking ahead or behind")),
             _ => return Err(invalid("quantifier operand invalid")),
@@ -360,7 +363,8 @@ impl Reader<'_> {
         if last < first {
             return Err(invalid("invalid character range"));
         }
-        self.range(first, last)
+        self.range(first, last)?;
+        self.not_from()
     }
 
     fn range(&mut self, first: char, last: char) -> Result<()> {
@@ -393,13 +397,13 @@ impl Reader<'_> {
             return Err(not_known("a class of another form than [:name:]"));
         }
         let class = match name.as_str() {
-            "alpha" => r"\p{Alphabetic}",
-            "lower" | "upper" if self.ignores_case => r"\p{Alphabetic}",
-            "lower" => r"\p{Lowercase}",
-            "upper" => r"\p{Uppercase}",
+            "alpha" => r"\p{L}",
+            "lower" | "upper" if self.ignores_case => r"\p{L}",
+            "lower" => r"\p{Ll}",
+            "upper" => r"\p{Lu}",
             "digit" => "0-9",
-            "alnum" => r"\p{Alphabetic}0-9",
-            "word" => r"\w",
+            "alnum" => r"\p{L}\p{Nd}",
+            "word" => WORD,
             "xdigit" => "0-9A-Fa-f",
             "space" => SPACE,
             "blank" => BLANK,
@@ -417,7 +421,7 @@ fn class_of(letter: char) -> Option<&'static str> {
     match letter {
         'd' | 'D' => Some("0-9"),
         's' | 'S' => Some(SPACE),
-        'w' | 'W' => Some(r"\w"),
+        'w' | 'W' => Some(WORD),
         _ => None,
     }
 }

@@ -5,21 +5,21 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, FunctionArgExpr, GroupByExpr, Ident, LimitClause, ObjectName, OrderBy, Query, Select,
-    SelectItem, SelectItemQualifiedWildcardKind as Kind, SetExpr, Statement, TableFactor, TableWithJoins, Value, Visit,
-    VisitMut, Visitor, VisitorMut, visit_expressions,
+    BinaryOperator, Expr, FunctionArgExpr, GroupByExpr, Ident, LimitClause, ObjectName, OrderBy, OrderByKind, Query,
+    Select, SelectItem, SelectItemQualifiedWildcardKind as Kind, SetExpr, Statement, TableFactor, TableWithJoins,
+    Value, Visit, VisitMut, Visitor, VisitorMut, visit_expressions,
 };
 
 use super::refused::is_grouped;
 use super::syntax::{call, look_at_own_expressions, relations, selects, unnested};
 use crate::functions::allowed::is_aggregate;
+use crate::functions::single;
 use crate::plan::labels::folded;
 
-/// The columns of a table, those that its key is made of, and those that are truth values.
+/// The columns of a table, and those that its key is made of.
 pub(crate) struct KeyedTable {
     pub(crate) columns: Vec<String>,
     pub(crate) key: Vec<String>,
-    pub(crate) truths: Vec<String>,
 }
 
 /// Groups by what the key of a table determines, too, wherever the statement groups by the key, and has subqueries by a key
@@ -77,7 +77,7 @@ fn is_of_rows(limit: &LimitClause) -> bool {
 }
 
 impl Queries<'_> {
-    /// Has a query by a key answer the greatest value of its one row, where it speaks of the query around it.
+    /// Has a query by a key answer the value of its one row as an aggregate, where it speaks of the query around it.
     fn aggregate_one_row(&self, query: &mut Query) -> Option<()> {
         let is_plain =
             query.with.is_none() && query.fetch.is_none() && query.limit_clause.as_ref().is_none_or(is_of_rows);
@@ -111,9 +111,7 @@ impl Queries<'_> {
         if has_call.is_break() {
             return None;
         }
-        let is_truth =
-            table.column(answered, true).is_some_and(|column| table.of.truths.iter().any(|one| one == column));
-        *answered = call(if is_truth { "bool_or" } else { "max" }, FunctionArgExpr::Expr(answered.clone()));
+        *answered = call(single::NAME, FunctionArgExpr::Expr(answered.clone()));
         (query.order_by, query.limit_clause) = (None, None);
         Some(())
     }
@@ -124,10 +122,12 @@ impl Queries<'_> {
         if by.is_empty() || !modifiers.is_empty() || by.iter().any(is_set) {
             return;
         }
-        let by: Vec<&Expr> = by.iter().filter_map(|by| meant(by, &select.projection)).collect();
+        let places: Vec<&Expr> = by.iter().filter_map(|by| meant(by, &select.projection)).collect();
         let mut more = Vec::new();
         for table in relations(select).filter_map(|relation| self.keyed(relation)) {
-            let grouped: BTreeSet<&str> = by.iter().filter_map(|by| table.column(by, true)).collect();
+            let column =
+                |by: &&Expr| table.column(by, true).or_else(|| table.column(named_in(by, &select.projection)?, true));
+            let grouped: BTreeSet<&str> = places.iter().filter_map(column).collect();
             if !table.of.key.iter().all(|column| grouped.contains(column.as_str())) {
                 continue;
             }
@@ -135,8 +135,12 @@ impl Queries<'_> {
             read.all_of(&select.projection);
             let _ = select.projection.visit(&mut read);
             let _ = select.having.visit(&mut read);
-            if let Some(order) = order {
-                let _ = order.visit(&mut read);
+            let _ = select.named_window.visit(&mut read);
+            if let Some(OrderBy { kind: OrderByKind::Expressions(order), .. }) = order {
+                // A name of the list means what stands there.
+                for by in order.iter().filter(|by| named_in(&by.expr, &select.projection).is_none()) {
+                    let _ = by.visit(&mut read);
+                }
             }
             more.extend(read.columns.into_iter().filter(|(name, _)| !grouped.contains(name.as_str())));
         }
@@ -175,6 +179,15 @@ fn meant<'a>(by: &'a Expr, projection: &'a [SelectItem]) -> Option<&'a Expr> {
         }
         other => Some(other),
     }
+}
+
+/// What the list calls by this name.
+fn named_in<'a>(expr: &Expr, projection: &'a [SelectItem]) -> Option<&'a Expr> {
+    let Expr::Identifier(name) = expr else { return None };
+    projection.iter().find_map(|item| match item {
+        SelectItem::ExprWithAlias { expr, alias } if folded(alias) == folded(name) => Some(unnested(expr)),
+        _ => None,
+    })
 }
 
 /// A table that has a key, and what it is called in its SELECT.

@@ -12,8 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::names::called;
 use super::syntax::{look_at_own_expressions, relations, unnested};
 use crate::functions::allowed::{is_aggregate, is_missing, is_ordered_set, is_window};
-use crate::functions::apart;
-use crate::plan::labels::folded;
+use crate::plan::labels::{MARK, folded};
 use portico_core::error::{Error, Kind, Result};
 
 /// Refuses a statement with such a part.
@@ -113,11 +112,11 @@ fn begun(window: &WindowSpec) -> Checked {
 fn aggregate_only(call: &Function) -> Checked {
     let name = call.name.to_string();
     let last = call.name.0.last().and_then(|part| part.as_ident());
-    let is_ours = last.is_some_and(|last| last.value.eq_ignore_ascii_case(apart::NAME));
+    let is_ours = last.is_some_and(|last| last.value.starts_with(MARK));
     if is_missing(&name) || is_ours {
         let error = Error::new(Kind::Rejected, format!("function {name} is not there over several connections"));
         let hint = if is_ours {
-            "write CAST"
+            "names that begin with such a sign are the service's own"
         } else {
             "string_agg makes one text of the values; call it on the table's own connection, or in a view there"
         };

@@ -1,0 +1,101 @@
+//! The value of a group's one row: what a subquery by the key of a table answers.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef};
+use datafusion::common::{Result as EngineResult, ScalarValue, exec_err};
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::format_state_name;
+use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
+
+use super::own::refused;
+
+/// What it is called: nothing that a statement can call.
+pub(crate) const NAME: &str = "\u{1}single";
+
+/// The function.
+pub(super) fn function() -> Arc<AggregateUDF> {
+    Arc::new(AggregateUDF::new_from_impl(Single { signature: Signature::any(1, Volatility::Immutable) }))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Single {
+    signature: Signature,
+}
+
+impl AggregateUDFImpl for Single {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
+        match types {
+            [of] => Ok(of.clone()),
+            _ => exec_err!("a single value of several"),
+        }
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> EngineResult<Box<dyn Accumulator>> {
+        let value = ScalarValue::try_from(args.return_field.data_type())?;
+        Ok(Box::new(Found { value, rows: 0 }))
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> EngineResult<Vec<FieldRef>> {
+        let value = Field::new(format_state_name(args.name, "value"), args.return_type().clone(), true);
+        let rows = Field::new(format_state_name(args.name, "rows"), ArrowType::Int64, false);
+        Ok(vec![Arc::new(value), Arc::new(rows)])
+    }
+}
+
+#[derive(Debug)]
+struct Found {
+    value: ScalarValue,
+    rows: i64,
+}
+
+impl Found {
+    fn add(&mut self, value: &ArrayRef, row: usize, rows: i64) -> EngineResult<()> {
+        self.rows += rows;
+        if self.rows > 1 {
+            let message = "more than one row returned by a subquery used as an expression";
+            return Err(refused("21000", message.to_owned()));
+        }
+        if rows == 1 {
+            self.value = ScalarValue::try_from_array(value, row)?;
+            self.value.compact();
+        }
+        Ok(())
+    }
+}
+
+impl Accumulator for Found {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> EngineResult<()> {
+        let [values] = values else { return exec_err!("a single value of several") };
+        (0..values.len().min(2)).try_for_each(|row| self.add(values, row, 1))
+    }
+
+    fn evaluate(&mut self) -> EngineResult<ScalarValue> {
+        Ok(self.value.clone())
+    }
+
+    fn size(&self) -> usize {
+        size_of::<Self>() + self.value.size() - size_of::<ScalarValue>()
+    }
+
+    fn state(&mut self) -> EngineResult<Vec<ScalarValue>> {
+        Ok(vec![self.value.clone(), ScalarValue::Int64(Some(self.rows))])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> EngineResult<()> {
+        let [values, rows] = states else { return exec_err!("another state") };
+        let rows = rows.as_primitive::<Int64Type>();
+        (0..values.len()).try_for_each(|row| self.add(values, row, rows.value(row)))
+    }
+}
