@@ -185,6 +185,22 @@ async fn joins_that_keep_no_rows_end_at_their_timeout() {
     }
 }
 
+/// A match may look at all that is left of a text: many of them take as long as the text is long, many times.
+#[actix_web::test]
+async fn a_text_of_many_matches_ends_at_its_timeout() {
+    let app = two_sources("", "").await;
+    let text = "repeat('a', 900000)";
+    let query = format!("SELECT length(regexp_replace({text} || o.id, 'a.*z|a', 'x', 'g')) {FROM}");
+    let all = (0..4).map(|_| app.query(json!({"query": query, "timeout": 1})));
+    for (_, answer) in futures_util::future::join_all(all).await {
+        let error = &answer["error"];
+        assert!(error["sqlState"] == json!("57014") || error["code"] == json!(1600), "{answer}");
+    }
+    // Whoever comes next finds the engine's threads free.
+    let (status, answer) = app.query(json!({"query": format!("SELECT count(*) {FROM}"), "timeout": 40})).await;
+    assert_eq!(status, 200, "{answer}");
+}
+
 #[actix_web::test]
 async fn no_statement_comes_to_more_than_fits() {
     let app = two_sources("", "").await;

@@ -20,6 +20,9 @@ pub(crate) const TIME_ZONE: &str = "timezone";
 /// The time at which an interval begins that a time is in.
 pub(crate) const BIN: &str = "date_bin";
 
+/// The first date there is in this year, the 4714th before our era.
+const FIRST_YEAR: i32 = -4713;
+
 /// The functions.
 pub(super) const FUNCTIONS: &[Own] = &[
     Own {
@@ -39,7 +42,9 @@ pub(super) const FUNCTIONS: &[Own] = &[
             [zone, of] if zone.is_string() || zone.is_null() => {
                 let (of, answered) = match of {
                     ArrowType::Timestamp(_, None) => (instant(false), instant(true)),
-                    ArrowType::Timestamp(_, Some(_)) | ArrowType::Date32 => (instant(true), instant(false)),
+                    ArrowType::Timestamp(_, Some(_)) | ArrowType::Date32 | ArrowType::Null => {
+                        (instant(true), instant(false))
+                    }
                     _ => return None,
                 };
                 Some((vec![ArrowType::Utf8, of], answered))
@@ -52,9 +57,10 @@ pub(super) const FUNCTIONS: &[Own] = &[
     Own {
         name: BIN,
         types: |types| match types {
-            [ArrowType::Interval(_), of, origin] => {
-                let is_taken =
-                    |of: &ArrowType| matches!(of, ArrowType::Timestamp(..) | ArrowType::Date32) || of.is_string();
+            [ArrowType::Interval(_) | ArrowType::Null, of, origin] => {
+                let is_taken = |of: &ArrowType| {
+                    matches!(of, ArrowType::Timestamp(..) | ArrowType::Date32 | ArrowType::Null) || of.is_string()
+                };
                 let is_zoned = |of: &ArrowType| matches!(of, ArrowType::Timestamp(_, Some(_)));
                 let is_local = |of: &ArrowType| matches!(of, ArrowType::Timestamp(_, None));
                 let both = [of, origin];
@@ -90,7 +96,8 @@ fn make_date(args: &ScalarFunctionArgs) -> EngineResult<ArrayRef> {
         let (Some(year), Some(month), Some(day)) = (year, month, day) else { return Ok(None) };
         // There is no year zero: the year before the first one is the first before it.
         let astronomical = if year < 0 { year.checked_add(1) } else { Some(year).filter(|year| *year > 0) };
-        let date = astronomical.zip(u32::try_from(month).ok()).zip(u32::try_from(day).ok());
+        let date =
+            astronomical.filter(|year| *year > FIRST_YEAR).zip(u32::try_from(month).ok()).zip(u32::try_from(day).ok());
         let date = date.and_then(|((year, month), day)| NaiveDate::from_ymd_opt(year, month, day));
         let days = date.map(|date| date.to_epoch_days());
         let message = || refused("22008", format!("date field value out of range: {year}-{month:02}-{day:02}"));

@@ -241,4 +241,8 @@ pub(super) const STATEMENTS: &[&str] = &[
     "SELECT mode() WITHIN GROUP (ORDER BY 10 / (o.id - 7)) FILTER (WHERE o.id <> 7), string_agg(c.name, ',' ORDER BY 10 / (o.id - 7), o.id) FILTER (WHERE o.id <> 7) @",
     "SELECT o.id @ WHERE c.name ~ '^[[:alpha:]]{2,50}$' AND c.name ~ '^\\w{1,64}$' ORDER BY 1",
     "SELECT o.id @ WHERE c.name ~ '[a-c-e]'",
+    "SELECT o.id, o.weight > 1e38, o.weight > 12e37, o.weight < 1.5e300, 1e37 @ ORDER BY 1",
+    "SELECT o.weight > 1e309 @",
+    "SELECT make_date(-5000, 1, o.id) @",
+    "SELECT o.id, date_bin(NULL, o.ordered_at, '2026-01-01'), date_bin('1 day', NULL, o.ordered_at), timezone('UTC', NULL) @ ORDER BY 1",
 ];

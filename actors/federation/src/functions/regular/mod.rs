@@ -51,7 +51,12 @@ pub(super) const FUNCTIONS: &[Own] = &[
         },
         hint: AS_TEXT,
     },
-    Own { name: REPLACE, types: |types| of_texts(types, 3..=4, ArrowType::Utf8), compute: replace, hint: AS_TEXT },
+    Own {
+        name: REPLACE,
+        types: |types| of_texts(types, 3..=4, ArrowType::Utf8),
+        compute: replace,
+        hint: "give it a text, a pattern, what to write in its place and flags; cast what is matched to text",
+    },
 ];
 
 const REPLACE: &str = "regexp_replace";
@@ -153,5 +158,7 @@ fn replace(args: &ScalarFunctionArgs) -> EngineResult<ArrayRef> {
     let flags = Flags::of(flags.first(), REPLACE)?;
     let mut replacement = Replacement::new(&Pattern::read(pattern, flags.ignores_case)?, by, flags.is_global)?;
     let texts = texts.to_array(args.number_rows)?;
-    Ok(Arc::new(StringArray::from(each(&texts, args, |text| replacement.of(text))?)))
+    Ok(Arc::new(StringArray::from(each(&texts, args, |text| {
+        replacement.of(text, || Until::check(&args.config_options))
+    })?)))
 }

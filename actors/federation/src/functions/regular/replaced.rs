@@ -14,6 +14,9 @@ use portico_core::error::{Error, Kind};
 /// Octets of the texts that one call makes of the rows that it is given at once.
 const MOST_OCTETS: usize = 64 << 20;
 
+/// Matches that are looked for before the time is looked at again.
+const MATCHES_AT_ONCE: usize = 16;
+
 /// What is written in the place of a match.
 enum Piece {
     Text(String),
@@ -72,11 +75,15 @@ impl Replacement {
     /// The text with its first match replaced, or with all of them (`replace_text_regexp`).
     ///
     /// # Errors
-    /// `54000` for a text that becomes too long.
-    pub(super) fn of(&mut self, text: &str) -> Result<String> {
+    /// `54000` for a text that becomes too long, and what `is_in_time` says: each match may look at all of the text.
+    pub(super) fn of(&mut self, text: &str, is_in_time: impl Fn() -> Result<()>) -> Result<String> {
         let mut out = String::with_capacity(text.len());
-        let (mut written, mut at) = (0, 0);
+        let (mut written, mut at, mut matches) = (0, 0, 0_usize);
         while at <= text.len() {
+            matches += 1;
+            if matches.is_multiple_of(MATCHES_AT_ONCE) {
+                is_in_time()?;
+            }
             let Some(found) = self.program.find_at(text, at) else { break };
             let (from, to) = (found.start(), self.end(text, found.start())?);
             out.push_str(text.get(written..from).unwrap_or_default());

@@ -36,8 +36,8 @@ pub(crate) fn translate(statement: &mut Statement) -> Result<()> {
     }
 }
 
-/// Zeros that an exponent says of an exact number, at most.
-const MOST_ZEROS: u32 = 38;
+/// Digits of an exact number before the point, and behind it, at most.
+const MOST_DIGITS: i64 = 38;
 
 struct Rows;
 
@@ -150,7 +150,7 @@ impl VisitorMut for Words {
                 kind: CastKind::Cast | CastKind::DoubleColon, expr: inner, data_type: DataType::Uuid, ..
             } => string(inner).map(uuid),
             Expr::TypedString(TypedString { data_type: DataType::Uuid, value, .. }) => value_text(value).map(uuid),
-            Expr::Value(value) => huge(value).map(Ok),
+            Expr::Value(value) => huge(value),
             _ => intervals::said(expr).map(Ok),
         };
         match said {
@@ -265,13 +265,27 @@ fn uuid(text: &str) -> Result<Expr> {
 }
 
 /// A number beyond all exact ones as a float: the engine counts the zeros that an exponent says in one octet.
-fn huge(value: &ValueWithSpan) -> Option<Expr> {
+///
+/// # Errors
+/// `22003` for one beyond all floats.
+fn huge(value: &ValueWithSpan) -> Option<Result<Expr>> {
     let Value::Number(text, _) = &value.value else { return None };
-    let (_, exponent) = text.split_once(['e', 'E'])?;
-    let is_huge = exponent.parse::<i32>().map_or(true, |exponent| exponent.unsigned_abs() > MOST_ZEROS);
+    let (mantissa, exponent) = text.split_once(['e', 'E'])?;
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = i64::try_from(whole.trim_start_matches('0').len()).unwrap_or(i64::MAX);
+    let zeros = exponent.parse::<i64>().unwrap_or(i64::MAX);
+    let is_exact = digits.saturating_add(zeros) <= MOST_DIGITS
+        && zeros.saturating_sub(i64::try_from(fraction.len()).unwrap_or(i64::MAX)) >= -MOST_DIGITS;
+    if is_exact {
+        return None;
+    }
+    if text.parse::<f64>().is_ok_and(f64::is_infinite) {
+        let message = format!("\"{text}\" is out of range for type double precision");
+        return Some(Err(Error::new(Kind::Rejected, message).sqlstate("22003")));
+    }
     let data_type = DataType::Double(ExactNumberInfo::None);
     let expr = Box::new(text_of(text.clone()));
-    is_huge.then_some(Expr::Cast { kind: CastKind::Cast, expr, data_type, array: false, format: None })
+    Some(Ok(Expr::Cast { kind: CastKind::Cast, expr, data_type, array: false, format: None }))
 }
 
 /// Says EXISTS where a value stands as a count of rows: the engine knows it in conditions alone.
