@@ -7,12 +7,10 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, Tr
 use datafusion::common::{Column, DFSchema, Result as EngineResult, ScalarValue};
 use datafusion::logical_expr::expr::{BinaryExpr, Case, Cast, ScalarFunction};
 use datafusion::logical_expr::utils::{split_binary, split_conjunction};
-use datafusion::logical_expr::{Expr, ExprSchemable, Operator, lit};
+use datafusion::logical_expr::{Expr, ExprSchemable, Operator, cast as to_type, lit};
 
 use super::together::is_constant;
 
-/// The engine makes AND and OR of a CASE of conditions with fewer branches.
-const BRANCHES: usize = 3;
 /// Conditions that another one stands behind, at most.
 const MOST_BEFORE: usize = 8;
 /// Conditions of a chain that is written by hand: in longer ones each may fail by itself.
@@ -50,7 +48,7 @@ pub(super) fn computed(expr: Expr, schema: &DFSchema) -> EngineResult<Expr> {
             // Its links are computed so already.
             Ok(Transformed::new(chain, true, TreeNodeRecursion::Jump))
         }
-        Expr::Case(case) => Ok(Transformed::yes(Expr::Case(branches(case, schema)?))),
+        Expr::Case(case) => Ok(branches(case, schema)),
         other => Ok(Transformed::no(other)),
     })
     .data()
@@ -121,37 +119,35 @@ fn behind(before: Vec<&Expr>, op: Operator, link: Expr) -> Expr {
     if before.is_empty() {
         return link;
     }
-    // Of AND one that is false says all, and of OR one that is true. A CASE whose branches are false is made a chain, too.
+    // Of AND one that is false says all, and of OR one that is true.
     let is_and = op == Operator::And;
     let decides = |guard: &Expr| {
         let guard = Box::new(guard.clone());
         let decided = if is_and { Expr::IsFalse(guard) } else { Expr::IsTrue(guard) };
-        (Box::new(decided), Box::new(lit(true)))
+        (Box::new(decided), Box::new(lit(i32::from(!is_and))))
     };
-    let mut pairs: Vec<_> = before.into_iter().map(decides).collect();
-    fill(&mut pairs);
-    let case = |link| Expr::Case(Case::new(None, pairs, Some(Box::new(link))));
-    if is_and { !case(!link) } else { case(link) }
+    let pairs = before.into_iter().map(decides).collect();
+    is_one(Case::new(None, pairs, Some(Box::new(as_number(link)))))
 }
 
-/// Repeats the first branch, so that the engine leaves the CASE as it is.
-fn fill(pairs: &mut Vec<(Box<Expr>, Box<Expr>)>) {
-    while let Some(first) = pairs.first().filter(|_| pairs.len() < BRANCHES).cloned() {
-        pairs.insert(0, first);
-    }
+/// A condition as a number: the engine makes a chain of AND and OR of a CASE of conditions.
+fn as_number(condition: Expr) -> Expr {
+    to_type(condition, ArrowType::Int32)
 }
 
-fn branches(mut case: Case, schema: &DFSchema) -> EngineResult<Case> {
-    let is_condition = |then: &Expr| then.get_type(schema).is_ok_and(|of| of == ArrowType::Boolean);
-    if case.expr.is_none()
-        && let Some((when, then)) = case.when_then_expr.first().filter(|_| case.when_then_expr.len() < BRANCHES)
-        && is_condition(then)
-        && is_small(when)?
-        && is_small(then)?
-    {
-        fill(&mut case.when_then_expr);
+fn is_one(case: Case) -> Expr {
+    Expr::Case(case).eq(lit(1_i32))
+}
+
+/// The CASE, whose conditions are numbers.
+fn branches(case: Case, schema: &DFSchema) -> Transformed<Expr> {
+    let is_condition = |(_, then): &(_, Box<Expr>)| then.get_type(schema).is_ok_and(|of| of == ArrowType::Boolean);
+    if case.expr.is_some() || !case.when_then_expr.first().is_some_and(is_condition) {
+        return Transformed::no(Expr::Case(case));
     }
-    Ok(case)
+    let number = |condition: Box<Expr>| Box::new(as_number(*condition));
+    let pairs = case.when_then_expr.into_iter().map(|(when, then)| (when, number(then))).collect();
+    Transformed::yes(is_one(Case::new(None, pairs, case.else_expr.map(number))))
 }
 
 fn may_fail(expr: &Expr, schema: &DFSchema) -> EngineResult<bool> {

@@ -245,4 +245,7 @@ pub(super) const STATEMENTS: &[&str] = &[
     "SELECT o.weight > 1e309 @",
     "SELECT make_date(-5000, 1, o.id) @",
     "SELECT o.id, date_bin(NULL, o.ordered_at, '2026-01-01'), date_bin('1 day', NULL, o.ordered_at), timezone('UTC', NULL) @ ORDER BY 1",
+    "SELECT o.id, 1 = 1 AND o.id <> 7 AND 10 / (o.id - 7) > 1, CASE WHEN 1 = 0 THEN true WHEN o.id = 7 THEN false WHEN 10 / (o.id - 7) > 1 THEN o.id > 3 END @ ORDER BY 1",
+    "SELECT count(*) FILTER (WHERE 1 = 1 AND o.id <> 7 AND 10 / (o.id - 7) > 1), bool_or(o.id IS NOT NULL AND o.id <> 7 AND 10 / (o.id - 7) > o.id) @",
+    "SELECT o.id, CASE WHEN o.id <> 7 THEN 10 / (o.id - 7) > 1 END IS NULL, NOT (o.id <> 7 AND 10 / nullif(o.id - 7, 1) > 1) @ ORDER BY 1",
 ];

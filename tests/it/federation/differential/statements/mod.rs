@@ -224,7 +224,7 @@ impl Draw<'_> {
         }
         let kind = self.kind();
         let value = self.value(kind, from, depth.min(1));
-        match self.random.below(12) {
+        match self.random.below(14) {
             0 => format!("{value} IS {}NULL", self.one(&["", "NOT "])),
             1 => {
                 let listed: Vec<String> = (0..=self.random.below(3)).map(|_| self.literal(kind)).collect();
@@ -249,6 +249,20 @@ impl Draw<'_> {
                 let (one, other) = (self.value(Type::Number, from, 0), self.value(Type::Number, from, 0));
                 let literal = self.literal(kind);
                 format!("({value}, {one}) = ({literal}, {other})")
+            }
+            8 if kind == Type::Text => {
+                let pattern = self.one(&["'a'", "'^[ab]$'", "'^.?$'", "'[[:alpha:]]%'", "'b|z'", "'^(a|Z).*'", "' $'"]);
+                format!("CAST({value} AS text) {} {pattern}", self.one(&["~", "!~", "~*", "!~*"]))
+            }
+            9 if kind == Type::Number => {
+                let (divisor, most) = (self.number(from), self.one(&["1", "-2", "5"]));
+                let guarded =
+                    self.one(&["(# <> 0 AND 12 / # > @)", "(# = 0 OR 12 / # > @)", "(NOT (# <> 0 AND 12 / # < @))"]);
+                guarded.replace('#', &divisor).replace('@', most)
+            }
+            10 if kind == Type::Date => {
+                let days = self.one(&["+ INTERVAL '1 day'", "- INTERVAL '1 month'", "+ INTERVAL '36 hours'"]);
+                format!("{value} {} {} {days}", self.one(&["<", ">=", "="]), self.literal(kind))
             }
             4 => format!("{value} IS {}DISTINCT FROM {}", self.one(&["", "NOT "]), self.value(kind, from, 0)),
             _ if kind == Type::Boolean => value,

@@ -1,11 +1,11 @@
 //! Statements of other shapes than a query: recursive ones, rows that are numbered and then chosen, first rows of groups.
 
-use super::{Columns, Draw, Type, named};
+use super::{Columns, Draw, TABLES, Type, named};
 
 impl Draw<'_> {
     /// A whole statement in one of these shapes.
     pub(super) fn shape(&mut self) -> String {
-        match self.random.below(8) {
+        match self.random.below(9) {
             0 => self.recursive(),
             1 => self.numbered(),
             2 => self.first_of_each(),
@@ -13,6 +13,7 @@ impl Draw<'_> {
             4 => self.lateral(),
             5 => self.correlated(),
             6 => self.greatest_of_each(),
+            7 => self.by_key(),
             _ => self.in_steps(),
         }
     }
@@ -115,6 +116,18 @@ impl Draw<'_> {
         let lateral = join.replace('#', &format!("SELECT {made} AS m FROM {inner} WHERE {by} = {key} AND {condition}"));
         let separated = if lateral.starts_with(',') { lateral } else { format!(" {lateral}") };
         format!("SELECT l.m AS r0, {shown} AS r1 FROM {outer}{separated}")
+    }
+
+    /// Groups by the key of a table, with other columns of it.
+    fn by_key(&mut self) -> String {
+        let (table, columns) = self.one(TABLES);
+        let (one, other) = (self.one(columns).0, self.one(columns).0);
+        let made = self.one(&["count(j.id)", "max(j.n)", "sum(k.n)", "count(*)"]);
+        let having = self.one(&["", "", " HAVING count(j.id) > 0", " HAVING k.n IS NOT NULL"]);
+        let join = self.one(&["JOIN", "LEFT JOIN", "RIGHT JOIN"]);
+        format!(
+            "SELECT {made} AS r0, k.{one} AS r1, k.{other} AS r2 FROM {table} AS k {join} crm.main.some j ON j.n = k.n GROUP BY k.id{having}"
+        )
     }
 
     /// A query over common table expressions that read each other.

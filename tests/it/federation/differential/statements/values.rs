@@ -1,6 +1,6 @@
 //! Values that are made of others: by functions, of the rows around, of other tables.
 
-use super::{Draw, Type};
+use super::{Draw, TABLES, Type};
 
 impl Draw<'_> {
     /// What a function makes of a value.
@@ -27,6 +27,7 @@ impl Draw<'_> {
                     "abs(#)",
                     "round(#)",
                     "round(#, 1)",
+                    "round(#, -1)",
                     "floor(#)",
                     "ceil(#)",
                     "trunc(#)",
@@ -68,16 +69,23 @@ impl Draw<'_> {
                     "rtrim(#)",
                     "repeat(#, 2)",
                     "substring(# FROM 2 FOR 1)",
+                    "regexp_replace(#, '[ab]+', '<\\&>', 'g')",
                 ]);
                 call.replace('#', &format!("CAST({value} AS text)"))
             }
             (Type::Date, Type::Date) => format!("({value} {} {number})", self.one(&["+", "-"])),
             (Type::Date, _) => format!("CAST({value} AS date)"),
+            (Type::Timestamp, Type::Date) if self.chance(50) => format!("({value} + INTERVAL '{number} days')"),
             (Type::Timestamp, Type::Date) => format!("CAST({value} AS timestamp)"),
-            (Type::Timestamp, _) => match self.random.below(2) {
+            (Type::Timestamp, _) => match self.random.below(4) {
+                1 => format!("date_bin('40 minutes', {value}, TIMESTAMP '2024-01-01')"),
+                2 => format!("(({value} AT TIME ZONE 'UTC') AT TIME ZONE 'Europe/Berlin')"),
                 0 => format!("date_trunc('{}', {value})", self.one(&["hour", "day", "month"])),
                 _ => format!("({value} + INTERVAL '{number} {}')", self.one(&["hours", "days", "months"])),
             },
+            (Type::Zoned, _) if self.chance(50) => {
+                format!("(({value} AT TIME ZONE 'Europe/Berlin') AT TIME ZONE 'Asia/Kolkata')")
+            }
             (Type::Zoned, _) => format!("({value} - INTERVAL '{number} hours')"),
             (Type::Boolean, _) => format!("({})", self.condition(from, 0)),
             _ => value,
@@ -181,6 +189,10 @@ impl Draw<'_> {
     /// One value of another table.
     pub(super) fn scalar(&mut self) -> String {
         let outer = self.number(0);
+        if self.chance(30) {
+            let (table, column) = (self.one(TABLES).0, self.one(&["n", "id", "n * 2"]));
+            return format!("(SELECT i.{column} FROM {table} AS i WHERE i.id = {outer})");
+        }
         let held = std::mem::take(&mut self.scope);
         let (table, _) = self.table();
         let column = self.number(0);
