@@ -6,6 +6,7 @@ use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
 
 /// PostgreSQL's dialect, without arguments that are named by an expression: the parser reads each argument of a function
 /// twice to find them, so that functions inside each other take time that doubles with each of them.
@@ -67,7 +68,22 @@ impl Dialect for Bounded {
         POSTGRESQL.is_custom_operator_part(character) && !matches!(character, '+' | '-' | '*' | '/')
     }
 
+    /// A match with a regular expression binds as `||` does (`%left Op OPERATOR` in PostgreSQL's `gram.y`); to the parser it
+    /// is a comparison.
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        if matches!(
+            parser.peek_token_ref().token,
+            Token::Tilde
+                | Token::TildeAsterisk
+                | Token::ExclamationMarkTilde
+                | Token::ExclamationMarkTildeAsterisk
+                | Token::DoubleTilde
+                | Token::DoubleTildeAsterisk
+                | Token::ExclamationMarkDoubleTilde
+                | Token::ExclamationMarkDoubleTildeAsterisk
+        ) {
+            return Some(Ok(self.prec_value(Precedence::Pipe)));
+        }
         POSTGRESQL.get_next_precedence(parser)
     }
 

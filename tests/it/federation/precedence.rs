@@ -31,6 +31,8 @@ const INFIX: &[&str] = &[
     "IS NOT DISTINCT FROM",
     "LIKE",
     "NOT LIKE",
+    "~",
+    "!~*",
 ];
 const PREFIX: &[&str] = &["NOT ", "- ", "+ "];
 const POSTFIX: &[&str] = &[

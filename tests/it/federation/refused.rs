@@ -39,6 +39,7 @@ async fn what_the_engine_answers_otherwise_is_refused() {
         (format!("SELECT t.id FROM {t} t, {one} o WHERE (t.id, o.id) < (1, 1)"), "a row"),
         (format!("SELECT t.d AT TIME ZONE 'CET' FROM {t} t, {one} o"), "time zone \"CET\""),
         (format!("SELECT t.d AT TIME ZONE 'Europe/Atlantis' FROM {t} t, {one} o"), "time zone \"Europe/Atlantis\""),
+        (format!("SELECT (t.d + 30000) AT TIME ZONE 'Europe/Berlin' FROM {t} t, {one} o"), "the year 2099"),
         (format!("SELECT t.d AT TIME ZONE t.id::text FROM {t} t, {one} o"), "no literal"),
         (format!("SELECT t.id::double precision FROM {t} t UNION SELECT id FROM {one}"), "set operation"),
         (format!("SELECT abs(t.k) FILTER (WHERE t.k > 1) FROM {t} t, {one} o"), "abs is not an aggregate function"),

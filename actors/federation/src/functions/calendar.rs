@@ -8,7 +8,7 @@ use arrow_array::timezone::Tz;
 use arrow_array::types::{Int32Type, IntervalMonthDayNanoType, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, Date32Array, PrimitiveArray};
 use arrow_schema::{ArrowError, DataType as ArrowType, IntervalUnit, TimeUnit};
-use chrono::{LocalResult, NaiveDate, NaiveDateTime, Offset, TimeDelta, TimeZone};
+use chrono::{Datelike, LocalResult, NaiveDate, NaiveDateTime, Offset, TimeDelta, TimeZone};
 use datafusion::arrow::temporal_conversions::timestamp_us_to_datetime;
 use datafusion::common::{DataFusionError, Result as EngineResult, exec_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
@@ -20,6 +20,8 @@ pub(crate) const TIME_ZONE: &str = "timezone";
 /// The time at which an interval begins that a time is in.
 pub(crate) const BIN: &str = "date_bin";
 
+/// The last year for which the rules of zones are known here.
+const LAST_YEAR: i32 = 2099;
 /// The first date there is in this year, the 4714th before our era.
 const FIRST_YEAR: i32 = -4713;
 
@@ -128,15 +130,21 @@ fn in_zone(args: &ScalarFunctionArgs) -> EngineResult<ArrayRef> {
     let Some(zone) = zone(named)? else {
         return Ok(datafusion::arrow::array::new_null_array(&answered, rows));
     };
-    let moved =
-        values.as_primitive::<TimestampMicrosecondType>().try_unary::<_, TimestampMicrosecondType, _>(|at| {
+    let is_utc = matches!(named, ColumnarValue::Scalar(name) if name.try_as_str().flatten() == Some("UTC"));
+    let moved = values
+        .as_primitive::<TimestampMicrosecondType>()
+        .try_unary::<_, TimestampMicrosecondType, DataFusionError>(|at| {
             let time = timestamp_us_to_datetime(at).ok_or_else(out_of_range)?;
+            if time.year() > LAST_YEAR && !is_utc {
+                let message = "a time after the year 2099 in a zone is not there over several connections".to_owned();
+                return Err(not_there(message, "leave the zone out: the rules of zones are known until then"));
+            }
             let offset = if is_zoned {
                 i64::from(zone.offset_from_utc_datetime(&time).fix().local_minus_utc())
             } else {
                 -offset_of_local(zone, time)
             };
-            at.checked_add(offset * 1_000_000).ok_or_else(out_of_range)
+            at.checked_add(offset * 1_000_000).ok_or_else(|| out_of_range().into())
         })?;
     Ok(Arc::new(moved.with_data_type(answered)))
 }

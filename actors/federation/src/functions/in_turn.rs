@@ -2,9 +2,11 @@
 //! conditions: what stands behind `x <> 0` divides by 0. PostgreSQL leaves open in which turn it computes them, and computes
 //! those of one table as they are written.
 
+use std::collections::HashSet;
+
 use arrow_schema::DataType as ArrowType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, DFSchema, Result as EngineResult, ScalarValue};
+use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue, TableReference};
 use datafusion::logical_expr::expr::{BinaryExpr, Case, Cast, ScalarFunction};
 use datafusion::logical_expr::utils::{split_binary, split_conjunction};
 use datafusion::logical_expr::{Expr, ExprSchemable, Operator, cast as to_type, lit};
@@ -70,19 +72,16 @@ fn chain(whole: &Expr, op: Operator, schema: &DFSchema) -> EngineResult<Expr> {
     Ok(joined.unwrap_or_else(|| whole.clone()))
 }
 
-/// Those of the conditions before it, the nearest ones, that speak of nothing else than it does: another table's may come
+/// Those of the conditions before it, the nearest ones, that speak of no other table than it does: another one's may come
 /// after it.
 fn guards<'a>(link: &Expr, before: &'a [Expr]) -> EngineResult<Vec<&'a Expr>> {
     let mut guards = Vec::new();
     if is_alone(link)? || joins(link) {
         return Ok(guards);
     }
-    let columns = link.column_refs();
+    let tables = tables(link);
     for guard in before.iter().rev() {
-        if guards.len() < MOST_BEFORE
-            && is_small(guard)?
-            && guard.column_refs().is_subset(&columns)
-            && !is_alone(guard)?
+        if guards.len() < MOST_BEFORE && is_small(guard)? && self::tables(guard).is_subset(&tables) && !is_alone(guard)?
         {
             guards.push(guard);
         }
@@ -91,12 +90,16 @@ fn guards<'a>(link: &Expr, before: &'a [Expr]) -> EngineResult<Vec<&'a Expr>> {
     Ok(guards)
 }
 
+/// The tables that it speaks of.
+fn tables(expr: &Expr) -> HashSet<Option<&TableReference>> {
+    expr.column_refs().into_iter().map(|column| column.relation.as_ref()).collect()
+}
+
 /// Whether it is an equality of two tables: the engine looks for the rows of the other one by it.
 fn joins(expr: &Expr) -> bool {
     let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = expr else { return false };
-    let (left, right) = (left.column_refs(), right.column_refs());
-    let is_other = |one: &&Column| right.iter().any(|other| one.relation != other.relation);
-    left.iter().any(is_other)
+    let (left, right) = (tables(left), tables(right));
+    !left.is_empty() && !right.is_empty() && left != right
 }
 
 /// Whether it has a query in it, a column of the query around it, or another value each time.
@@ -141,8 +144,9 @@ fn is_one(case: Case) -> Expr {
 
 /// The CASE, whose conditions are numbers.
 fn branches(case: Case, schema: &DFSchema) -> Transformed<Expr> {
-    let is_condition = |(_, then): &(_, Box<Expr>)| then.get_type(schema).is_ok_and(|of| of == ArrowType::Boolean);
-    if case.expr.is_some() || !case.when_then_expr.first().is_some_and(is_condition) {
+    let mut answers = case.when_then_expr.iter().map(|(_, then)| then.as_ref()).chain(case.else_expr.as_deref());
+    let is_condition = |of: &Expr| of.get_type(schema).is_ok_and(|of| of == ArrowType::Boolean);
+    if case.expr.is_some() || !answers.any(is_condition) {
         return Transformed::no(Expr::Case(case));
     }
     let number = |condition: Box<Expr>| Box::new(as_number(*condition));

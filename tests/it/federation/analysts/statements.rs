@@ -248,4 +248,8 @@ pub(super) const STATEMENTS: &[&str] = &[
     "SELECT o.id, 1 = 1 AND o.id <> 7 AND 10 / (o.id - 7) > 1, CASE WHEN 1 = 0 THEN true WHEN o.id = 7 THEN false WHEN 10 / (o.id - 7) > 1 THEN o.id > 3 END @ ORDER BY 1",
     "SELECT count(*) FILTER (WHERE 1 = 1 AND o.id <> 7 AND 10 / (o.id - 7) > 1), bool_or(o.id IS NOT NULL AND o.id <> 7 AND 10 / (o.id - 7) > o.id) @",
     "SELECT o.id, CASE WHEN o.id <> 7 THEN 10 / (o.id - 7) > 1 END IS NULL, NOT (o.id <> 7 AND 10 / nullif(o.id - 7, 1) > 1) @ ORDER BY 1",
+    "SELECT o.id @ WHERE upper(o.status) <> 'OPEN' AND CASE WHEN o.status = 'open' THEN 'x' ELSE '1' END::int = 1 ORDER BY 1",
+    "SELECT o.id, CASE WHEN o.id = 7 THEN NULL ELSE 10 / (o.id - 7) > 1 END @ ORDER BY 1",
+    "SELECT o.id, o.status ~ ('^' || 'p'), true = o.status ~ 'p', regexp_like(o.status, 'p', NULL), regexp_replace(o.status, 'p', 'x', NULL) @ ORDER BY 1",
+    "SELECT '2026-01-01 12:00' AT TIME ZONE 'Europe/Berlin' @ WHERE o.id = 1",
 ];

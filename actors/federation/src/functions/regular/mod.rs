@@ -43,6 +43,11 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "regexp_like",
         types: |types| of_texts(types, 2..=3, ArrowType::Boolean),
         compute: |args| {
+            if let Some(flags) = args.args.get(2)
+                && literal(flags, "regexp_like")?.is_none()
+            {
+                return Ok(Arc::new(BooleanArray::new_null(args.number_rows)));
+            }
             let flags = Flags::of(args.args.get(2), "regexp_like")?;
             if flags.is_global {
                 return Err(refused("22023", "regexp_like() does not support the \"global\" option".to_owned()));

@@ -226,12 +226,18 @@ impl Keyed {
         found.is_break()
     }
 
+    /// Whether it is called by this name, or by one that ends so: tables of two connections may have one name.
+    fn is_called<'a>(&self, name: impl DoubleEndedIterator<Item = &'a Ident> + ExactSizeIterator) -> bool {
+        name.len() <= self.name.len()
+            && name.rev().zip(self.name.iter().rev()).all(|(one, of)| folded(one) == folded(of))
+    }
+
     /// The column of the table that `expr` is; where its name stands alone only if it `may_be_alone`.
     fn column(&self, expr: &Expr, may_be_alone: bool) -> Option<&str> {
         let column = match expr {
             Expr::Identifier(column) if may_be_alone => column,
             Expr::CompoundIdentifier(parts) => match parts.as_slice() {
-                [.., table, column] if self.name.last().map(folded) == Some(folded(table)) => column,
+                [table @ .., column] if self.is_called(table.iter()) => column,
                 _ => return None,
             },
             _ => return None,
@@ -256,7 +262,8 @@ impl Read<'_> {
         let is_all = |item: &SelectItem| match item {
             SelectItem::Wildcard(_) => true,
             SelectItem::QualifiedWildcard(Kind::ObjectName(of), _) => {
-                of.0.last().and_then(|part| part.as_ident()).map(folded) == self.table.name.last().map(folded)
+                let parts: Option<Vec<&Ident>> = of.0.iter().map(|part| part.as_ident()).collect();
+                parts.is_some_and(|parts| self.table.is_called(parts.into_iter()))
             }
             _ => false,
         };

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, DateTimeField, ExactNumberInfo, Expr, ExtractSyntax, Function, FunctionArg,
-    FunctionArgExpr, FunctionArguments, Ident, LimitClause, Query, Select, SelectItem, SetExpr, Statement, TypedString,
-    Value, ValueWithSpan, VisitMut, VisitorMut,
+    FunctionArgExpr, FunctionArguments, Ident, LimitClause, Query, Select, SelectItem, SetExpr, Statement,
+    TimezoneInfo, TypedString, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
 use uuid::Uuid;
 
@@ -144,7 +144,7 @@ impl VisitorMut for Words {
             Expr::Function(call) => function(call).or_else(|| ranked(call)).map(Ok),
             Expr::BinaryOp { left, op, right } => matched(left, op, right).map(Ok),
             Expr::AtTimeZone { timestamp, time_zone } => {
-                Some(Ok(call_of(TIME_ZONE, [Expr::clone(time_zone), Expr::clone(timestamp)])))
+                Some(Ok(call_of(TIME_ZONE, [Expr::clone(time_zone), instant(timestamp)])))
             }
             Expr::Cast {
                 kind: CastKind::Cast | CastKind::DoubleColon, expr: inner, data_type: DataType::Uuid, ..
@@ -228,6 +228,20 @@ fn function(call: &Function) -> Option<Expr> {
             Some(Expr::Cast { kind: CastKind::Cast, expr: Box::new(part), data_type, array: false, format: None })
         }
         _ => None,
+    }
+}
+
+/// A text in quotes as an instant, which it is before AT TIME ZONE.
+fn instant(expr: &Expr) -> Expr {
+    match string(unnested(expr)) {
+        Some(_) => Expr::Cast {
+            kind: CastKind::Cast,
+            expr: Box::new(expr.clone()),
+            data_type: DataType::Timestamp(None, TimezoneInfo::WithTimeZone),
+            array: false,
+            format: None,
+        },
+        None => expr.clone(),
     }
 }
 
