@@ -75,8 +75,9 @@ const FOR_MERGING: usize = 1 << 20;
 const MERGED: usize = 4;
 /// Octets that the process may grow by beyond the memory of a statement.
 const BEYOND: usize = 32 << 20;
-/// Octets of these that nobody counts: batches on their way, and sessions.
-const ON_THE_WAY: usize = 24 << 20;
+/// Octets of a statement's memory for each row of a batch, and how many rows that are.
+const OCTETS_FOR_A_ROW: usize = 16 << 10;
+const BATCH: std::ops::Range<usize> = 512..8192;
 /// Batches that wait for their reader.
 const AHEAD: usize = 2;
 /// What of a name in the folder of spilled rows is ours.
@@ -97,7 +98,12 @@ fn statements(settings: &Settings) -> usize {
 /// What the engine may count of a statement's memory. What it counts is there twice at times: a buffer that grows while it
 /// is copied, and the rows of a join or a group as they are put together.
 fn counted(statement_memory: usize) -> usize {
-    statement_memory.min(statement_memory.midpoint(BEYOND - ON_THE_WAY))
+    statement_memory.min(statement_memory.midpoint(BEYOND))
+}
+
+/// Rows that go through a plan at once: some batches are in memory beside what is counted.
+fn batch_size(statement_memory: usize) -> usize {
+    (statement_memory / OCTETS_FOR_A_ROW).clamp(BATCH.start, BATCH.end)
 }
 
 /// The engine of statements over several connections.
@@ -231,6 +237,8 @@ impl Engine {
     /// What `statement` is planned with.
     fn state(&self, statement: &Statement, tables: Arc<Tables>, deadline: Deadline) -> SessionState {
         let mut state = self.base.clone();
+        let config = state.config().clone();
+        *state.config_mut() = config.with_batch_size(batch_size(self.settings.statement_memory));
         let options = state.config_mut().options_mut();
         options.extensions.insert(Until(deadline));
         let catalog = &mut options.catalog;

@@ -100,6 +100,13 @@ async fn a_statement_that_needs_ten_times_its_memory_stays_within_32_mib_of_it()
             json!([ROWS, 0]),
         ),
         (
+            "rows of both sides that may find none",
+            "SELECT count(filler) AS n, count(id) AS high FROM (SELECT w.filler, o.id FROM shop.public.wide w FULL JOIN crm.public.wide o \
+             ON o.filler = w.filler AND w.id < o.id) AS x"
+                .to_owned(),
+            json!(1800),
+        ),
+        (
             "texts that become one",
             format!("SELECT length(string_agg(filler, ',')) AS n, max(id) AS high FROM ({all}) AS x"),
             json!(1800),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{Field, Fields, Schema};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{ParamValues, Result as EngineResult, ScalarValue};
+use datafusion::common::{JoinType, ParamValues, Result as EngineResult, ScalarValue, resources_err};
 use datafusion::execution::{SessionState, TaskContext};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::ExecutionPlan;
@@ -135,7 +135,7 @@ pub(crate) async fn plan(
     estimating.all(&pushing.into_leaves(), order::is_chosen(&pushed)).await;
     let pushed = order::by_estimates(pushed).and_then(unique::names).and_then(zeros::as_one);
     let pushed = pushed.and_then(|pushed| patience::in_joins(pushed, deadline)).map_err(engine_error)?;
-    let rows = growing::batch_size(&pushed).map_err(engine_error)?;
+    let rows = growing::batch_size(&pushed).map_err(engine_error)?.min(state.config().batch_size());
     // Views are planned: nobody else has it any more.
     let mut state = Arc::unwrap_or_clone(state);
     if rows != state.config().batch_size() {
@@ -198,6 +198,10 @@ fn may_be_null(plan: Arc<dyn ExecutionPlan>) -> EngineResult<Arc<dyn ExecutionPl
         let Some((join, filter)) = join.and_then(|join| Some((join, join.filter().as_ref()?))) else {
             return Ok(Transformed::no(node));
         };
+        // It keeps the rows of both sides that find none beside what is counted.
+        if join.join_type() == JoinType::Full {
+            return resources_err!("a full join with a condition beside its keys");
+        }
         let fields = filter.schema().fields().iter().map(|field| Field::clone(field).with_nullable(true));
         let schema = Arc::new(Schema::new(fields.collect::<Fields>()));
         let filter = JoinFilter::new(Arc::clone(filter.expression()), filter.column_indices().to_vec(), schema);
