@@ -24,6 +24,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::connections::Connections;
 use crate::failure::{engine_error, is_memory_exhausted};
 use crate::functions::allowed;
+use crate::functions::growing;
 use crate::functions::outer_types::OuterTypes;
 use crate::functions::postgresql::AsPostgresql;
 use crate::functions::type_names::TypeNames;
@@ -75,9 +76,9 @@ const FOR_MERGING: usize = 1 << 20;
 const MERGED: usize = 4;
 /// Octets that the process may grow by beyond the memory of a statement.
 const BEYOND: usize = 32 << 20;
-/// Octets of a statement's memory for each row of a batch, and how many rows that are.
+/// Octets of a statement's memory for each row of a batch, which has so many at the least.
 const OCTETS_FOR_A_ROW: usize = 16 << 10;
-const BATCH: std::ops::Range<usize> = 512..8192;
+const FEWEST_ROWS: usize = 512;
 /// Batches that wait for their reader.
 const AHEAD: usize = 2;
 /// What of a name in the folder of spilled rows is ours.
@@ -103,7 +104,7 @@ fn counted(statement_memory: usize) -> usize {
 
 /// Rows that go through a plan at once: some batches are in memory beside what is counted.
 fn batch_size(statement_memory: usize) -> usize {
-    (statement_memory / OCTETS_FOR_A_ROW).clamp(BATCH.start, BATCH.end)
+    (statement_memory / OCTETS_FOR_A_ROW).clamp(FEWEST_ROWS, growing::BATCH)
 }
 
 /// The engine of statements over several connections.
@@ -143,8 +144,8 @@ impl Engine {
             .build()?;
         let statements = statements(&settings);
         Ok(Self {
+            base: base(batch_size(settings.statement_memory)),
             settings,
-            base: base(),
             room: Arc::new(Semaphore::new(statements)),
             own: Mutex::default(),
             estimates: Arc::default(),
@@ -237,8 +238,6 @@ impl Engine {
     /// What `statement` is planned with.
     fn state(&self, statement: &Statement, tables: Arc<Tables>, deadline: Deadline) -> SessionState {
         let mut state = self.base.clone();
-        let config = state.config().clone();
-        *state.config_mut() = config.with_batch_size(batch_size(self.settings.statement_memory));
         let options = state.config_mut().options_mut();
         options.extensions.insert(Until(deadline));
         let catalog = &mut options.catalog;
@@ -263,8 +262,9 @@ fn environment(settings: &Settings) -> Result<Arc<RuntimeEnv>> {
 }
 
 /// What all statements are planned with: functions, rules and options.
-fn base() -> SessionState {
+fn base(batch_size: usize) -> SessionState {
     let mut config = SessionConfig::new()
+        .with_batch_size(batch_size)
         .with_target_partitions(1)
         .with_create_default_catalog_and_schema(false)
         .with_information_schema(false);

@@ -23,7 +23,7 @@ use portico_core::error::{Error, Kind};
 /// Octets of the texts that one call makes of the rows that it is given at once.
 const MOST: usize = 64 << 20;
 /// Rows that are given at once: so many where nothing is said against it, and so many at the least.
-const BATCH: usize = 8192;
+pub(crate) const BATCH: usize = 8192;
 const BATCH_MIN: usize = 64;
 /// Octets of a text that is made once for all rows.
 const MOST_CONSTANT: usize = MOST / BATCH_MIN;

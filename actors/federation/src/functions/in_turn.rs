@@ -40,9 +40,9 @@ const PARTIAL: &[&str] = &[
 ];
 
 /// The expression, in which what may fail is computed for those rows alone that what stands before it leaves.
-pub(super) fn computed(expr: Expr, schema: &DFSchema) -> EngineResult<Expr> {
+pub(super) fn computed(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
     if !may_fail(&expr, schema)? {
-        return Ok(expr);
+        return Ok(Transformed::no(expr));
     }
     expr.transform_down(|expr| match expr {
         Expr::BinaryExpr(BinaryExpr { op: op @ (Operator::And | Operator::Or), .. }) => {
@@ -53,13 +53,13 @@ pub(super) fn computed(expr: Expr, schema: &DFSchema) -> EngineResult<Expr> {
         Expr::Case(case) => Ok(branches(case, schema)),
         other => Ok(Transformed::no(other)),
     })
-    .data()
 }
 
 /// Conditions of one chain, of which those that may fail stand behind what guards them.
 fn chain(whole: &Expr, op: Operator, schema: &DFSchema) -> EngineResult<Expr> {
     let links = if op == Operator::And { split_conjunction(whole) } else { split_binary(whole, op) };
-    let links: Vec<Expr> = links.into_iter().map(|link| computed(link.clone(), schema)).collect::<EngineResult<_>>()?;
+    let links: Vec<Expr> =
+        links.into_iter().map(|link| computed(link.clone(), schema).data()).collect::<EngineResult<_>>()?;
     let is_long = links.len() > MOST_LINKS;
     let mut guarded = Vec::with_capacity(links.len());
     for (place, link) in links.iter().enumerate() {

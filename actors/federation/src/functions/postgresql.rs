@@ -78,7 +78,7 @@ fn analyzed(plan: LogicalPlan, is_recursive: bool) -> EngineResult<LogicalPlan> 
             Expr::Literal(value, metadata) if !is_kept => Ok(literal(value, metadata)),
             expr => rewrite(expr, &schema),
         })?;
-        let expr = expr.transform_data(|expr| Ok(Transformed::yes(in_turn::computed(expr, &schema)?)))?;
+        let expr = expr.transform_data(|expr| in_turn::computed(expr, &schema))?;
         let expr = expr.update_data(|expr| name.restore(expr));
         if is_marked { expr.transform_data(|expr| Ok(comparison::marked(expr, &schema))) } else { Ok(expr) }
     })?;
