@@ -128,10 +128,7 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
                 .because(what)
                 .hint("join it in FROM")
         }
-        DataFusionError::Execution(what) if what.starts_with("Scalar subquery returned more") => {
-            rejected("21000", "more than one row returned by a subquery used as an expression".to_owned())
-                .hint("write max(…) around what it selects, or LIMIT 1 behind an ORDER BY")
-        }
+        DataFusionError::Execution(what) if what.starts_with("Scalar subquery returned more") => several_rows(),
         DataFusionError::Plan(what) if let Some(name) = no_signature(what) => {
             rejected("42883", format!("function {name} does not take values of these types"))
                 .because(what)
@@ -218,6 +215,12 @@ fn no_signature(what: &str) -> Option<&str> {
     }
     let (before, _) = what.split_once("' failed to match any signature")?;
     before.rsplit_once("Function '").map(|(_, name)| name)
+}
+
+/// A subquery that is a value has several rows.
+pub(crate) fn several_rows() -> Error {
+    rejected("21000", "more than one row returned by a subquery used as an expression".to_owned())
+        .hint("write max(…) around what it selects, or LIMIT 1 behind an ORDER BY")
 }
 
 fn rejected(state: &str, message: String) -> Error {

@@ -105,9 +105,8 @@ pub fn functions() -> Vec<&'static str> {
 /// Whether a function, by any of its names, is an aggregate.
 pub(crate) fn is_aggregate(name: &str) -> bool {
     let name = name.to_lowercase();
-    let others = ALIASES.iter().map(|(_, alias)| *alias).chain(["stddev_samp", "var_samp", percentile::NAME]);
-    let others = others.chain(ordered_set::NAMES);
-    AGGREGATE.iter().copied().chain(others).any(|known| known == name)
+    let others = ALIASES.iter().map(|(_, alias)| *alias).chain(["stddev_samp", "var_samp"]);
+    is_ordered_set(&name) || AGGREGATE.iter().copied().chain(others).any(|known| known == name)
 }
 
 /// Whether a function is one of windows alone.

@@ -7,13 +7,14 @@ use arrow_array::cast::AsArray;
 use arrow_array::timezone::Tz;
 use arrow_array::types::{Int32Type, IntervalMonthDayNanoType, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, Date32Array, PrimitiveArray};
-use arrow_schema::{ArrowError, DataType as ArrowType, IntervalUnit, TimeUnit};
+use arrow_schema::{ArrowError, DataType as ArrowType, IntervalUnit};
 use chrono::{Datelike, LocalResult, NaiveDate, NaiveDateTime, Offset, TimeDelta, TimeZone};
 use datafusion::arrow::temporal_conversions::timestamp_us_to_datetime;
 use datafusion::common::{DataFusionError, Result as EngineResult, exec_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 
 use super::own::{Own, not_there, refused};
+use super::types::instant;
 
 /// The function behind `AT TIME ZONE`.
 pub(crate) const TIME_ZONE: &str = "timezone";
@@ -80,10 +81,6 @@ pub(super) const FUNCTIONS: &[Own] = &[
         hint: "give it an interval, a timestamp, and the timestamp from which is counted",
     },
 ];
-
-fn instant(is_zoned: bool) -> ArrowType {
-    ArrowType::Timestamp(TimeUnit::Microsecond, is_zoned.then(|| "UTC".into()))
-}
 
 fn out_of_range() -> ArrowError {
     ArrowError::ComputeError("timestamp out of range".to_owned())

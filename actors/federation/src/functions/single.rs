@@ -11,7 +11,8 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 
-use super::own::refused;
+use crate::carried::carried;
+use crate::failure::several_rows;
 
 /// What it is called: nothing that a statement can call.
 pub(crate) const NAME: &str = "\u{1}single";
@@ -64,8 +65,7 @@ impl Found {
     fn add(&mut self, value: &ArrayRef, row: usize, rows: i64) -> EngineResult<()> {
         self.rows += rows;
         if self.rows > 1 {
-            let message = "more than one row returned by a subquery used as an expression";
-            return Err(refused("21000", message.to_owned()));
+            return Err(carried(several_rows()));
         }
         if rows == 1 {
             self.value = ScalarValue::try_from_array(value, row)?;

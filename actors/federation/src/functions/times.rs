@@ -1,6 +1,6 @@
 //! Dates and times beside each other, and beside numbers and intervals.
 
-use arrow_schema::{DataType as ArrowType, TimeUnit};
+use arrow_schema::DataType as ArrowType;
 use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue};
 use datafusion::logical_expr::expr::BinaryExpr;
 use datafusion::logical_expr::{Expr, ExprSchemable, Operator, cast as to_type};
@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::elapsed;
 use super::numbers::checked;
-use super::types::{TypeCategory, is_interval};
+use super::types::{TypeCategory, instant, is_interval};
 
 /// A sum or difference with a date or a time in it, as PostgreSQL has it: a date and days are a date, two dates are a
 /// number of days, and a date and an interval are an instant.
@@ -23,7 +23,7 @@ pub(crate) fn shifted(
     let is_date = |type_: &ArrowType| TypeCategory::of(type_) == Some(TypeCategory::Date);
     let is_time = |type_: &ArrowType| TypeCategory::of(type_).is_some_and(TypeCategory::is_time);
     let days = |date: &Expr| to_type(to_type(date.clone(), ArrowType::Date32), ArrowType::Int32);
-    let begun = |date: &Expr| to_type(date.clone(), ArrowType::Timestamp(TimeUnit::Microsecond, None));
+    let begun = |date: &Expr| to_type(date.clone(), instant(false));
     let both = |left, right| Some(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right))));
     let Some(function) = checked(op) else { return Ok(None) };
     let is_sum = op == Operator::Plus;
@@ -100,14 +100,13 @@ pub(crate) fn common_time<'a>(types: impl Iterator<Item = &'a ArrowType>) -> Opt
     classes.sort_unstable_by_key(|class| *class as u8);
     classes.dedup();
     classes.retain(|class| matches!(class, TypeCategory::Date | TypeCategory::Timestamp | TypeCategory::Zoned));
-    let zone = classes.contains(&TypeCategory::Zoned).then(|| "UTC".into());
-    (classes.len() > 1).then_some(ArrowType::Timestamp(TimeUnit::Microsecond, zone))
+    (classes.len() > 1).then(|| instant(classes.contains(&TypeCategory::Zoned)))
 }
 
 /// A date as the instant at which it begins, in UTC; anything else as it is.
 pub(crate) fn begun_in_utc(expr: Expr, schema: &DFSchema) -> Expr {
     match expr.get_type(schema).ok().as_ref().and_then(TypeCategory::of) {
-        Some(TypeCategory::Date) => to_type(expr, ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))),
+        Some(TypeCategory::Date) => to_type(expr, instant(true)),
         _ => expr,
     }
 }

@@ -7,11 +7,13 @@ use datafusion::common::{Result as EngineResult, not_impl_err};
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::sql::sqlparser::ast::{DataType, ExactNumberInfo, TimezoneInfo};
 
+use super::types::instant;
+
 /// Digits behind the point of seconds.
 const DIGITS: u64 = 6;
 
-/// More digits than an exact number has here.
-const MOST_DIGITS: u64 = 39;
+/// Digits that an exact number has here, at most.
+const MOST_DIGITS: u64 = 38;
 
 /// Plans the types that the engine takes for others.
 #[derive(Debug)]
@@ -26,12 +28,8 @@ impl TypePlanner for TypeNames {
             DataType::Time(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
                 ArrowType::Time64(TimeUnit::Microsecond)
             }
-            DataType::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
-                ArrowType::Timestamp(TimeUnit::Microsecond, None)
-            }
-            DataType::Timestamp(_, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => {
-                ArrowType::Timestamp(TimeUnit::Microsecond, Some(Arc::from("UTC")))
-            }
+            DataType::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => instant(false),
+            DataType::Timestamp(_, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => instant(true),
             // Up to 24 bits are single precision.
             DataType::Float(ExactNumberInfo::Precision(bits)) if *bits <= 24 => ArrowType::Float32,
             DataType::Float(_) => ArrowType::Float64,
@@ -42,16 +40,21 @@ impl TypePlanner for TypeNames {
                 return not_impl_err!("numbers of type numeric({digits}, {scale})");
             }
             // The engine counts digits in one octet.
-            DataType::Numeric(
-                ExactNumberInfo::PrecisionAndScale(digits @ MOST_DIGITS.., _)
-                | ExactNumberInfo::Precision(digits @ MOST_DIGITS..),
-            )
-            | DataType::Decimal(
-                ExactNumberInfo::PrecisionAndScale(digits @ MOST_DIGITS.., _)
-                | ExactNumberInfo::Precision(digits @ MOST_DIGITS..),
-            ) => return not_impl_err!("numbers of {digits} digits; write numeric, or one of at most 38"),
+            DataType::Numeric(info) | DataType::Decimal(info)
+                if let Some(digits) = precision(info).filter(|digits| *digits > MOST_DIGITS) =>
+            {
+                return not_impl_err!("numbers of {digits} digits; write numeric, or one of at most {MOST_DIGITS}");
+            }
             _ => return Ok(None),
         };
         Ok(Some(Arc::new(Field::new("", type_, true))))
+    }
+}
+
+/// How many digits a number has, where that is said.
+fn precision(of: &ExactNumberInfo) -> Option<u64> {
+    match of {
+        ExactNumberInfo::None => None,
+        ExactNumberInfo::Precision(digits) | ExactNumberInfo::PrecisionAndScale(digits, _) => Some(*digits),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType as ArrowType, FieldRef, TimeUnit};
+use arrow_schema::{DataType as ArrowType, FieldRef};
 use datafusion::common::{DFSchema, DataFusionError, Result as EngineResult};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
@@ -11,7 +11,7 @@ use datafusion::logical_expr::{
 };
 
 use super::regular;
-use super::types::no_function;
+use super::types::{instant, no_function};
 use crate::plan::comparison;
 
 /// What an argument is.
@@ -41,7 +41,7 @@ impl Takes {
         match self {
             Self::Text => ArrowType::Utf8,
             Self::Integer => ArrowType::Int64,
-            Self::Time if *of == ArrowType::Date32 => ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            Self::Time if *of == ArrowType::Date32 => instant(true),
             Self::Number | Self::Time => of.clone(),
         }
     }
@@ -108,7 +108,7 @@ pub(crate) fn typed(inner: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
 pub(crate) fn admit(name: &str, args: &[Expr], schema: &DFSchema) -> EngineResult<()> {
     let takes = match name {
         "concat_ws" => &[Takes::Text],
-        regular::MATCHES | regular::MATCHES_ANY_CASE | "regexp_like" | "regexp_replace" => &[Takes::Text],
+        name if regular::is_one(name) => &[Takes::Text],
         name => arguments(name).map_or(&[][..], |(takes, _)| takes),
     };
     let texts = args.iter().zip(takes).filter(|(_, takes)| **takes == Takes::Text);

@@ -1,6 +1,6 @@
 //! Types of the engine as PostgreSQL has them.
 
-use arrow_schema::DataType as ArrowType;
+use arrow_schema::{DataType as ArrowType, TimeUnit};
 use datafusion::common::{DataFusionError, Result};
 
 use crate::carried::carried;
@@ -90,6 +90,11 @@ impl TypeCategory {
             _ => self.is_number() && to.is_number(),
         }
     }
+}
+
+/// The type of instants, in UTC where they have a zone. Microseconds are what PostgreSQL counts in.
+pub(super) fn instant(is_zoned: bool) -> ArrowType {
+    ArrowType::Timestamp(TimeUnit::Microsecond, is_zoned.then(|| "UTC".into()))
 }
 
 /// Whether it is the time between two times.

@@ -49,7 +49,6 @@ pub(super) fn window(call: WindowFunction, schema: &DFSchema) -> EngineResult<Tr
         return not_impl_err!("{} with a default of another type; CAST both to one", fun.name());
     }
     // The engine takes what leaves a frame off its sum, and bounds of a range beyond the type's end for none.
-    by_groups(&mut params, schema)?;
     let frame = &params.window_frame;
     let slides = !frame.start_bound.is_unbounded();
     let is_aggregate = matches!(fun, WindowFunctionDefinition::AggregateUDF(_));
@@ -60,6 +59,7 @@ pub(super) fn window(call: WindowFunction, schema: &DFSchema) -> EngineResult<Tr
     if frame.units == WindowFrameUnits::Range && [&frame.start_bound, &frame.end_bound].into_iter().any(is_offset) {
         return not_impl_err!("RANGE with an offset; write ROWS");
     }
+    by_groups(&mut params, schema)?;
     // One text for each row, each longer than the one before, would fill the memory.
     if fun.name() == "string_agg" || allowed::is_ordered_set(fun.name()) {
         return not_impl_err!("{} as a window function", fun.name());
@@ -98,7 +98,7 @@ fn is_offset(bound: &WindowFrameBound) -> bool {
 /// Rows that are alike in their order are of one group: the engine has no ranges of times and octets, whose bounds are these.
 fn by_groups(params: &mut WindowFunctionParams, schema: &DFSchema) -> EngineResult<()> {
     let frame = &mut params.window_frame;
-    if frame.units == WindowFrameUnits::Range && ![&frame.start_bound, &frame.end_bound].into_iter().any(is_offset) {
+    if frame.units == WindowFrameUnits::Range {
         for by in &params.order_by {
             if matches!(by.expr.get_type(schema)?, ArrowType::Time64(_) | ArrowType::Binary) {
                 frame.units = WindowFrameUnits::Groups;

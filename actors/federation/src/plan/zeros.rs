@@ -85,9 +85,10 @@ fn inside(expr: Expr, schema: &DFSchema, is_keyed: bool) -> Result<Expr> {
         Expr::AggregateFunction(AggregateFunction { func, mut params }) => {
             if params.distinct {
                 params.args = one_each(params.args, schema)?;
-            } else if ordered_set::NAMES.contains(&func.name()) {
-                let values: Vec<Expr> = params.args.drain(..1.min(params.args.len())).collect();
-                params.args.splice(0..0, one_each(values, schema)?);
+            } else if ordered_set::NAMES.contains(&func.name())
+                && let Some(value) = params.args.first_mut()
+            {
+                *value = doubles::with_one_zero(std::mem::take(value), schema)?;
             }
             params.order_by = ordered(params.order_by, schema)?;
             Expr::AggregateFunction(AggregateFunction { func, params })

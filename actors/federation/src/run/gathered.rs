@@ -2,7 +2,6 @@
 //! on their way: what is written down and read again, and what is handed on.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::{Array, RecordBatch};
@@ -13,10 +12,10 @@ use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode};
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 use futures_util::{StreamExt, stream};
 
-use super::one_input::one_input;
+use super::one_input::{one_input, shown_as};
 use super::wrap::Wrap;
 use crate::functions::allowed::is_ordered_set;
 
@@ -65,11 +64,7 @@ struct Release {
     held: Held,
 }
 
-impl DisplayAs for Release {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Release")
-    }
-}
+shown_as!(Release, "Release");
 
 impl ExecutionPlan for Release {
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -106,11 +101,7 @@ impl Count {
     }
 }
 
-impl DisplayAs for Count {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Count")
-    }
-}
+shown_as!(Count, "Count");
 
 impl ExecutionPlan for Count {
     fn properties(&self) -> &Arc<PlanProperties> {

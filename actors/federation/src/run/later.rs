@@ -2,7 +2,6 @@
 //! start: as the second side of a join they would be asked before there are keys to narrow them, and hold a place at
 //! their source that the first side may wait for.
 
-use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::Result;
@@ -10,10 +9,10 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 use futures_util::{TryStreamExt, stream};
 
-use super::one_input::one_input;
+use super::one_input::{one_input, shown_as};
 use super::wrap::Wrap;
 
 /// Has what merges several inputs begin when it is read.
@@ -32,11 +31,7 @@ struct WhenRead {
     input: Arc<dyn ExecutionPlan>,
 }
 
-impl DisplayAs for WhenRead {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WhenRead")
-    }
-}
+shown_as!(WhenRead, "WhenRead");
 
 impl ExecutionPlan for WhenRead {
     fn properties(&self) -> &Arc<PlanProperties> {

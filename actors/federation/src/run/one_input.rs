@@ -46,4 +46,19 @@ macro_rules! one_input {
     };
 }
 
-pub(super) use one_input;
+/// A node that is shown by its name alone.
+macro_rules! shown_as {
+    ($node:ty, $name:literal) => {
+        impl ::datafusion::physical_plan::DisplayAs for $node {
+            fn fmt_as(
+                &self,
+                _: ::datafusion::physical_plan::DisplayFormatType,
+                f: &mut ::std::fmt::Formatter<'_>,
+            ) -> ::std::fmt::Result {
+                f.write_str($name)
+            }
+        }
+    };
+}
+
+pub(super) use {one_input, shown_as};

@@ -3,7 +3,6 @@
 //! ordered; of a union whose first columns are equal it knows one order twice. It goes on to believe all of it: it leaves out
 //! sorts that are needed, or finds that the order that it needs is not there.
 
-use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -16,12 +15,10 @@ use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, InputOrderMode, Partitioning, PlanProperties,
-};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, InputOrderMode, Partitioning, PlanProperties};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 
-use super::one_input::one_input;
+use super::one_input::{one_input, shown_as};
 use super::wrap::Wrap;
 use super::yielding::is_join;
 use crate::failure::{UNSOUND, is_unsound};
@@ -110,11 +107,7 @@ impl Unordered {
     }
 }
 
-impl DisplayAs for Unordered {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Unordered")
-    }
-}
+shown_as!(Unordered, "Unordered");
 
 impl ExecutionPlan for Unordered {
     fn properties(&self) -> &Arc<PlanProperties> {

@@ -1,7 +1,6 @@
 //! Window functions, whose rows count as memory of their statement: the engine keeps them without asking for any.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::{RecordBatch, UInt64Array};
@@ -12,10 +11,10 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use super::one_input::one_input;
+use super::one_input::{one_input, shown_as};
 use super::wrap::Wrap;
 
 /// Has the rows that a window function keeps counted.
@@ -85,11 +84,7 @@ struct CountOut {
     kept: Shared,
 }
 
-impl DisplayAs for CountOut {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CountOut")
-    }
-}
+shown_as!(CountOut, "CountOut");
 
 impl ExecutionPlan for CountOut {
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -141,11 +136,7 @@ struct CountIn {
     kept: Shared,
 }
 
-impl DisplayAs for CountIn {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CountIn")
-    }
-}
+shown_as!(CountIn, "CountIn");
 
 impl ExecutionPlan for CountIn {
     fn properties(&self) -> &Arc<PlanProperties> {

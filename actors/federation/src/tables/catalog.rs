@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
-use datafusion::common::Result as EngineResult;
+use datafusion::common::config::CatalogOptions;
+use datafusion::common::{Result as EngineResult, TableReference};
 use datafusion::datasource::ViewTable;
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement as Parsed;
@@ -111,9 +112,7 @@ impl Tables {
         let Parsed::Statement(statement) = parsed else { return };
         let catalog = &state.config_options().catalog;
         keys::say_determined(statement, &|name| {
-            let name = object_name_to_table_reference(name.clone(), true).ok()?;
-            let name = name.resolve(&catalog.default_catalog, &catalog.default_schema);
-            let name = (name.catalog.to_string(), name.schema.to_string(), name.table.to_string());
+            let name = in_full(object_name_to_table_reference(name.clone(), true).ok()?, catalog);
             let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             let table = known.get(&name)?;
             let columns = table.columns.iter().map(|column| column.name.clone()).collect();
@@ -261,6 +260,12 @@ impl Located {
     }
 }
 
+/// The name with what is not said of it.
+fn in_full(reference: TableReference, defaults: &CatalogOptions) -> Name {
+    let name = reference.resolve(&defaults.default_catalog, &defaults.default_schema);
+    (name.catalog.to_string(), name.schema.to_string(), name.table.to_string())
+}
+
 /// Catalogue, schema and name of each table that the statement names.
 ///
 /// # Errors
@@ -269,9 +274,7 @@ pub(crate) fn named(parsed: &Parsed, state: &SessionState) -> Result<Vec<Name>> 
     let options = &state.config_options().catalog;
     let references = state.resolve_table_references(parsed).map_err(engine_error)?;
     let named = references.into_iter().map(|reference| {
-        let resolved = reference.resolve(&options.default_catalog, &options.default_schema);
-        let (catalog, schema, table) =
-            (resolved.catalog.to_string(), resolved.schema.to_string(), resolved.table.to_string());
+        let (catalog, schema, table) = in_full(reference, options);
         if catalog.is_empty() || schema.is_empty() {
             let said = if catalog.is_empty() { "its connection" } else { "its schema" };
             return Err(Error::invalid(format!("query: table {table} is named without {said}"))

@@ -168,15 +168,9 @@ impl Checked {
         if !PARTIAL.contains(&self.name()) {
             return Ok(());
         }
-        let all: Vec<_> = given.iter().map(AsArray::as_primitive::<Float64Type>).collect();
-        let rows = all.iter().map(|values| Array::len(*values)).max().unwrap_or_default();
+        let rows = given.iter().map(Array::len).max().unwrap_or_default();
         for row in 0..rows {
-            // One value may stand for all rows.
-            let of = |place: usize| {
-                let values = all.get(place)?;
-                let row = if values.len() == 1 { 0 } else { row };
-                values.is_valid(row).then(|| values.value(row))
-            };
+            let of = |place: usize| value_at(given.get(place)?, row);
             if let Some(first) = of(0)
                 && let Some(error) = self.outside(first, of(1))
             {
@@ -190,11 +184,7 @@ impl Checked {
         let results = results.as_primitive::<Float64Type>();
         for (row, result) in results.iter().enumerate() {
             let Some(result) = result else { continue };
-            let of = |place: usize| {
-                let values = given.get(place)?.as_primitive::<Float64Type>();
-                // One value may stand for all rows.
-                values.values().get(if values.len() == 1 { 0 } else { row }).copied()
-            };
+            let of = |place: usize| value_at(given.get(place)?, row);
             let is_given = |is: fn(f64) -> bool| (0..given.len()).filter_map(of).any(is);
             if result.is_nan() && !is_given(f64::is_nan) {
                 return Err(out_of_range("input is out of range"));
@@ -213,6 +203,13 @@ impl Checked {
         }
         Ok(())
     }
+}
+
+/// The value of a row, if it is none that is NULL; one may stand for all rows.
+fn value_at(values: &ArrayRef, row: usize) -> Option<f64> {
+    let values = values.as_primitive::<Float64Type>();
+    let row = if values.len() == 1 { 0 } else { row };
+    values.is_valid(row).then(|| values.value(row))
 }
 
 macro_rules! operator {

@@ -43,12 +43,9 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "regexp_like",
         types: |types| of_texts(types, 2..=3, ArrowType::Boolean),
         compute: |args| {
-            if let Some(flags) = args.args.get(2)
-                && literal(flags, "regexp_like")?.is_none()
-            {
+            let Some(flags) = Flags::of(args.args.get(2), "regexp_like")? else {
                 return Ok(Arc::new(BooleanArray::new_null(args.number_rows)));
-            }
-            let flags = Flags::of(args.args.get(2), "regexp_like")?;
+            };
             if flags.is_global {
                 return Err(refused("22023", "regexp_like() does not support the \"global\" option".to_owned()));
             }
@@ -68,6 +65,11 @@ const REPLACE: &str = "regexp_replace";
 /// Texts that are matched before the time is looked at again.
 const ROWS_AT_ONCE: usize = 64;
 const AS_TEXT: &str = "cast what is matched to text";
+
+/// Whether a function is one of them, or behind one of the operators.
+pub(super) fn is_one(name: &str) -> bool {
+    FUNCTIONS.iter().chain(OPERATORS).any(|own| own.name == name)
+}
 
 /// Whether the source's regular expressions mean the same by the pattern, whatever its locale.
 pub(crate) fn is_plain(pattern: &str) -> bool {
@@ -91,10 +93,12 @@ struct Flags {
 }
 
 impl Flags {
-    fn of(argument: Option<&ColumnarValue>, function: &str) -> EngineResult<Self> {
+    /// None where nothing is said; `None` for NULL.
+    fn of(argument: Option<&ColumnarValue>, function: &str) -> EngineResult<Option<Self>> {
         let mut flags = Self::default();
-        let Some(argument) = argument else { return Ok(flags) };
-        for flag in literal(argument, function)?.unwrap_or_default().chars() {
+        let Some(argument) = argument else { return Ok(Some(flags)) };
+        let Some(letters) = literal(argument, function)? else { return Ok(None) };
+        for flag in letters.chars() {
             match flag {
                 'i' => flags.ignores_case = true,
                 'c' => flags.ignores_case = false,
@@ -106,7 +110,7 @@ impl Flags {
                 }
             }
         }
-        Ok(flags)
+        Ok(Some(flags))
     }
 }
 
@@ -152,15 +156,10 @@ fn replace(args: &ScalarFunctionArgs) -> EngineResult<ArrayRef> {
     let [texts, pattern, by, flags @ ..] = args.args.as_slice() else {
         return exec_err!("regexp_replace takes three texts");
     };
-    let flags_are_null = match flags.first() {
-        Some(flags) => literal(flags, REPLACE)?.is_none(),
-        None => false,
-    };
     let (pattern, by) = (literal(pattern, REPLACE)?, literal(by, REPLACE)?);
-    let (Some(pattern), Some(by), false) = (pattern, by, flags_are_null) else {
+    let (Some(pattern), Some(by), Some(flags)) = (pattern, by, Flags::of(flags.first(), REPLACE)?) else {
         return Ok(Arc::new(StringArray::new_null(args.number_rows)));
     };
-    let flags = Flags::of(flags.first(), REPLACE)?;
     let mut replacement = Replacement::new(&Pattern::read(pattern, flags.ignores_case)?, by, flags.is_global)?;
     let texts = texts.to_array(args.number_rows)?;
     Ok(Arc::new(StringArray::from(each(&texts, args, |text| {

@@ -28,7 +28,7 @@ const BLANK: &str = r"\x09\x20\x{1680}\x{2000}-\x{2006}\x{2008}-\x{200A}\x{205F}
 #[derive(Debug)]
 pub(super) struct Pattern {
     /// It in the words of the other engine.
-    translated: String,
+    pub(super) translated: String,
     /// Whether it is the same for every locale.
     pub(super) is_plain: bool,
     /// What keeps it from being replaced.
@@ -80,11 +80,6 @@ impl Pattern {
     pub(super) fn program(&self) -> Result<Regex> {
         let built = RegexBuilder::new(&self.translated).dot_matches_new_line(true).size_limit(MOST_OCTETS).build();
         built.map_err(|_| refused("2201B", "invalid regular expression: regular expression is too complex".to_owned()))
-    }
-
-    /// It in the words of the other engine.
-    pub(super) fn translated(&self) -> &str {
-        &self.translated
     }
 }
 

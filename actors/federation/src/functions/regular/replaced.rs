@@ -64,7 +64,7 @@ impl Replacement {
         let longest = DFA::builder()
             .configure(DFA::config().match_kind(MatchKind::All))
             .syntax(syntax::Config::new().dot_matches_new_line(true))
-            .build(pattern.translated())
+            .build(&pattern.translated)
             .map_err(|_| {
                 refused("2201B", "invalid regular expression: regular expression is too complex".to_owned())
             })?;

@@ -6,12 +6,11 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, OrderBy, Query, Select, SetExpr,
-    Statement, Visit, VisitMut, VisitorMut, visit_expressions_mut,
+    Statement, VisitMut, VisitorMut, visit_expressions_mut,
 };
 
-use super::refused::is_grouped;
-use super::syntax::{call, look_at_own_expressions, selects, visit_own_expressions};
-use crate::functions::allowed::is_aggregate;
+use super::refused::{is_grouped, looks_at_several_rows};
+use super::syntax::{call, selects, visit_own_expressions};
 use crate::functions::apart::NAME;
 
 /// Octets of a list that is looked at, at most: each expression in it is written out.
@@ -34,17 +33,9 @@ impl VisitorMut for Queries {
         for select in selects(&mut query.body) {
             if is_of_several_rows(select, order.as_ref()) {
                 let mut forms = Forms::default();
-                forms.add(&select.projection);
-                forms.add(&select.group_by);
-                forms.add(&select.having);
-                forms.add(&select.named_window);
-                forms.add(order);
+                in_each_part(select, order, |expr| forms.add(expr));
                 if forms.has_casts && forms.octets <= MOST_OCTETS {
-                    forms.name(&mut select.projection);
-                    forms.name(&mut select.group_by);
-                    forms.name(&mut select.having);
-                    forms.name(&mut select.named_window);
-                    forms.name(order);
+                    in_each_part(select, order, |expr| forms.name(expr));
                 }
             }
         }
@@ -52,16 +43,21 @@ impl VisitorMut for Queries {
     }
 }
 
+/// Visits what is computed of groups and rows that are numbered.
+fn in_each_part(select: &mut Select, order: &mut Option<OrderBy>, mut visit: impl FnMut(&mut Expr)) {
+    visit_own_expressions(&mut select.projection, &mut visit);
+    visit_own_expressions(&mut select.group_by, &mut visit);
+    visit_own_expressions(&mut select.having, &mut visit);
+    visit_own_expressions(&mut select.named_window, &mut visit);
+    visit_own_expressions(order, &mut visit);
+}
+
 /// Whether it has groups, or functions of several rows.
 fn is_of_several_rows(select: &Select, order: Option<&OrderBy>) -> bool {
-    let is_one = |expr: &Expr| match expr {
-        Expr::Function(call) if call.over.is_some() || is_aggregate(&call.name.to_string()) => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    };
     is_grouped(select)
-        || look_at_own_expressions(&select.projection, is_one).is_break()
-        || look_at_own_expressions(&select.having, is_one).is_break()
-        || order.is_some_and(|order| look_at_own_expressions(order, is_one).is_break())
+        || looks_at_several_rows(&select.projection)
+        || looks_at_several_rows(&select.having)
+        || order.is_some_and(looks_at_several_rows)
 }
 
 /// Expressions without their casts, each with the forms that it stands in.
@@ -73,29 +69,23 @@ struct Forms {
 }
 
 impl Forms {
-    fn add(&mut self, part: &impl Visit) {
-        let _ = look_at_own_expressions::<()>(part, |expr| {
-            self.has_casts |= matches!(expr, Expr::Cast { .. });
-            let form = written(expr, false);
-            self.octets = self.octets.saturating_add(form.len());
-            if self.octets > MOST_OCTETS {
-                return ControlFlow::Break(());
-            }
-            self.by_value.entry(written(expr, true)).or_default().insert(form);
-            ControlFlow::Continue(())
-        });
+    fn add(&mut self, expr: &Expr) {
+        self.has_casts |= matches!(expr, Expr::Cast { .. });
+        if self.octets > MOST_OCTETS {
+            return;
+        }
+        let form = written(expr, false);
+        self.octets = self.octets.saturating_add(form.len());
+        self.by_value.entry(written(expr, true)).or_default().insert(form);
     }
 
-    fn name(&self, part: &mut impl VisitMut) {
-        visit_own_expressions(part, |expr| {
-            if !matches!(expr, Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, .. }) {
-                return;
-            }
-            if self.by_value.get(&written(expr, true)).is_none_or(|of| of.len() < 2) {
-                return;
-            }
+    fn name(&self, expr: &mut Expr) {
+        if !matches!(expr, Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, .. }) {
+            return;
+        }
+        if self.by_value.get(&written(expr, true)).is_some_and(|of| of.len() > 1) {
             *expr = call(NAME, FunctionArgExpr::Expr(expr.clone()));
-        });
+        }
     }
 }
 

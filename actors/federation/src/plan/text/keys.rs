@@ -10,8 +10,8 @@ use datafusion::sql::sqlparser::ast::{
     Value, Visit, VisitMut, Visitor, VisitorMut, visit_expressions,
 };
 
-use super::refused::is_grouped;
-use super::syntax::{call, look_at_own_expressions, relations, selects, unnested};
+use super::refused::{is_grouped, looks_at_several_rows};
+use super::syntax::{call, names_column, relations, selects, unnested};
 use crate::functions::allowed::is_aggregate;
 use crate::functions::single;
 use crate::plan::labels::folded;
@@ -89,14 +89,7 @@ impl Queries<'_> {
         }
         let (table, condition) = (self.keyed(relation)?, select.selection.as_ref()?);
         let values = table.of.key.iter().map(|key| table.equal_to(key, condition)).collect::<Option<Vec<_>>>()?;
-        let is_outer = |value: &&Expr| {
-            visit_expressions(*value, |part| match part {
-                Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            })
-            .is_break()
-        };
-        if !values.iter().any(is_outer) {
+        if !values.iter().any(|value| names_column(value)) {
             return None;
         }
         let [SelectItem::UnnamedExpr(answered) | SelectItem::ExprWithAlias { expr: answered, .. }] =
@@ -104,11 +97,7 @@ impl Queries<'_> {
         else {
             return None;
         };
-        let has_call = look_at_own_expressions(&*answered, |part| match part {
-            Expr::Function(call) if call.over.is_some() || is_call_of_aggregate(part) => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        });
-        if has_call.is_break() {
+        if looks_at_several_rows(&*answered) {
             return None;
         }
         *answered = call(single::NAME, FunctionArgExpr::Expr(answered.clone()));

@@ -137,7 +137,7 @@ impl VisitorMut for Selects {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
         let merged = merged(select);
-        let tables = relations(select).filter_map(called).map(|name| folded(&name)).collect();
+        let tables = relations(select).filter_map(table_name).map(|name| folded(&name)).collect();
         let (mut alone, mut in_full, mut used) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         let mut with_table = BTreeSet::new();
         visit_own_expressions(select, |expr| {
@@ -166,7 +166,7 @@ impl VisitorMut for Selects {
 }
 
 /// What a table is called in its SELECT.
-pub(super) fn called(of: &TableFactor) -> Option<Ident> {
+pub(super) fn table_name(of: &TableFactor) -> Option<Ident> {
     let last = |name: &ObjectName| name.0.last()?.as_ident().cloned();
     match of {
         TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {
@@ -181,7 +181,7 @@ pub(super) fn called(of: &TableFactor) -> Option<Ident> {
 fn merged(select: &Select) -> BTreeMap<String, Ident> {
     let [TableWithJoins { relation, joins }] = select.from.as_slice() else { return BTreeMap::new() };
     // Behind another join it may be a column of either table.
-    let (Some(first), Some(join)) = (called(relation), joins.first()) else { return BTreeMap::new() };
+    let (Some(first), Some(join)) = (table_name(relation), joins.first()) else { return BTreeMap::new() };
     match &join.join_operator {
         JoinOperator::Join(JoinConstraint::Using(columns))
         | JoinOperator::Inner(JoinConstraint::Using(columns))

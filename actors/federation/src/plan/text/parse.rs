@@ -13,7 +13,7 @@ use super::names::{self, Scope};
 use super::recursive::{self, Casts};
 use super::refused;
 use super::spelling;
-use super::syntax::{relations, selects};
+use super::syntax::{cast_to, relations, selects};
 use crate::dialect::Bounded;
 use crate::failure::engine_error;
 use crate::plan::labels;
@@ -170,9 +170,7 @@ fn cut_to_length(statement: &mut ast::Statement) {
         if let ast::Expr::TypedString(ast::TypedString { data_type, value, .. }) = expr
             && length(data_type).is_some()
         {
-            let (data_type, value) = (data_type.clone(), ast::Expr::Value(value.clone()));
-            let (kind, expr_) = (ast::CastKind::Cast, Box::new(value));
-            *expr = ast::Expr::Cast { kind, expr: expr_, data_type, array: false, format: None };
+            *expr = cast_to(ast::Expr::Value(value.clone()), data_type.clone());
         }
         if let ast::Expr::Cast { data_type, .. } = expr
             && let Some((length, is_padded)) = length(data_type)

@@ -9,8 +9,8 @@ use datafusion::sql::sqlparser::ast::{
     Statement, TableFactor, TableWithJoins, UnaryOperator, Visit, Visitor, WindowSpec, WindowType, visit_expressions,
 };
 
-use super::names::called;
-use super::syntax::{look_at_own_expressions, relations, unnested};
+use super::names::table_name;
+use super::syntax::{look_at_own_expressions, names_column, relations, unnested};
 use crate::functions::allowed::{is_aggregate, is_missing, is_ordered_set, is_window};
 use crate::plan::labels::{MARK, folded};
 use portico_core::error::{Error, Kind, Result};
@@ -75,7 +75,7 @@ impl Visitor for Parts {
                 no_syntax("the operator <=>", "write IS NOT DISTINCT FROM")
             }
             Expr::QualifiedWildcard(..) => refuse("a whole row", "name one of its columns"),
-            Expr::Function(called) => call(called),
+            Expr::Function(call) => called(call),
             // Rows are equal to the engine where PostgreSQL does not know.
             Expr::Tuple(_) => refuse("a row", "compare its columns one by one"),
             _ => ControlFlow::Continue(()),
@@ -85,7 +85,7 @@ impl Visitor for Parts {
 
 /// What the engine does not hear of a call: it counts all rows by `count(o.*)`, and reads a window without the one that it
 /// begins with.
-fn call(call: &Function) -> Checked {
+fn called(call: &Function) -> Checked {
     if let Some(WindowType::WindowSpec(window)) = &call.over {
         begun(window)?;
     }
@@ -275,7 +275,7 @@ fn clauses(select: &Select) -> Checked {
 fn named_once(select: &Select) -> Checked {
     let mut named: Vec<(String, Option<&ObjectName>)> = Vec::new();
     for table in relations(select) {
-        let Some(name) = called(table).map(|name| folded(&name)) else { continue };
+        let Some(name) = table_name(table).map(|name| folded(&name)) else { continue };
         let whole = match table {
             TableFactor::Table { name, alias: None, .. } => Some(name),
             _ => None,
@@ -373,14 +373,19 @@ fn membership(condition: &Expr, is_alone: bool) -> Checked {
 /// The engine looks the values of a column up in the rows of the query, and among these for NULL. A constant it holds against
 /// each of them.
 fn is_looked_up(value: &Expr) -> Checked {
-    let found = visit_expressions(value, |expr| match expr {
-        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    });
-    if found.is_break() {
+    if names_column(value) {
         return ControlFlow::Continue(());
     }
     refuse("a constant NOT IN a query", "write NOT EXISTS")
+}
+
+/// Whether a function of several rows is called in it, outside of the queries within.
+pub(super) fn looks_at_several_rows(node: &impl Visit) -> bool {
+    let found = look_at_own_expressions(node, |expr| match expr {
+        Expr::Function(call) if call.over.is_some() || is_aggregate(&call.name.to_string()) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
 }
 
 /// Whether it has a GROUP BY.

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::intervals;
 use super::refused::is_grouped;
 use super::syntax::{
-    binary, call, call_of, nested, not, number, string, text_of, unnested, value_text, visit_own_expressions,
+    binary, call, call_of, cast_to, nested, not, number, string, text_of, unnested, value_text, visit_own_expressions,
 };
 use crate::functions::allowed::canonical;
 use crate::functions::calendar::{BIN, TIME_ZONE};
@@ -134,6 +134,7 @@ impl VisitorMut for Words {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         if let Expr::Function(call) = expr {
+            with_interval(call);
             by_its_name(call);
         }
         let said = match expr {
@@ -162,14 +163,18 @@ impl VisitorMut for Words {
     }
 }
 
-/// Calls a function by the name that the engine has for it.
-fn by_its_name(call: &mut Function) {
+/// Says the first value of `date_bin` as an interval, where it is a text in quotes.
+fn with_interval(call: &mut Function) {
     if let FunctionArguments::List(list) = &mut call.args
         && call.name.to_string().eq_ignore_ascii_case(BIN)
         && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(stride))) = list.args.first_mut()
     {
         intervals::in_quotes(stride);
     }
+}
+
+/// Calls a function by the name that the engine has for it.
+fn by_its_name(call: &mut Function) {
     let name = match (call.name.0.as_slice(), &call.args) {
         ([name], FunctionArguments::List(list)) => name.as_ident().and_then(|name| match folded(name).as_str() {
             // Of one number it is the one to the base of ten; the engine has the other one.
@@ -224,8 +229,7 @@ fn function(call: &Function) -> Option<Expr> {
         "date_part" if is_plain => {
             let field = DateTimeField::Custom(Ident::new(string(&first)?.to_lowercase()));
             let part = Expr::Extract { field, syntax: ExtractSyntax::From, expr: Box::new(second) };
-            let data_type = DataType::Double(ExactNumberInfo::None);
-            Some(Expr::Cast { kind: CastKind::Cast, expr: Box::new(part), data_type, array: false, format: None })
+            Some(cast_to(part, DataType::Double(ExactNumberInfo::None)))
         }
         _ => None,
     }
@@ -234,13 +238,7 @@ fn function(call: &Function) -> Option<Expr> {
 /// A text in quotes as an instant, which it is before AT TIME ZONE.
 fn instant(expr: &Expr) -> Expr {
     match string(unnested(expr)) {
-        Some(_) => Expr::Cast {
-            kind: CastKind::Cast,
-            expr: Box::new(expr.clone()),
-            data_type: DataType::Timestamp(None, TimezoneInfo::WithTimeZone),
-            array: false,
-            format: None,
-        },
+        Some(_) => cast_to(expr.clone(), DataType::Timestamp(None, TimezoneInfo::WithTimeZone)),
         None => expr.clone(),
     }
 }
@@ -266,8 +264,7 @@ fn ranked(call: &Function) -> Option<Expr> {
         "ntile" => DataType::Integer(None),
         _ => return None,
     };
-    let expr = Box::new(Expr::Function(call.clone()));
-    Some(Expr::Cast { kind: CastKind::Cast, expr, data_type, array: false, format: None })
+    Some(cast_to(Expr::Function(call.clone()), data_type))
 }
 
 /// A UUID of a source comes as its canonical text.
@@ -297,9 +294,7 @@ fn huge(value: &ValueWithSpan) -> Option<Result<Expr>> {
         let message = format!("\"{text}\" is out of range for type double precision");
         return Some(Err(Error::new(Kind::Rejected, message).sqlstate("22003")));
     }
-    let data_type = DataType::Double(ExactNumberInfo::None);
-    let expr = Box::new(text_of(text.clone()));
-    Some(Ok(Expr::Cast { kind: CastKind::Cast, expr, data_type, array: false, format: None }))
+    Some(Ok(cast_to(text_of(text.clone()), DataType::Double(ExactNumberInfo::None))))
 }
 
 /// Says EXISTS where a value stands as a count of rows: the engine knows it in conditions alone.

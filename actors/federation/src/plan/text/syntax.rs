@@ -3,8 +3,9 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    Query, Select, SetExpr, TableFactor, UnaryOperator, Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, Query, Select, SetExpr, TableFactor, UnaryOperator, Value, ValueWithSpan, Visit,
+    VisitMut, Visitor, VisitorMut, visit_expressions,
 };
 
 /// The relations that a SELECT reads, in order.
@@ -90,6 +91,15 @@ impl<B, F: FnMut(&Expr) -> ControlFlow<B>> Visitor for Looked<F> {
     }
 }
 
+/// Whether a column is named in it.
+pub(super) fn names_column(expr: &Expr) -> bool {
+    let found = visit_expressions(expr, |part| match part {
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
+
 /// What stands in the parentheses.
 pub(super) fn unnested(mut expr: &Expr) -> &Expr {
     while let Expr::Nested(inner) = expr {
@@ -135,6 +145,11 @@ fn called<const N: usize>(name: &str, arguments: [FunctionArgExpr; N]) -> Expr {
         over: None,
         within_group: Vec::new(),
     })
+}
+
+/// The value as one of this type.
+pub(super) fn cast_to(expr: Expr, data_type: DataType) -> Expr {
+    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, array: false, format: None }
 }
 
 pub(super) fn number(digits: &str) -> Expr {
