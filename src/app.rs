@@ -217,8 +217,8 @@ impl App {
     /// # Errors
     /// The same when nothing is left.
     pub fn count_request(&self, by: &Principal) -> Result<Option<Quota>, Quota> {
-        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        requests.take(Sha256::digest(&by.subject).into(), Instant::now())
+        let (subject, now) = (Sha256::digest(&by.subject).into(), Instant::now());
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).take(subject, now)
     }
 
     /// A place for a request of `by` among those that are worked on.

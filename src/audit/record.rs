@@ -1,6 +1,7 @@
 //! One record of the audit trail. `docs/audit.md` says what each member means; a member that does
 //! not apply is left out.
 
+use std::cell::RefCell;
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -214,11 +215,21 @@ impl Record {
     }
 }
 
+thread_local! {
+    /// The last second that a record of this thread was of, as text: many are of the same.
+    static SECOND: RefCell<(Timestamp, String)> = const { RefCell::new((Timestamp::from_seconds(i64::MIN), String::new())) };
+}
+
 /// RFC 3339 in UTC with milliseconds, such as `2026-11-21T09:30:00.123Z`: sorts as time does.
 pub fn moment(time: SystemTime) -> String {
     let milliseconds = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).subsec_millis();
-    let seconds = Timestamp::from(time).to_string();
-    format!("{}.{milliseconds:03}Z", seconds.trim_end_matches('Z'))
+    let second = Timestamp::from(time);
+    SECOND.with_borrow_mut(|(known, text)| {
+        if *known != second {
+            (*known, *text) = (second, second.to_string().trim_end_matches('Z').to_owned());
+        }
+        format!("{text}.{milliseconds:03}Z")
+    })
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! What a record keeps of a statement: its text, its shape, its digest, or nothing.
 
+use std::borrow::Cow;
+
 use portico_actors::call::{Argument, Op};
 use portico_actors::sql::{self, Dialect, Redact};
 use serde::Serialize;
@@ -55,8 +57,8 @@ impl StatementRecord {
         // What is not read to its end may hold its secret behind it.
         let left_out = if start(text).len() < text.len() { Redact::Literals } else { Redact::Secrets };
         let statement = match detail {
-            Detail::Text => Some(cut(&sql::redacted(start(text), dialect, left_out))),
-            Detail::Shape => Some(cut(&sql::redacted(start(text), dialect, Redact::Literals))),
+            Detail::Text => Some(cut(sql::redacted(start(text), dialect, left_out))),
+            Detail::Shape => Some(cut(sql::redacted(start(text), dialect, Redact::Literals))),
             Detail::Digest | Detail::Nothing => None,
         };
         let digest = (detail != Detail::Nothing).then(|| hex::encode(Sha256::digest(text)));
@@ -77,7 +79,7 @@ impl Serialize for SentStatements {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.list().into_iter().map(|(connection, statement)| {
             let statement = sql::redacted(&statement, Dialect::POSTGRESQL, Redact::Literals);
-            serde_json::json!({ "connection": connection, "statement": cut(&statement) })
+            serde_json::json!({ "connection": connection, "statement": cut(statement) })
         }))
     }
 }
@@ -86,9 +88,9 @@ fn start(text: &str) -> &str {
     text.split_at(text.floor_char_boundary(LONGEST * 2)).0
 }
 
-fn cut(text: &str) -> String {
+fn cut(text: Cow<'_, str>) -> String {
     if text.len() <= LONGEST {
-        return text.to_owned();
+        return text.into_owned();
     }
     format!("{}…", text.split_at(text.floor_char_boundary(LONGEST)).0)
 }
@@ -156,6 +158,6 @@ mod tests {
     #[test]
     fn long_texts_are_cut_between_characters() {
         let long = "ä".repeat(LONGEST);
-        assert!(cut(start(&long)).len() <= LONGEST + '…'.len_utf8());
+        assert!(cut(start(&long).into()).len() <= LONGEST + '…'.len_utf8());
     }
 }

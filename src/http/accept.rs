@@ -1,9 +1,11 @@
 //! Which media types a client takes (RFC 9110 §12.5.1). The HTTP library reads the header.
 
+use std::cell::RefCell;
 use std::cmp::Reverse;
+use std::rc::Rc;
 
 use actix_web::HttpRequest;
-use actix_web::http::header::{self, Accept, Header, Quality};
+use actix_web::http::header::{self, Accept, Header, HeaderValue, Quality};
 
 /// How a media range that a media type is in names it: the most specific one decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,8 +31,28 @@ fn fits(accept: &Accept, media: &str) -> impl Iterator<Item = Fit> {
     })
 }
 
-fn read(request: &HttpRequest) -> Accept {
-    Accept::parse(request).unwrap_or_else(|_| Accept(Vec::new()))
+/// Octets of a header that is remembered at most.
+const LONGEST: usize = 256;
+
+thread_local! {
+    /// What this thread read last: programs send the same one with each request.
+    static LAST: RefCell<Option<(HeaderValue, Rc<Accept>)>> = const { RefCell::new(None) };
+}
+
+fn read(request: &HttpRequest) -> Rc<Accept> {
+    let mut values = request.headers().get_all(header::ACCEPT);
+    let only = values.next().filter(|value| values.next().is_none() && value.len() <= LONGEST);
+    let last =
+        LAST.with_borrow(|last| last.as_ref().filter(|last| Some(&last.0) == only).map(|last| Rc::clone(&last.1)));
+    last.unwrap_or_else(|| {
+        let accept = Rc::new(Accept::parse(request).unwrap_or_else(|_| Accept(Vec::new())));
+        if let Some(only) = only {
+            // A copy: the value may hold on to all that its request was read into.
+            let copy = HeaderValue::from_bytes(only.as_bytes());
+            LAST.set(copy.ok().map(|copy| (copy, Rc::clone(&accept))));
+        }
+        accept
+    })
 }
 
 /// Which of `offered`, the best one first, the client prefers; one that does not say takes the first.

@@ -8,7 +8,9 @@
 //! password has no form: it is known by its place alone.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
+use aho_corasick::{AhoCorasick, AhoCorasickKind, FindOverlappingIter, Match};
 use serde_json::Value;
 
 /// What stands in a secret's place.
@@ -33,23 +35,53 @@ const SCHEMES: [&[u8]; 4] = [b"bearer", b"basic", b"dpop", b"negotiate"];
 const PARAMETERS: [&[u8]; 9] =
     [b"password", b"passwd", b"pwd", b"passphrase", b"secret", b"token", b"verifier", b"assertion", b"csrf"];
 
-/// The letters of Base64 in either alphabet (RFC 4648 §4 and §5).
-const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_";
+/// With what else a secret begins, a token by what its first octets can be. None of these ends as names do.
+const BEGINS: [&[u8]; 27] = [
+    b"ptc_",
+    b"cHRjX",
+    b"B0Y1",
+    b"wdGNf",
+    b"://",
+    b"$argon",
+    b"-----BEGIN ",
+    b"eyA",
+    b"eyB",
+    b"eyC",
+    b"eyD",
+    b"eyI",
+    b"eyJ",
+    b"eyK",
+    b"eyL",
+    b"ewk",
+    b"ewl",
+    b"ewm",
+    b"ewn",
+    b"ewo",
+    b"ewp",
+    b"ewq",
+    b"ewr",
+    b"ew0",
+    b"ew1",
+    b"ew2",
+    b"ew3",
+];
+/// What stands between a scheme and its credential.
+const GAPS: [u8; 3] = *b" +\t";
+/// What follows the name of a parameter: its sign, or its quote.
+const NAME_ENDS: [u8; 6] = *b"=\"'`<>";
 
 /// `text` without its secrets.
 pub(crate) fn redact(text: &str) -> Cow<'_, str> {
     let shown = Shown::new(text);
     let octets = &*shown.octets;
-    let (mut clean, mut kept, mut at, mut within_run) = (String::new(), 0, 0, false);
-    while let Some((place, begins_run)) = next_begin(octets, at, within_run) {
-        let Some((start, end)) = secret_at(octets, place, begins_run) else {
-            (at, within_run) = (place + 1, is_base64(octets[place]));
-            continue;
-        };
+    let (mut places, mut clean, mut kept) = (Places::new(octets), String::new(), 0);
+    while let Some((place, begins_run)) = places.next() {
+        let Some((start, end)) = secret_at(octets, place, begins_run) else { continue };
         let (from, to) = (shown.begin(start).max(kept), shown.begin(end));
         clean.push_str(text.get(kept..from).unwrap_or_default());
         clean.push_str(REDACTED);
-        (kept, at, within_run) = (to, end.max(place + 1), false);
+        kept = to;
+        places.skip_to(end.max(place + 1));
     }
     if kept == 0 && clean.is_empty() {
         return Cow::Borrowed(text);
@@ -141,56 +173,78 @@ impl<'t> Shown<'t> {
     }
 }
 
-/// Which octets a secret can begin with, each kind a bit of its own …
-const FIRST: [u16; 256] = octets(&[b"pP", b"c", b"w", b"bB", b"dD", b"nN", b"$", b"-", b"e"]);
-/// … and which can be the second of each kind. Nearly every octet ends here that is read at all.
-const SECOND: [u16; 256] = octets(&[b"tT", b"H", b"d", b"aAeE0", b"pP", b"eE", b"a", b"-", b"wxyz0123456789-_+/"]);
-const fn octets(kinds: &[&[u8]]) -> [u16; 256] {
-    let mut bits = [0; 256];
-    let mut kind = 0;
-    while kind < kinds.len() {
-        let mut at = 0;
-        while at < kinds[kind].len() {
-            bits[kinds[kind][at] as usize] |= 1 << kind;
-            at += 1;
-        }
-        kind += 1;
-    }
-    bits
+/// Names of parameters are read up to the sign behind them, other marks from their first octet.
+static MARKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let marks = BEGINS.into_iter().map(<[u8]>::to_vec);
+    let named = PARAMETERS.into_iter().flat_map(|name| NAME_ENDS.map(|end| [name, &[end]].concat()));
+    let credentials = SCHEMES.into_iter().flat_map(|scheme| GAPS.map(|gap| [scheme, &[gap]].concat()));
+    let marks: Vec<Vec<u8>> = marks.chain(credentials).chain(named).collect();
+    AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(marks).ok()
+});
+
+/// Places where a secret may begin, or in front of which its name ends, in order.
+struct Places<'t> {
+    text: &'t [u8],
+    marks: Option<FindOverlappingIter<'static, 't>>,
+    mark: Option<usize>,
+    /// Where the next long run of letters of Base64 begins.
+    run: Option<usize>,
 }
 
-/// What an octet is to the search: a letter of Base64, and one at which to look twice, since a secret can begin with it
-/// or stands behind it.
-const KINDS: [u16; 256] = octets(&[LETTERS, b"pPcwbBdDnN$-e:="]);
-const LETTER: u16 = 1;
-const LOOKED_AT: u16 = 2;
+impl<'t> Places<'t> {
+    fn new(text: &'t [u8]) -> Self {
+        // The marks are few and short: the automaton is always built.
+        let marks = MARKS.as_ref().map(|marks| marks.find_overlapping_iter(text));
+        let mut places = Self { text, marks, mark: None, run: next_run(text, 0) };
+        places.mark = places.next_mark(0);
+        places
+    }
 
-/// The next place from `at` on where a secret may begin, and whether a long run of letters of Base64 begins there.
-/// Every line that is written passes here, octet by octet.
-fn next_begin(text: &[u8], at: usize, mut within_run: bool) -> Option<(usize, bool)> {
-    // Runs that begin before it are short.
-    let mut short_until = at;
-    for (place, octet) in text.iter().enumerate().skip(at) {
-        let kind = KINDS[usize::from(*octet)];
-        let begins_run = kind & LETTER != 0 && !within_run;
-        within_run = kind & LETTER != 0;
-        if begins_run && place >= short_until {
-            let run = text.get(place..place + SHORTEST_PASTED);
-            match run.map(|run| run.iter().rposition(|octet| !is_base64(*octet))) {
-                Some(None) => return Some((place, true)),
-                Some(Some(end)) => short_until = place + end,
-                None => short_until = text.len(),
-            }
+    /// The next place, and whether a long run of letters of Base64 begins there.
+    fn next(&mut self) -> Option<(usize, bool)> {
+        let place = self.mark.into_iter().chain(self.run).min()?;
+        let begins_run = self.run == Some(place);
+        if begins_run {
+            self.run = next_run(self.text, run(self.text, place, is_base64));
         }
-        if kind & LOOKED_AT == 0 {
-            continue;
+        if self.mark == Some(place) {
+            self.mark = self.next_mark(place + 1);
         }
-        let second = text.get(place + 1).map_or(0, |octet| SECOND[usize::from(*octet)]);
-        if matches!(octet, b':' | b'=') || FIRST[usize::from(*octet)] & second != 0 {
-            return Some((place, false));
+        Some((place, begins_run))
+    }
+
+    /// Goes on behind a secret that ends at `end`.
+    fn skip_to(&mut self, end: usize) {
+        if self.mark.is_some_and(|mark| mark < end) {
+            self.mark = self.next_mark(end);
+        }
+        // What is left of a run counts as one.
+        let is_left = self.text.get(end..end + SHORTEST_PASTED).is_some_and(|rest| rest.iter().copied().all(is_base64));
+        if is_left {
+            self.run = Some(end);
+        } else if self.run.is_some_and(|run| run < end) {
+            self.run = next_run(self.text, run(self.text, end, is_base64));
         }
     }
-    None
+
+    fn next_mark(&mut self, from: usize) -> Option<usize> {
+        let place = |mark: Match| match self.text.get(mark.end() - 1)? {
+            b'=' => Some(mark.end() - 1),
+            quote if is_quote(*quote) => Some(mark.end()),
+            _ => Some(mark.start()),
+        };
+        self.marks.as_mut()?.filter_map(place).find(|place| *place >= from && *place < self.text.len())
+    }
+}
+
+/// Where the next long run of letters of Base64 begins, from `at` on, in front of which is no such letter.
+fn next_run(text: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        match text.get(at..at + SHORTEST_PASTED)?.iter().rposition(|octet| !is_base64(*octet)) {
+            None => return Some(at),
+            Some(other) => at += other + 1,
+        }
+    }
 }
 
 /// The secret that is recognised at `at`, from its first octet to behind its last; `begins_run` tells whether
@@ -266,7 +320,7 @@ fn encoded(text: &[u8], at: usize) -> Option<(usize, usize)> {
 fn credential(text: &[u8], at: usize) -> Option<(usize, usize)> {
     let scheme = SCHEMES.iter().find(|scheme| begins(text, at, scheme))?;
     let gap = at + scheme.len();
-    let start = run(text, gap, |octet| matches!(octet, b' ' | b'+' | b'\t'));
+    let start = run(text, gap, |octet| GAPS.contains(&octet));
     let end = run(text, start, |octet| is_url_safe(octet) || matches!(octet, b'.' | b'~' | b'+' | b'/' | b'='));
     // Sentences speak of schemes.
     let is_word = text[start..end].iter().all(|octet| octet.is_ascii_lowercase() || *octet == b'.');
@@ -360,8 +414,9 @@ fn digit(letter: u8) -> Option<u8> {
     })
 }
 
+/// Whether an octet is a letter of Base64 in either alphabet (RFC 4648 §4 and §5).
 fn is_base64(octet: u8) -> bool {
-    KINDS[usize::from(octet)] & LETTER != 0
+    matches!(octet, b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' | b'-' | b'_')
 }
 
 /// The letters of Base64 for addresses (RFC 4648 §5).

@@ -78,15 +78,9 @@ proptest! {
         let begins_run = |at: usize| is_base64(octets[at]) && (at == 0 || !is_base64(octets[at - 1]));
         let is_long = |at: usize| run(octets, at, is_base64) - at >= SHORTEST_PASTED;
         let first = (0..octets.len()).find(|at| secret_at(octets, *at, begins_run(*at) && is_long(*at)).is_some());
-        let (mut found, mut at, mut within_run) = (None, 0, false);
-        while let Some((place, begins_run)) = next_begin(octets, at, within_run) {
-            if secret_at(octets, place, begins_run).is_some() {
-                found = Some(place);
-                break;
-            }
-            (at, within_run) = (place + 1, is_base64(octets[place]));
-        }
-        prop_assert_eq!(found, first, "{}", text);
+        let mut places = Places::new(octets);
+        let found = std::iter::from_fn(|| places.next()).find(|(place, run)| secret_at(octets, *place, *run).is_some());
+        prop_assert_eq!(found.map(|(place, _)| place), first, "{}", text);
     }
 }
 

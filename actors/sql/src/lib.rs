@@ -3,13 +3,14 @@
 //!
 //! A text goes through `lexing`: `lexer` (with `blank`, `place`, `bracket` and `placeholder`), `split` and `guard`. Each
 //! statement goes through `parsed`: `memory`, and where its shape is new `mask` and `tree`, or the scans of `names` and
-//! `effects` where it is not parsed; then `class`, `names` and `rewrite` make a `Statement` of it.
+//! `effects` where it is not parsed; then `class`, `names` and `rewrite` make a `Statement` of it. `recent` has those of lately.
 
 mod dialect;
 #[cfg(any(test, fuzzing))]
 pub mod invariants;
 mod lexing;
 mod parsed;
+mod recent;
 mod rewrite;
 mod scans;
 mod statement;
@@ -25,6 +26,7 @@ pub use self::lexing::token::{Kind, Token};
 pub use self::parsed::class::Class;
 pub use self::parsed::class::reads_only_pragma;
 pub use self::parsed::names::{Named, Naming};
+pub use self::recent::recall;
 pub use self::rewrite::Edit;
 pub use self::scans::frame::{
     ParametersApart, alike_parameters, parameter_positions, parameters_apart, parameters_like, parameters_written,

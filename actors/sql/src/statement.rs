@@ -11,6 +11,7 @@ use crate::parsed::class::{self, Class};
 use crate::parsed::effects::Effects;
 use crate::parsed::names::{self, Mention, Named, Naming};
 use crate::parsed::{effects, memory, tree};
+use crate::recent;
 use crate::rewrite::{self, Edit};
 use crate::scans::{every_row, redact};
 use portico_core::error::{Error, Result};
@@ -123,6 +124,7 @@ fn split_and_understand(
     if parts.is_empty() {
         return Err(Error::invalid("query holds no statement"));
     }
+    let is_single = parts.len() == 1;
     let mut statements = Vec::with_capacity(parts.len());
     let (mut at, mut characters) = (0, 0);
     let mut rest = tokens.iter();
@@ -130,12 +132,15 @@ fn split_and_understand(
         let start = tokens.first().map_or(at, |first| first.start);
         characters += text.get(at..start).unwrap_or_default().chars().count();
         at = start;
-        let mut statement = understand(text, tokens, dialect, naming, characters)?;
+        let (mut statement, by_naming) = understand(text, tokens, dialect, naming, characters)?;
         let end = tokens.last().map_or(at, |last| last.end);
         let behind = rest.by_ref().skip_while(|token| token.start < end).take_while(|token| token.kind == Kind::Blank);
         let behind: usize = behind.map(|token| token.text(text).chars().count()).sum();
         if behind > 0 {
             rewrite::end_behind(&mut statement.anchors, statement.text.chars().count(), behind);
+        }
+        if let Some(naming) = naming.filter(|_| is_single && statement.understood && !by_naming) {
+            recent::remember(text, (dialect, naming.connection), given, start..end, &statement);
         }
         statements.push(statement);
     }
@@ -159,14 +164,14 @@ pub fn with_values(text: &str, dialect: Dialect, values: &[String]) -> String {
     rewrite::apply(text, 0..text.len(), 0, &edits).0
 }
 
-/// One statement; `before` is the number of characters in front of it.
+/// One statement, and whether what others are named decided about it; `before` is the number of characters in front of it.
 fn understand(
     text: &str,
     tokens: &[Token],
     dialect: Dialect,
     naming: Option<Naming<'_>>,
     before: usize,
-) -> Result<Statement> {
+) -> Result<(Statement, bool)> {
     let words = words(tokens);
     // Whoever plans it recurses over it.
     if naming.is_none() && !guard::parses(text, &words)? {
@@ -175,15 +180,16 @@ fn understand(
     let reading = reading(text, tokens, &words, dialect)?;
     let connection = naming.map_or("", |naming| naming.connection);
     let mut edits = Vec::new();
-    if let Some(naming) = naming {
-        names::strip(text, &words, &reading.mentions, reading.sure, naming, &mut edits)?;
-    }
+    let by_naming = match naming {
+        Some(naming) => names::strip(text, &words, &reading.mentions, reading.sure, naming, &mut edits)?,
+        None => false,
+    };
     let placeholders = placeholder::number(text, &words, dialect, &mut edits)?;
     if !dialect.bracket_names {
         bracket::requote(text, &words, &mut edits);
     }
     let statement = assemble(text, tokens, dialect, reading, edits, (before, connection));
-    Ok(Statement { placeholders, ..statement })
+    Ok((Statement { placeholders, ..statement }, by_naming))
 }
 
 /// The statement of `tokens` with `edits`, which may come in any order; `before` is the number of characters in front of

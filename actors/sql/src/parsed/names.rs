@@ -88,7 +88,8 @@ fn may_name_connection(role: NameKind, parts: &Parts<'_>, text: &str) -> bool {
 }
 
 /// Removes the connection from every name, at the places where it stands. `sure` says that the
-/// roles come from the tree; what the scan took for a relation may be a column after all.
+/// roles come from the tree; what the scan took for a relation may be a column after all. Returns true if a name was
+/// long enough for a connection.
 ///
 /// # Errors
 /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when a relation or a routine names another one.
@@ -99,13 +100,15 @@ pub(crate) fn strip(
     sure: bool,
     naming: Naming<'_>,
     edits: &mut Vec<Edit>,
-) -> Result<()> {
+) -> Result<bool> {
+    let mut looked = false;
     for mention in mentions {
         let parts = parts(mention, words);
         let (Some(first), Some(dot)) = (parts.names.first(), parts.dot) else { continue };
         if !may_name_connection(mention.role, &parts, text) {
             continue;
         }
+        looked = true;
         if addresses(first.text(text), naming) {
             edits.push(Edit { range: first.range(), replacement: glue(text, *first, dot).to_owned() });
             edits.push(Edit { range: dot.range(), replacement: String::new() });
@@ -115,7 +118,7 @@ pub(crate) fn strip(
             return Err(elsewhere(text, *first, naming));
         }
     }
-    Ok(())
+    Ok(looked)
 }
 
 /// Connections are few: where the spelling decides nothing, capitals do not either.

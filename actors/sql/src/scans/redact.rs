@@ -4,9 +4,10 @@
 //! one, however it is quoted. Which literal is a secret is decided by where it stands; where that leaves a
 //! doubt, it is left out.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use crate::dialect::Dialect;
 use crate::lexing::lexer;
@@ -95,12 +96,39 @@ const PLAIN_OPTIONS: [&str; 20] = [
     "application_name",
 ];
 
+/// What else makes a literal a secret, or lets one be written by numbers: words, signs, prefixes.
+const SECRET_MARKS: [&str; 11] =
+    ["create", "alter", "options", "pragma", "attach", "dblink", "://", "ptc_", "eyj", "u&", "\\"];
+/// Finds whatever a statement with a secret has somewhere, whichever that is.
+static MARKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let marks = SECRET_PARTS.iter().chain(&SECRET_NAMES).chain(&SECRET_FUNCTIONS).chain(&SECRET_MARKS);
+    AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(marks).ok()
+});
+
 /// `text` with `***` in the place of each literal that `redact` leaves out. Of a text that cannot be read to
 /// its end, because a quote or a comment in it is never closed, every literal is left out.
-pub fn redacted(text: &str, dialect: Dialect, redact: Redact) -> String {
+pub fn redacted(text: &str, dialect: Dialect, redact: Redact) -> Cow<'_, str> {
+    // Most have no secret, and need not be read, or not twice.
+    let is_plain = redact == Redact::Secrets && text.is_ascii() && !has_mark(text);
+    if is_plain && !has_quotes(text) {
+        return Cow::Borrowed(text);
+    }
     let tokens = lexer::tokens(text, dialect);
     let whole = tokens.iter().all(|token| is_closed(*token, text, dialect));
-    let redact = if whole { redact } else { Redact::Literals };
+    if is_plain && whole {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(rewritten(text, &tokens, dialect, if whole { redact } else { Redact::Literals }))
+}
+
+/// Whether `text` has something that every statement with a secret has.
+fn has_mark(text: &str) -> bool {
+    // The marks are few and short: the automaton is always built.
+    MARKS.as_ref().is_none_or(|marks| marks.is_match(text))
+}
+
+/// `text`, whose `tokens` these are, without the literals that `redact` leaves out.
+pub(crate) fn rewritten(text: &str, tokens: &[Token], dialect: Dialect, redact: Redact) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut begin = 0;
     while begin < tokens.len() {
@@ -116,6 +144,11 @@ pub fn redacted(text: &str, dialect: Dialect, redact: Redact) -> String {
         begin = end;
     }
     kept
+}
+
+/// Whether anything in a statement could be open to its end.
+fn has_quotes(text: &str) -> bool {
+    text.contains(['\'', '"', '`', '$']) || text.contains("/*")
 }
 
 /// Which tokens of one statement are left out.

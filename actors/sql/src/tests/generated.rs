@@ -125,6 +125,24 @@ fn statement() -> impl Strategy<Value = String> {
     ]
 }
 
+/// Statements of which only the numbers change, and others.
+fn recurring() -> impl Strategy<Value = String> {
+    let plain = vec![
+        "SELECT a, b FROM t WHERE id = 4711",
+        "  SELECT a, 12 FROM s.t1 x JOIN u ON x.a2 = 3 LIMIT 20 OFFSET 10 ; ",
+        "SELECT f(17), max(a) FROM t WHERE a IN (1, 22, 333) GROUP BY 2 HAVING count(*) > 5",
+        "UPDATE t SET a = 5 WHERE b = @p AND c = 77 RETURNING a",
+        "DELETE FROM b.t WHERE id<@p OR id = 99",
+        "INSERT INTO t (a, b) VALUES (1, 2.50), (3, -4)",
+        "WITH w AS (SELECT 1 AS a UNION SELECT 2) SELECT * FROM w ORDER BY 1 FETCH FIRST 3 ROWS ONLY",
+        "SELECT CAST(a AS numeric(10, 2)), @p FROM \"T\" WHERE x = 10",
+        "SELECT 1 FROM sales.b.c WHERE d = 8",
+        "EXPLAIN SELECT größe FROM t WHERE a BETWEEN 10 AND 20",
+        "CALL p(1, @p)",
+    ];
+    prop_oneof![2 => prop::sample::select(plain).prop_map(str::to_owned), 1 => statement()]
+}
+
 /// A change of a text, by words or by characters; the numbers say where.
 #[derive(Clone, Debug)]
 enum Change {
@@ -204,6 +222,26 @@ proptest! {
     #[test]
     fn changed_seeds_hold(seed in prop::sample::select(seeds()), changes in prop::collection::vec(change(), 1..8)) {
         invariants::check(&changed(&seed, &changes));
+    }
+
+    /// What is remembered of one statement is true of another one with other digits, whatever others are named there.
+    #[test]
+    fn recalled_statements_are_those_that_are_read(
+        text in recurring(),
+        changes in prop::collection::vec(change(), 0..3),
+        shift in 1_u32..10,
+    ) {
+        let one = changed(&text, &changes);
+        let digit = |it: char| it.to_digit(10).map_or(it, |value| char::from_digit((value + shift) % 10, 10).unwrap_or(it));
+        let other: String = one.chars().map(digit).collect();
+        for dialect in [Dialect::POSTGRESQL, Dialect::SQLITE] {
+            let given = Given::from(["p".to_owned()]);
+            let _ = statements_with(&one, dialect, SALES, &given);
+            let Some(recalled) = recall(&other, dialect, SALES.connection, &given) else { continue };
+            let naming = Naming { others: &["b", "x", "Größe"], ..SALES };
+            let read = statements_with(&other, dialect, naming, &given);
+            prop_assert_eq!(read.ok(), Some(vec![recalled]), "{}", other);
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::connection::instructions_key::InstructionsKey;
 use crate::connection::names::misspelt::{is_misspelt, names_nothing};
 use crate::connection::names::nearby::Nearby;
 use crate::connection::names::within::{self, Names};
+use crate::connection::settings::ConnectionSpec;
 use crate::connection::{instructions, names::listing};
 use crate::queue::{Permit, RefusalReason};
 use portico_core::call::{AllowedStatements, Argument, Call, Mode, Op, ProcedureCall, Sql};
@@ -362,12 +363,14 @@ fn class_of(task: &Task) -> Option<&'static str> {
 }
 
 fn understand(text: &str, description: &Description, given: &Given) -> Result<Vec<Statement>> {
+    let ConnectionSpec { name, driver, .. } = &description.connection;
+    if let Some(statement) = portico_sql::recall(text, driver.dialect, name, given) {
+        return Ok(vec![statement]);
+    }
     let names = description.names.load();
-    // There may be thousands, and this is done for each statement.
-    let others: Vec<&str> =
-        names.iter().map(AsRef::as_ref).filter(|name| **name != *description.connection.name).collect();
-    let naming = Naming { connection: &description.connection.name, others: &others };
-    portico_sql::statements_with(text, description.connection.driver.dialect, naming, given)
+    // There may be thousands.
+    let others: Vec<&str> = names.iter().map(AsRef::as_ref).filter(|other| **other != **name).collect();
+    portico_sql::statements_with(text, driver.dialect, Naming { connection: name, others: &others }, given)
 }
 
 /// Whether a tool takes statements of this class; the error names the one among `tools` that does.

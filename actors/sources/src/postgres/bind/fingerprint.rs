@@ -2,7 +2,7 @@
 //! plain literals taken out. Only a text whose words nobody can read in two ways has a shape of its
 //! own; any other is remembered by all of itself. A literal is left in where the grammar itself looks into it.
 
-use std::hash::{DefaultHasher, Hasher};
+use std::hash::Hasher;
 
 use portico_core::keyed::KeyedHash;
 use tokio_postgres::types::Oid;
@@ -22,8 +22,8 @@ impl QueryFingerprint {
     }
 
     /// The shape of a statement of which every letter counts: `terms` and the types of its values.
-    pub(crate) fn exact(terms: &[&str], types: impl Iterator<Item = Oid> + Clone) -> Self {
-        Self::hashed(terms, |hasher| types.clone().for_each(|type_| hasher.write_u32(type_)))
+    pub(crate) fn exact(terms: &[&str], types: impl Iterator<Item = Oid>) -> Self {
+        Self::hashed(terms, |hasher| types.for_each(|type_| hasher.write_u32(type_)))
     }
 
     /// A number by which it can be looked for; another one may have the same.
@@ -31,7 +31,7 @@ impl QueryFingerprint {
         self.0.number()
     }
 
-    fn hashed(terms: &[&str], rest: impl Fn(&mut DefaultHasher)) -> Self {
+    fn hashed(terms: &[&str], rest: impl FnOnce(&mut dyn Hasher)) -> Self {
         Self(KeyedHash::of(|hasher| {
             for term in terms {
                 hasher.write_usize(term.len());
