@@ -25,23 +25,23 @@ use crate::connections::Connections;
 use crate::failure::{engine_error, is_memory_exhausted};
 use crate::functions::allowed;
 use crate::functions::growing;
-use crate::functions::outer_types::OuterTypes;
 use crate::functions::postgresql::AsPostgresql;
-use crate::functions::type_names::TypeNames;
+use crate::functions::types::outer_types::OuterTypes;
+use crate::functions::types::type_names::TypeNames;
+use crate::plan::columns::origin::Origins;
 use crate::plan::estimates::Estimates;
 use crate::plan::explained;
-use crate::plan::origin::Origins;
 use crate::plan::patience::Until;
 use crate::plan::planning::{self, LowMemoryPlan, Planned};
 use crate::plan::rules;
 use crate::plan::text::parse::Explain;
-use crate::run::binding::BindKeys;
 use crate::run::gathered::COUNT_GATHERED_VALUES;
+use crate::run::joins::binding::BindKeys;
+use crate::run::joins::yielding::YieldInJoins;
 use crate::run::later::BEGIN_WHEN_READ;
 use crate::run::results::{self, Rows};
 use crate::run::unordered::FORGET_PROPERTIES;
 use crate::run::windows::COUNT_ROWS_OF_WINDOWS;
-use crate::run::yielding::YieldInJoins;
 use crate::statement::{Deadline, Statement, timed_out};
 use crate::tables::catalog::{Catalogs, Tables};
 use portico_core::error::{Error, Kind, Result};
@@ -277,7 +277,7 @@ fn base(batch_size: usize) -> SessionState {
     // Fields differ in their marks: see `planning::marked`.
     options.execution.skip_physical_aggregate_schema_check = true;
     options.execution.perfect_hash_join_small_build_threshold = 0;
-    // Ours are gathered by `run/collecting`: the engine keeps each key of each row, and keys of several columns as rows.
+    // Ours are gathered by `run/joins/collecting`: the engine keeps each key of each row, and keys of several columns as rows.
     options.optimizer.enable_join_dynamic_filter_pushdown = false;
     options.optimizer.enable_topk_dynamic_filter_pushdown = false;
     options.optimizer.enable_aggregate_dynamic_filter_pushdown = false;

@@ -7,8 +7,8 @@ use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
 
 use crate::carried::find;
-use crate::functions::types::type_name;
-use crate::plan::labels;
+use crate::functions::types::categories::type_name;
+use crate::plan::columns::labels;
 use portico_core::error::{Error, Kind};
 use portico_core::near;
 

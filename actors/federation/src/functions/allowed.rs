@@ -15,22 +15,22 @@ use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExp
 use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, ScalarUDF};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use super::apart;
-use super::calendar;
-use super::cases;
-use super::casts;
-use super::elapsed;
-use super::formatted;
-use super::growing;
-use super::numbers::{doubles, percentile, rounding, sign};
-use super::ordered_set;
-use super::own::{self, Own};
-use super::parts;
-use super::regular;
-use super::single;
-use super::times;
-use super::typed;
-use super::types::{AS_DOUBLE, is_interval, no_function};
+use crate::functions::aggregates::ordered_set;
+use crate::functions::aggregates::single;
+use crate::functions::cases;
+use crate::functions::growing;
+use crate::functions::numbers::{doubles, percentile, rounding, sign};
+use crate::functions::own::{self, Own};
+use crate::functions::regular;
+use crate::functions::times::beside;
+use crate::functions::times::calendar;
+use crate::functions::times::elapsed;
+use crate::functions::times::formatted;
+use crate::functions::times::parts;
+use crate::functions::types::apart;
+use crate::functions::types::casts;
+use crate::functions::types::categories::{AS_DOUBLE, is_interval, no_function};
+use crate::functions::types::typed;
 
 /// Functions of values of any type, or of none, as the engine calls them.
 const SCALAR: &[&str] =
@@ -192,7 +192,7 @@ struct Syntax {
 
 impl ExprPlanner for Syntax {
     fn plan_binary_op(&self, of: RawBinaryExpr, schema: &DFSchema) -> EngineResult<PlannerResult<RawBinaryExpr>> {
-        let moved = times::moved(&of.op, &of.left, &of.right, schema);
+        let moved = beside::moved(&of.op, &of.left, &of.right, schema);
         Ok(match moved.or_else(|| elapsed::operator(&of.op, &of.left, &of.right, schema)) {
             Some(planned) => PlannerResult::Planned(planned),
             None => PlannerResult::Original(with_literals(of, schema)?),

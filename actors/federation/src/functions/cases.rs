@@ -11,11 +11,11 @@ use datafusion::logical_expr::{
     Volatility, cast as to_type, when,
 };
 
-use super::casts::{self, type_of_literal};
-use super::numbers::{self, doubles};
-use super::together::{Use, alike, answered, is_constant, same};
-use super::types::type_name;
 use crate::carried::carried;
+use crate::functions::numbers::{self, doubles};
+use crate::functions::types::casts::{self, type_of_literal};
+use crate::functions::types::categories::type_name;
+use crate::functions::types::together::{Use, alike, answered, is_constant, same};
 use portico_core::error::{Error, Kind};
 
 /// A CASE whose values are compared and answered as PostgreSQL does.

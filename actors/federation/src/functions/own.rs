@@ -8,8 +8,8 @@ use arrow_schema::DataType as ArrowType;
 use datafusion::common::{DataFusionError, Result as EngineResult};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
-use super::types::no_function;
 use crate::carried::carried;
+use crate::functions::types::categories::no_function;
 use portico_core::error::{Error, Kind};
 
 /// A function that is not the engine's.

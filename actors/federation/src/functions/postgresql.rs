@@ -16,13 +16,26 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Values};
 use datafusion::optimizer::AnalyzerRule;
 
-use super::numbers::{self, aggregates, doubles, extremes, percentile};
-use super::together::{Use, alike, answered, is_constant, same};
-use super::types::{admit_together, no_function};
-use super::{
-    allowed, apart, calendar, cases, casts, elapsed, growing, in_turn, ordered_set, outer_types, own, recursive,
-    regular, set_operations, times, typed, windows,
-};
+use crate::functions::aggregates::ordered_set;
+use crate::functions::aggregates::windows;
+use crate::functions::allowed;
+use crate::functions::cases;
+use crate::functions::growing;
+use crate::functions::in_turn;
+use crate::functions::numbers::{self, aggregates, doubles, extremes, percentile};
+use crate::functions::own;
+use crate::functions::recursive;
+use crate::functions::regular;
+use crate::functions::set_operations;
+use crate::functions::times::beside;
+use crate::functions::times::calendar;
+use crate::functions::times::elapsed;
+use crate::functions::types::apart;
+use crate::functions::types::casts;
+use crate::functions::types::categories::{admit_together, no_function};
+use crate::functions::types::outer_types;
+use crate::functions::types::together::{Use, alike, answered, is_constant, same};
+use crate::functions::types::typed;
 use crate::plan::comparison;
 
 /// To be run before the engine's own coercion of types: what ours are compared with, or stand beside of, is then coerced to
@@ -249,13 +262,13 @@ fn function(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema
         calendar::BIN => {
             // Beside a literal a date is an instant too.
             let has_text = types.iter().any(ArrowType::is_string);
-            let begun = |each| if has_text { times::begun_in_utc(each, schema) } else { each };
+            let begun = |each| if has_text { beside::begun_in_utc(each, schema) } else { each };
             let mut all = args.into_iter().map(begun);
             let stride: Vec<Expr> = all.next().into_iter().collect();
             [stride, casts::literals_beside(all.collect(), schema)?].concat()
         }
         // PostgreSQL takes a date for an instant here.
-        "date_trunc" => args.into_iter().map(|each| times::begun_in_utc(each, schema)).collect(),
+        "date_trunc" => args.into_iter().map(|each| beside::begun_in_utc(each, schema)).collect(),
         _ => args,
     };
     Ok(Transformed::yes(func.call(args)))
@@ -308,7 +321,7 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> En
     let one = |is: fn(&ArrowType) -> bool| types.iter().any(|of| of.as_ref().is_some_and(is));
     if let [Some(of_left), Some(of_right)] = &types
         && matches!(op, Operator::Plus | Operator::Minus)
-        && let Some(shifted) = times::shifted((&left, of_left), op, (&right, of_right))?
+        && let Some(shifted) = beside::shifted((&left, of_left), op, (&right, of_right))?
     {
         return Ok(Transformed::yes(shifted));
     }

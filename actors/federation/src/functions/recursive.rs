@@ -11,9 +11,9 @@ use datafusion::logical_expr::{
     ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use super::casts::plain_text;
-use super::padded::is_padding;
 use crate::carried::carried;
+use crate::functions::types::casts::plain_text;
+use crate::functions::types::padded::is_padding;
 use crate::plan::comparison::Comparison;
 use portico_core::error::{Error, Kind};
 

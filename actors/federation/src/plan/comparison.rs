@@ -16,9 +16,9 @@ use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, JoinConstraint, Lo
 use uuid::Uuid;
 
 use crate::carried::carried;
+use crate::functions::aggregates::single;
 use crate::functions::numbers::is_exact;
-use crate::functions::single;
-use crate::functions::types::{admit_together, type_name};
+use crate::functions::types::categories::{admit_together, type_name};
 use portico_core::error::{Error, Kind};
 use portico_core::reply::{self, DataType, TextType};
 

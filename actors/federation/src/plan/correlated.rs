@@ -12,10 +12,10 @@ use datafusion::logical_expr::{
     Distinct, Expr, ExprSchemable, Filter, JoinType, LogicalPlan, Operator, Projection, Subquery, cast as to_type,
 };
 
-use super::joins::chain::has_subqueries;
 use crate::carried::carried;
 use crate::failure::SEVERAL_ROWS;
 use crate::functions::numbers::is_exact;
+use crate::plan::joins::chain::has_subqueries;
 use portico_core::error::{Error, Kind};
 
 /// The same plan, in whose subqueries it is a column that is equal to what the query around them says, where they make groups:

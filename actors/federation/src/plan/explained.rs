@@ -9,7 +9,7 @@ use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use futures_util::{Stream, StreamExt};
 
-use super::labels;
+use crate::plan::columns::labels;
 use crate::run::leaf::Leaf;
 use portico_core::error::Result;
 

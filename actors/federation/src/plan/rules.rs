@@ -8,8 +8,8 @@ use datafusion::logical_expr::expr::{AggregateFunction, BinaryExpr};
 use datafusion::logical_expr::{Expr, JoinType, LogicalPlan};
 use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule};
 
-use super::patience::Until;
 use crate::carried::carried;
+use crate::plan::patience::Until;
 use portico_core::error::{Error, Kind};
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;

@@ -8,8 +8,8 @@ use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Operator};
 
 use super::select::{Output, Select};
 use crate::functions::numbers::Checked;
-use crate::functions::parts::EXTRACT;
 use crate::functions::regular;
+use crate::functions::times::parts::EXTRACT;
 use crate::values;
 use portico_sources::pushdown::{Pushdown, Type, Use};
 

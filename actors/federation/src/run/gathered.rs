@@ -15,9 +15,9 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 use futures_util::{StreamExt, stream};
 
-use super::one_input::{one_input, shown_as};
-use super::wrap::Wrap;
 use crate::functions::allowed::is_ordered_set;
+use crate::run::one_input::{one_input, shown_as};
+use crate::run::wrap::Wrap;
 
 /// Has the copies of gathered values counted.
 pub(crate) const COUNT_GATHERED_VALUES: Wrap = Wrap {

@@ -12,8 +12,8 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 use futures_util::{TryStreamExt, stream};
 
-use super::one_input::{one_input, shown_as};
-use super::wrap::Wrap;
+use crate::run::one_input::{one_input, shown_as};
+use crate::run::wrap::Wrap;
 
 /// Has what merges several inputs begin when it is read.
 pub(crate) const BEGIN_WHEN_READ: Wrap = Wrap {

@@ -21,14 +21,14 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 
-use super::batches::batches;
-use super::fragment::{Bound, Fragment};
-use super::keys::{self, Keys};
-use super::shared::SharedRows;
 use crate::carried::carried;
 use crate::connections::Connections;
 use crate::failure::of_connection;
 use crate::push::Select;
+use crate::run::batches::batches;
+use crate::run::fragment::{Bound, Fragment};
+use crate::run::joins::keys::{self, Keys};
+use crate::run::shared::SharedRows;
 use crate::statement::Deadline;
 use portico_core::call::{Argument, Mode, Op};
 use portico_core::error::{Error, Result};

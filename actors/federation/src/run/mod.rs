@@ -1,12 +1,9 @@
 //! What happens while a plan runs: sources are asked, keys narrow them, rows are handed on.
 
 mod batches;
-pub(crate) mod binding;
-pub(crate) mod collecting;
 pub(crate) mod fragment;
 pub(crate) mod gathered;
-pub(crate) mod key_values;
-pub(crate) mod keys;
+pub(crate) mod joins;
 pub(crate) mod later;
 pub(crate) mod leaf;
 mod one_input;
@@ -15,4 +12,3 @@ pub(crate) mod shared;
 pub(crate) mod unordered;
 pub(crate) mod windows;
 mod wrap;
-pub(crate) mod yielding;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType as ArrowType, Schema, TimeUnit};
 
-use crate::plan::origin::{Origin, Origins};
+use crate::plan::columns::origin::{Origin, Origins};
 use crate::values;
 use portico_core::error::{Error, Result};
 use portico_core::reply::{Batch, Cell, Column, DataType};

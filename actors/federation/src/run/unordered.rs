@@ -18,10 +18,10 @@ use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, InputOrderMode, Partitioning, PlanProperties};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 
-use super::one_input::{one_input, shown_as};
-use super::wrap::Wrap;
-use super::yielding::is_join;
 use crate::failure::{UNSOUND, is_unsound};
+use crate::run::joins::yielding::is_join;
+use crate::run::one_input::{one_input, shown_as};
+use crate::run::wrap::Wrap;
 
 /// Has nothing believed of the rows of grouping sets and unions. It comes before the rules that go by it.
 pub(crate) const FORGET_PROPERTIES: Wrap = Wrap {

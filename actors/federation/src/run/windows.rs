@@ -14,8 +14,8 @@ use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use super::one_input::{one_input, shown_as};
-use super::wrap::Wrap;
+use crate::run::one_input::{one_input, shown_as};
+use crate::run::wrap::Wrap;
 
 /// Has the rows that a window function keeps counted.
 pub(crate) const COUNT_ROWS_OF_WINDOWS: Wrap = Wrap {

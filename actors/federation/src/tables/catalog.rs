@@ -18,7 +18,7 @@ use super::table::{self, Table, TableLocation};
 use crate::carried::carried;
 use crate::connections::Connections;
 use crate::failure::{engine_error, of_connection};
-use crate::plan::origin::Origins;
+use crate::plan::columns::origin::Origins;
 use crate::plan::text::keys::{self, KeyedTable};
 use crate::plan::text::parse;
 use crate::statement::Deadline;

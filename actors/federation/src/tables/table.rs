@@ -12,8 +12,8 @@ use futures_util::StreamExt;
 
 use super::untyped;
 use crate::connections::{Connections, SourceConnection};
+use crate::plan::columns::origin::{self, Origin, Origins};
 use crate::plan::comparison::Comparison;
-use crate::plan::origin::{self, Origin, Origins};
 use portico_core::call::{Limits, MetadataFilter, MetadataKind, Mode, Op, Sql};
 use portico_core::error::{Error, Result};
 use portico_core::pattern::speaks_of;

@@ -13,8 +13,8 @@ use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 use num_bigint::BigInt;
 
-use super::functions::{DIGITS, SCALE, as_decimal, rounded};
-use super::root;
+use crate::functions::numbers::functions::{DIGITS, SCALE, as_decimal, rounded};
+use crate::functions::numbers::root;
 
 static SUM: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Exact::function("sum", Asked::Sum));
 static AVERAGE: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Exact::function("avg", Asked::Average));

@@ -15,10 +15,10 @@ use datafusion::logical_expr::{
     Signature, Volatility,
 };
 
-use super::functions::{DIGITS, SCALE, hashed_name};
-use super::root;
+use crate::functions::numbers::functions::{DIGITS, SCALE, hashed_name};
+use crate::functions::numbers::root;
 use crate::functions::own::refused;
-use crate::functions::types::{AS_DOUBLE, no_function};
+use crate::functions::types::categories::{AS_DOUBLE, no_function};
 
 /// Functions that compute with floats of double precision alone, as the engine calls them, with how many arguments.
 const FUNCTIONS: &[(&str, usize)] = &[

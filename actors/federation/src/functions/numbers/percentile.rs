@@ -15,8 +15,8 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, ExprSchemable, Signature, Volatility,
 };
 
-use super::super::types::no_function;
 use crate::carried::carried;
+use crate::functions::types::categories::no_function;
 use portico_core::error::{Error, Kind};
 
 /// What it is called.

@@ -9,8 +9,8 @@ use arrow_schema::DataType as ArrowType;
 use datafusion::common::{Result as EngineResult, exec_err};
 use num_bigint::{BigInt, Sign};
 
-use super::functions::{DIGITS, SCALE};
 use crate::carried::carried;
+use crate::functions::numbers::functions::{DIGITS, SCALE};
 use portico_core::error::{Error, Kind};
 
 /// `dividend` / 10^`digits` ÷ `divisor`, or its square root, with [`SCALE`] digits behind the point; `None` where it has

@@ -14,9 +14,9 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use super::functions::{DIGITS, rounded};
 use crate::carried::carried;
-use crate::functions::types::no_function;
+use crate::functions::numbers::functions::{DIGITS, rounded};
+use crate::functions::types::categories::no_function;
 use portico_core::error::Error;
 
 /// In which direction.

@@ -9,7 +9,7 @@ use arrow_schema::DataType as ArrowType;
 use datafusion::common::{Result as EngineResult, exec_err};
 use datafusion::logical_expr::ScalarFunctionArgs;
 
-use super::DIGITS;
+use crate::functions::numbers::DIGITS;
 use crate::functions::own::Own;
 
 /// The function.

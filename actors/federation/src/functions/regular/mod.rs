@@ -13,7 +13,7 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 
 use self::pattern::Pattern;
 use self::replaced::Replacement;
-use super::own::{Own, not_there, refused};
+use crate::functions::own::{Own, not_there, refused};
 use crate::plan::patience::Until;
 
 /// The function behind `~`, as PostgreSQL calls it.

@@ -6,9 +6,9 @@ use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input, MatchKind};
 
-use super::pattern::Pattern;
 use crate::carried::carried;
 use crate::functions::own::{not_there, refused};
+use crate::functions::regular::pattern::Pattern;
 use portico_core::error::{Error, Kind};
 
 /// Octets of the texts that one call makes of the rows that it is given at once.

@@ -8,8 +8,8 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, JoinType, Result};
 use datafusion::logical_expr::{Expr, Filter, Join, LogicalPlan, Projection};
 
-use super::chain::has_subqueries;
-use super::sources::{IsDone, source};
+use crate::plan::joins::chain::has_subqueries;
+use crate::plan::joins::sources::{IsDone, source};
 
 /// The same plan with such questions asked of the tables that they are about.
 ///

@@ -9,7 +9,7 @@ use datafusion::common::{JoinType, Result};
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::LogicalPlan;
 
-use super::chain::{self, Chain, Items, Side, is_link, only};
+use crate::plan::joins::chain::{self, Chain, Items, Side, is_link, only};
 use crate::run::leaf::LeafTable;
 
 /// Rows of a table that is read before a larger neighbour, to narrow that one by its keys too.

@@ -6,7 +6,7 @@ use datafusion::common::{JoinType, Result};
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
 
-use super::chain::{self, Chain, Items, Side, only};
+use crate::plan::joins::chain::{self, Chain, Items, Side, only};
 use crate::tables::table::Table;
 
 /// Whether one source does all of a plan.

@@ -9,9 +9,9 @@ use datafusion::sql::sqlparser::ast::{
     Statement, VisitMut, VisitorMut, visit_expressions_mut,
 };
 
-use super::refused::{is_grouped, looks_at_several_rows};
-use super::syntax::{call, selects, visit_own_expressions};
-use crate::functions::apart::NAME;
+use crate::functions::types::apart::NAME;
+use crate::plan::text::refused::{is_grouped, looks_at_several_rows};
+use crate::plan::text::syntax::{call, selects, visit_own_expressions};
 
 /// Octets of a list that is looked at, at most: each expression in it is written out.
 const MOST_OCTETS: usize = 16 << 10;

@@ -2,7 +2,7 @@
 
 use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, Interval};
 
-use super::syntax::{binary, nested, string, text_of, unnested};
+use crate::plan::text::syntax::{binary, nested, string, text_of, unnested};
 
 /// What the engine has for it, where it is one of them.
 pub(super) fn said(expr: &Expr) -> Option<Expr> {

@@ -10,11 +10,11 @@ use datafusion::sql::sqlparser::ast::{
     Value, Visit, VisitMut, Visitor, VisitorMut, visit_expressions,
 };
 
-use super::refused::{is_grouped, looks_at_several_rows};
-use super::syntax::{call, names_column, relations, selects, unnested};
+use crate::functions::aggregates::single;
 use crate::functions::allowed::is_aggregate;
-use crate::functions::single;
-use crate::plan::labels::folded;
+use crate::plan::columns::labels::folded;
+use crate::plan::text::refused::{is_grouped, looks_at_several_rows};
+use crate::plan::text::syntax::{call, names_column, relations, selects, unnested};
 
 /// The columns of a table, and those that its key is made of.
 pub(crate) struct KeyedTable {

@@ -14,9 +14,9 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut,
 };
 
-use super::syntax::{relations, visit_own_expressions};
 use crate::carried::carried;
-use crate::plan::labels::{folded, shown};
+use crate::plan::columns::labels::{folded, shown};
+use crate::plan::text::syntax::{relations, visit_own_expressions};
 use portico_core::error::{Error, Kind};
 
 /// The tables of one SELECT, and the names that stand alone in it.

@@ -8,15 +8,15 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::{DFParserBuilder, ExplainStatement, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{self, VisitMut};
 
-use super::apart;
-use super::names::{self, Scope};
-use super::recursive::{self, Casts};
-use super::refused;
-use super::spelling;
-use super::syntax::{cast_to, relations, selects};
 use crate::dialect::Bounded;
 use crate::failure::engine_error;
-use crate::plan::labels;
+use crate::plan::columns::labels;
+use crate::plan::text::apart;
+use crate::plan::text::names::{self, Scope};
+use crate::plan::text::recursive::{self, Casts};
+use crate::plan::text::refused;
+use crate::plan::text::spelling;
+use crate::plan::text::syntax::{cast_to, relations, selects};
 use portico_core::error::{Error, Result};
 use portico_sql::{Class, Dialect, Given};
 

@@ -12,9 +12,9 @@ use datafusion::sql::sqlparser::ast::{
     CastKind, DataType, Expr, Query, SelectItem, SetExpr, Statement, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
 
-use super::syntax::unnested;
 use crate::carried::carried;
-use crate::functions::types::type_name;
+use crate::functions::types::categories::type_name;
+use crate::plan::text::syntax::unnested;
 use crate::tables::table::UNBOUNDED_SCALE;
 use portico_core::error::{Error, Kind};
 

@@ -9,10 +9,10 @@ use datafusion::sql::sqlparser::ast::{
     Statement, TableFactor, TableWithJoins, UnaryOperator, Visit, Visitor, WindowSpec, WindowType, visit_expressions,
 };
 
-use super::names::table_name;
-use super::syntax::{look_at_own_expressions, names_column, relations, unnested};
 use crate::functions::allowed::{is_aggregate, is_missing, is_ordered_set, is_window};
-use crate::plan::labels::{MARK, folded};
+use crate::plan::columns::labels::{MARK, folded};
+use crate::plan::text::names::table_name;
+use crate::plan::text::syntax::{look_at_own_expressions, names_column, relations, unnested};
 use portico_core::error::{Error, Kind, Result};
 
 /// Refuses a statement with such a part.

@@ -9,15 +9,15 @@ use datafusion::sql::sqlparser::ast::{
 };
 use uuid::Uuid;
 
-use super::intervals;
-use super::refused::is_grouped;
-use super::syntax::{
+use crate::functions::allowed::canonical;
+use crate::functions::regular::{MATCHES, MATCHES_ANY_CASE};
+use crate::functions::times::calendar::{BIN, TIME_ZONE};
+use crate::plan::columns::labels::folded;
+use crate::plan::text::intervals;
+use crate::plan::text::refused::is_grouped;
+use crate::plan::text::syntax::{
     binary, call, call_of, cast_to, nested, not, number, string, text_of, unnested, value_text, visit_own_expressions,
 };
-use crate::functions::allowed::canonical;
-use crate::functions::calendar::{BIN, TIME_ZONE};
-use crate::functions::regular::{MATCHES, MATCHES_ANY_CASE};
-use crate::plan::labels::folded;
 use portico_core::error::{Error, Kind, Result};
 
 /// Says what is compared as rows, or with the elements of an array, value by value; and FETCH as LIMIT.

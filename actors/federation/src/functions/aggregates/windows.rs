@@ -8,14 +8,14 @@ use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue, not_impl
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{Expr, ExprSchemable, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition};
 
-use super::allowed;
-use super::casts;
-use super::numbers::aggregates;
 use crate::carried::carried;
+use crate::functions::allowed;
+use crate::functions::numbers::aggregates;
+use crate::functions::types::casts;
 use crate::plan::comparison::{self, Comparison};
 use portico_core::error::{Error, Kind};
 
-pub(super) fn window(call: WindowFunction, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
+pub(in crate::functions) fn window(call: WindowFunction, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
     comparison::admit_window(&call, schema)?;
     let WindowFunction { fun, mut params } = call;
     if let (Some(of), Some(default), "lag" | "lead") = (params.args.first(), params.args.get(2), fun.name()) {

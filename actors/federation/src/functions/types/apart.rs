@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
 pub(crate) const NAME: &str = "\u{1}cast";
 
 /// The function.
-pub(super) fn function() -> Arc<ScalarUDF> {
+pub(in crate::functions) fn function() -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(Apart { signature: Signature::any(1, Volatility::Immutable) }))
 }
 

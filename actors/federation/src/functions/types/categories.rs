@@ -8,7 +8,7 @@ use portico_core::error::{Error, Kind};
 
 /// Types between which the same casts are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TypeCategory {
+pub(in crate::functions) enum TypeCategory {
     Boolean,
     SmallInt,
     Integer,
@@ -25,7 +25,7 @@ pub(super) enum TypeCategory {
 }
 
 impl TypeCategory {
-    pub(super) fn of(type_: &ArrowType) -> Option<Self> {
+    pub(in crate::functions) fn of(type_: &ArrowType) -> Option<Self> {
         Some(match type_ {
             ArrowType::Boolean => Self::Boolean,
             ArrowType::Int8 | ArrowType::Int16 | ArrowType::UInt8 => Self::SmallInt,
@@ -45,14 +45,14 @@ impl TypeCategory {
     }
 
     /// Whether PostgreSQL's text of its values is another one than the engine's.
-    pub(super) const fn has_own_text(self) -> bool {
+    pub(in crate::functions) const fn has_own_text(self) -> bool {
         matches!(
             self,
             Self::Real | Self::Double | Self::Timestamp | Self::Zoned | Self::Date | Self::Time | Self::Bytes
         )
     }
 
-    pub(super) fn name(self) -> &'static str {
+    pub(in crate::functions) fn name(self) -> &'static str {
         match self {
             Self::Boolean => "boolean",
             Self::SmallInt => "smallint",
@@ -70,16 +70,16 @@ impl TypeCategory {
         }
     }
 
-    pub(super) fn is_time(self) -> bool {
+    pub(in crate::functions) fn is_time(self) -> bool {
         matches!(self, Self::Date | Self::Timestamp | Self::Zoned | Self::Time)
     }
 
-    pub(super) fn is_number(self) -> bool {
+    pub(in crate::functions) fn is_number(self) -> bool {
         matches!(self, Self::SmallInt | Self::Integer | Self::BigInt | Self::Decimal | Self::Real | Self::Double)
     }
 
     /// Whether PostgreSQL has a cast (`pg_cast`).
-    pub(super) fn becomes(self, to: Self) -> bool {
+    pub(in crate::functions) fn becomes(self, to: Self) -> bool {
         match (self, to) {
             _ if self == to => true,
             (Self::Text, _) | (_, Self::Text) => true,
@@ -93,7 +93,7 @@ impl TypeCategory {
 }
 
 /// The type of instants, in UTC where they have a zone. Microseconds are what PostgreSQL counts in.
-pub(super) fn instant(is_zoned: bool) -> ArrowType {
+pub(in crate::functions) fn instant(is_zoned: bool) -> ArrowType {
     ArrowType::Timestamp(TimeUnit::Microsecond, is_zoned.then(|| "UTC".into()))
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn type_name(type_: &ArrowType) -> String {
 }
 
 /// The refusal of a cast.
-pub(super) fn no_cast(from: TypeCategory, to: TypeCategory) -> DataFusionError {
+pub(in crate::functions) fn no_cast(from: TypeCategory, to: TypeCategory) -> DataFusionError {
     let message = format!("cannot cast type {} to {}", from.name(), to.name());
     carried(Error::new(Kind::Rejected, message).sqlstate("42846"))
 }

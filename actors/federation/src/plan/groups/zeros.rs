@@ -10,8 +10,8 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, GroupingSet, LogicalPlan, Window};
 
+use crate::functions::aggregates::ordered_set;
 use crate::functions::numbers::doubles;
-use crate::functions::ordered_set;
 
 /// The plan in which they are. To be called for what is left to the engine: sources do it by themselves.
 pub(crate) fn as_one(plan: LogicalPlan) -> Result<LogicalPlan> {

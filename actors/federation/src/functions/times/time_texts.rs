@@ -8,7 +8,7 @@ use arrow_schema::ArrowError;
 use datafusion::common::Result as EngineResult;
 
 /// Times of day: hours and minutes, and seconds where they are given.
-pub(super) fn times(array: &ArrayRef) -> EngineResult<ArrayRef> {
+pub(in crate::functions) fn times(array: &ArrayRef) -> EngineResult<ArrayRef> {
     let time = |text: &str| {
         let (hours, rest) = text.trim().split_once(':')?;
         let (minutes, seconds) = rest.split_once(':').unwrap_or((rest, "0"));
@@ -47,14 +47,14 @@ fn with_seconds(text: &str) -> String {
 }
 
 /// A timestamp without a zone takes no notice of one.
-pub(super) fn without_zone(array: &ArrayRef) -> ArrayRef {
+pub(in crate::functions) fn without_zone(array: &ArrayRef) -> ArrayRef {
     let cut = |text: &str| with_seconds(text.get(..zone_of(text)).unwrap_or(text).trim());
     let texts: StringArray = array.as_string::<i32>().iter().map(|text| text.map(cut)).collect();
     Arc::new(texts)
 }
 
 /// A zone may be written without its minutes.
-pub(super) fn with_zone(array: &ArrayRef) -> ArrayRef {
+pub(in crate::functions) fn with_zone(array: &ArrayRef) -> ArrayRef {
     let whole = |text: &str| {
         let (time, zone) = text.trim().split_at(zone_of(text.trim()));
         let digits: String = zone.chars().filter(char::is_ascii_digit).collect();

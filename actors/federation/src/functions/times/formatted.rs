@@ -13,8 +13,8 @@ use datafusion::arrow::temporal_conversions::{date32_to_datetime, timestamp_us_t
 use datafusion::common::{Result as EngineResult, exec_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
-use super::types::no_function;
 use crate::carried::carried;
+use crate::functions::types::categories::no_function;
 use portico_core::error::{Error, Kind};
 
 /// Its name.

@@ -7,7 +7,7 @@ use datafusion::common::{Result as EngineResult, not_impl_err};
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::sql::sqlparser::ast::{DataType, ExactNumberInfo, TimezoneInfo};
 
-use super::types::instant;
+use crate::functions::types::categories::instant;
 
 /// Digits behind the point of seconds.
 const DIGITS: u64 = 6;

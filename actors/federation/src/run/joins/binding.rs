@@ -21,12 +21,12 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::union::UnionExec;
 
-use super::collecting::{CollectKeys, Collected};
-use super::key_values::KeyValues;
-use super::keys::Keys;
-use super::leaf::Leaf;
-use super::unordered::Unordered;
 use crate::push::type_of;
+use crate::run::joins::collecting::{CollectKeys, Collected};
+use crate::run::joins::key_values::KeyValues;
+use crate::run::joins::keys::Keys;
+use crate::run::leaf::Leaf;
+use crate::run::unordered::Unordered;
 
 /// Binds the keys of each join to the leaf that they come from: the last rule over a plan, because others move columns.
 #[derive(Debug)]

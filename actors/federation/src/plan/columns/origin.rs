@@ -7,7 +7,7 @@ use arrow_schema::Field;
 use datafusion::common::JoinType;
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 
-use super::comparison::Comparison;
+use crate::plan::comparison::Comparison;
 use portico_core::reply::Column;
 
 /// The key of the mark among a field's metadata.

@@ -12,10 +12,10 @@ use datafusion::logical_expr::{
 };
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use super::numbers::{DIGITS, checked, quotient, rounding};
-use super::parts;
-use super::types::{TypeCategory, type_name};
 use crate::carried::carried;
+use crate::functions::numbers::{DIGITS, checked, quotient, rounding};
+use crate::functions::times::parts;
+use crate::functions::types::categories::{TypeCategory, type_name};
 use portico_core::error::{Error, Kind};
 
 const MICROSECONDS: i128 = 1_000_000;
@@ -67,7 +67,12 @@ fn ends(expr: &Expr) -> Option<[&Expr; 2]> {
 }
 
 /// What the operator gives, where intervals are concerned; `None` where it is the engine's.
-pub(super) fn operator(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -> Option<Expr> {
+pub(in crate::functions) fn operator(
+    op: &BinaryOperator,
+    left: &Expr,
+    right: &Expr,
+    schema: &DFSchema,
+) -> Option<Expr> {
     let compares = match op {
         BinaryOperator::Minus => {
             let category = |expr: &Expr| TypeCategory::of(&expr.get_type(schema).ok()?).filter(|of| of.is_time());
@@ -125,7 +130,7 @@ fn seconds(expr: &Expr) -> Option<Expr> {
 
 /// A part of the time between two times, which has days and what is left of one; `None` where `args` are about another
 /// value, or another part.
-pub(super) fn part(args: &[Expr]) -> Option<Expr> {
+pub(in crate::functions) fn part(args: &[Expr]) -> Option<Expr> {
     let [Expr::Literal(part, _), between] = args else { return None };
     ends(between)?;
     let number = |number: i128| lit(ScalarValue::Decimal128(Some(number), DIGITS, 0));
@@ -143,7 +148,7 @@ pub(super) fn part(args: &[Expr]) -> Option<Expr> {
 
 /// The expression with seconds in the place of the time between two times, where nothing but its order, if it `is_key` of
 /// a sort, or its presence is asked of it.
-pub(super) fn in_seconds(expr: Expr, is_key: bool) -> EngineResult<Expr> {
+pub(in crate::functions) fn in_seconds(expr: Expr, is_key: bool) -> EngineResult<Expr> {
     let between = |expr: &Expr| ends(expr).and_then(|_| seconds(expr));
     if is_key && let Some(seconds) = between(&expr) {
         return Ok(seconds);
@@ -166,7 +171,7 @@ pub(super) fn in_seconds(expr: Expr, is_key: bool) -> EngineResult<Expr> {
 ///
 /// # Errors
 /// `42883`, with what to write.
-pub(super) fn admit(func: &ScalarUDF, types: &[ArrowType]) -> EngineResult<()> {
+pub(in crate::functions) fn admit(func: &ScalarUDF, types: &[ArrowType]) -> EngineResult<()> {
     match types {
         [end, begin] if *func == **ELAPSED => Err(refused(end, Operator::Minus, begin)),
         _ => Ok(()),
@@ -174,7 +179,7 @@ pub(super) fn admit(func: &ScalarUDF, types: &[ArrowType]) -> EngineResult<()> {
 }
 
 /// The refusal of a sum or a difference of two times.
-pub(super) fn refused(left: &ArrowType, op: Operator, right: &ArrowType) -> DataFusionError {
+pub(in crate::functions) fn refused(left: &ArrowType, op: Operator, right: &ArrowType) -> DataFusionError {
     let message =
         format!("operator {} {op} {} is not there over several connections", type_name(left), type_name(right));
     let hint = "extract(epoch FROM (a - b)) is the number of seconds between two times, which avg and sum take too; a - b \

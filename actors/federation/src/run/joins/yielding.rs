@@ -45,7 +45,7 @@ fn nested(plan: &Arc<dyn ExecutionPlan>) -> usize {
 }
 
 /// Whether it is a join, of any kind.
-pub(super) fn is_join(plan: &Arc<dyn ExecutionPlan>) -> bool {
+pub(in crate::run) fn is_join(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.downcast_ref::<HashJoinExec>().is_some()
         || plan.downcast_ref::<NestedLoopJoinExec>().is_some()
         || plan.downcast_ref::<CrossJoinExec>().is_some()

@@ -5,14 +5,17 @@ use arrow_schema::DataType as ArrowType;
 use datafusion::common::{DFSchema, Result as EngineResult, not_impl_err};
 use datafusion::logical_expr::{Expr, ExprSchemable, cast as to_type};
 
-use super::types::{TypeCategory, admit_together, is_interval, type_name};
-use super::{casts, numbers, padded, times};
 use crate::carried::carried;
+use crate::functions::numbers;
+use crate::functions::times::beside;
+use crate::functions::types::casts;
+use crate::functions::types::categories::{TypeCategory, admit_together, is_interval, type_name};
+use crate::functions::types::padded;
 use crate::plan::comparison::{self, Comparison};
 use portico_core::error::{Error, Kind};
 
 /// Whether it is a literal, or the cast of one.
-pub(super) fn is_constant(expr: &Expr) -> bool {
+pub(in crate::functions) fn is_constant(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(..) => true,
         Expr::Cast(cast) => is_constant(&cast.expr),
@@ -22,26 +25,35 @@ pub(super) fn is_constant(expr: &Expr) -> bool {
 }
 
 /// The values that are compared with each other, of types that compare as PostgreSQL's do.
-pub(super) fn same(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool, use_: Use) -> EngineResult<Vec<Expr>> {
+pub(in crate::functions) fn same(
+    exprs: Vec<Expr>,
+    schema: &DFSchema,
+    by_order: bool,
+    use_: Use,
+) -> EngineResult<Vec<Expr>> {
     for expr in &exprs {
         if expr.get_type(schema).is_ok_and(|of| is_interval(&of)) {
             return not_impl_err!("compare values of type interval; compare dates and times instead");
         }
     }
     let is_date = |expr: &Expr| expr.get_type(schema).is_ok_and(|of| of == ArrowType::Date32);
-    let is_beside = exprs.iter().any(times::is_midnight) && exprs.iter().any(is_date);
-    let exprs = if is_beside { exprs.into_iter().map(times::as_date).collect() } else { exprs };
+    let is_beside = exprs.iter().any(beside::is_midnight) && exprs.iter().any(is_date);
+    let exprs = if is_beside { exprs.into_iter().map(beside::as_date).collect() } else { exprs };
     let exprs = casts::literals_beside(exprs, schema)?;
     comparison::compared(of_one_type(exprs, schema, use_)?, schema, by_order)
 }
 
-pub(super) fn alike<const N: usize>(exprs: [Expr; N], schema: &DFSchema, by_order: bool) -> EngineResult<[Expr; N]> {
+pub(in crate::functions) fn alike<const N: usize>(
+    exprs: [Expr; N],
+    schema: &DFSchema,
+    by_order: bool,
+) -> EngineResult<[Expr; N]> {
     let same = same(exprs.into(), schema, by_order, Use::Compared)?;
     same.try_into().or_else(|_| not_impl_err!("a comparison of another number of values"))
 }
 
 /// Values of one type, of which one is answered.
-pub(super) fn answered(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<Expr>> {
+pub(in crate::functions) fn answered(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<Expr>> {
     let exprs = casts::literals_beside(exprs, schema)?;
     admit_texts(&exprs.iter().filter_map(|expr| expr.get_type(schema).ok()).collect::<Vec<_>>())?;
     let mut exprs = padded::of_one_type(of_one_type(exprs, schema, Use::Answered)?, schema)?;
@@ -58,7 +70,7 @@ pub(super) fn answered(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<
 }
 
 /// Refuses texts beside what is none: to the engine all of them become texts.
-pub(super) fn admit_texts(types: &[ArrowType]) -> EngineResult<()> {
+pub(in crate::functions) fn admit_texts(types: &[ArrowType]) -> EngineResult<()> {
     let find = |is_text: bool| {
         types.iter().find(|of| (TypeCategory::of(of) == Some(TypeCategory::Text)) == is_text && !of.is_null())
     };
@@ -73,7 +85,7 @@ pub(super) fn admit_texts(types: &[ArrowType]) -> EngineResult<()> {
 
 /// What becomes of values that are to be of one type.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Use {
+pub(in crate::functions) enum Use {
     Compared,
     /// One of them is answered.
     Answered,
@@ -88,7 +100,7 @@ fn of_one_type(exprs: Vec<Expr>, schema: &DFSchema, use_: Use) -> EngineResult<V
     let (is_number, to): (fn(&ArrowType) -> bool, _) = if has(ArrowType::is_floating) && has(numbers::is_exact) {
         let is_single = use_ == Use::Answered && !has(|of| *of == ArrowType::Float64);
         (ArrowType::is_numeric, if is_single { ArrowType::Float32 } else { ArrowType::Float64 })
-    } else if let Some(to) = times::common_time(types.iter().flatten()) {
+    } else if let Some(to) = beside::common_time(types.iter().flatten()) {
         (ArrowType::is_temporal, to)
     } else {
         let is_wide = use_ == Use::Compared && types.iter().all(Option::is_some) && !exprs.iter().any(is_constant);

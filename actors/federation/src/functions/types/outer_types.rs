@@ -47,7 +47,7 @@ fn speaks_of_outer(plan: &LogicalPlan) -> bool {
 }
 
 /// The query, in which the columns of the queries around it have the types of these `scopes`, the innermost last.
-pub(super) fn typed(query: LogicalPlan, scopes: &mut Vec<DFSchema>) -> Result<Transformed<LogicalPlan>> {
+pub(in crate::functions) fn typed(query: LogicalPlan, scopes: &mut Vec<DFSchema>) -> Result<Transformed<LogicalPlan>> {
     query.transform_up(|node| {
         let node = node.map_expressions(|expr| expr.transform_up(|expr| Ok(column(expr, scopes))))?;
         node.transform_data(|node| {

@@ -14,7 +14,7 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 
-use super::numbers::percentile;
+use crate::functions::numbers::percentile;
 
 /// What they are called.
 pub(crate) const NAMES: [&str; 2] = [MODE, PERCENTILE];
@@ -33,7 +33,7 @@ pub(crate) fn functions() -> impl Iterator<Item = Arc<AggregateUDF>> {
 ///
 /// # Errors
 /// `0A000`, with what to write.
-pub(super) fn admit(name: &str, params: &AggregateFunctionParams) -> EngineResult<()> {
+pub(in crate::functions) fn admit(name: &str, params: &AggregateFunctionParams) -> EngineResult<()> {
     let (count, given) = if name == MODE { (1, "()") } else { (2, "(0.5)") };
     if params.order_by.len() != 1 || params.args.len() != count || params.distinct {
         return not_impl_err!("{name} in another form than {name}{given} WITHIN GROUP (ORDER BY …)");

@@ -18,7 +18,7 @@ use crate::failure::several_rows;
 pub(crate) const NAME: &str = "\u{1}single";
 
 /// The function.
-pub(super) fn function() -> Arc<AggregateUDF> {
+pub(in crate::functions) fn function() -> Arc<AggregateUDF> {
     Arc::new(AggregateUDF::new_from_impl(Single { signature: Signature::any(1, Volatility::Immutable) }))
 }
 

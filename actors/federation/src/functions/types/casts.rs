@@ -16,10 +16,10 @@ use datafusion::logical_expr::{
     cast as to_type, lit, when,
 };
 
-use super::numbers::common;
-use super::time_texts::{times, with_zone, without_zone};
-use super::types::{TypeCategory, is_interval, no_cast, type_name};
 use crate::carried::carried;
+use crate::functions::numbers::common;
+use crate::functions::times::time_texts::{times, with_zone, without_zone};
+use crate::functions::types::categories::{TypeCategory, is_interval, no_cast, type_name};
 use crate::values;
 use portico_core::error::{Error, Kind};
 use portico_core::reply::Cell;
@@ -118,7 +118,7 @@ pub(crate) fn to_float(exact: Expr, to: &ArrowType) -> Expr {
 }
 
 /// The same values, of which exact numbers are the nearest floats.
-pub(super) fn to_floats(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<Expr>> {
+pub(in crate::functions) fn to_floats(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<Expr>> {
     let float = |expr: Expr| {
         let is_decimal = expr.get_type(schema)?.is_decimal();
         Ok(if is_decimal { to_float(expr, &ArrowType::Float64) } else { expr })
@@ -144,7 +144,7 @@ pub(crate) fn literals_beside(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResu
 }
 
 /// A literal as a value of this type. Beside an exact number it is one with its own digits.
-pub(super) fn literal_as(literal: Expr, type_: &ArrowType) -> EngineResult<Expr> {
+pub(in crate::functions) fn literal_as(literal: Expr, type_: &ArrowType) -> EngineResult<Expr> {
     if let (Expr::Literal(value, metadata), true) = (&literal, type_.is_decimal())
         && let Some(number) = value.try_as_str().flatten().and_then(values::exact_number)
     {
@@ -156,7 +156,7 @@ pub(super) fn literal_as(literal: Expr, type_: &ArrowType) -> EngineResult<Expr>
 }
 
 /// The type of a literal beside values of these types, where it is no text.
-pub(super) fn type_of_literal(others: &[ArrowType]) -> Option<ArrowType> {
+pub(in crate::functions) fn type_of_literal(others: &[ArrowType]) -> Option<ArrowType> {
     let mut known = others.iter().filter(|of| !of.is_null());
     let first = known.clone().next()?;
     let is_read = |of: &ArrowType| TypeCategory::of(of).is_some_and(|class| class != TypeCategory::Text);

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use datafusion::common::ScalarValue;
 use serde_json::value::RawValue;
 
-use super::key_values::{KeyValues, Known};
 use crate::push::{Select, type_of};
+use crate::run::joins::key_values::{KeyValues, Known};
 use crate::values;
 use portico_core::call::Argument;
 use portico_sources::pushdown::Type;

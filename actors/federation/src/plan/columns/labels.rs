@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
     TypedString, VisitMut, VisitorMut, visit_expressions,
 };
 
-use super::text::syntax::selects;
+use crate::plan::text::syntax::selects;
 
 /// Stands between a name and the number that tells it from others. PostgreSQL takes it in no name that is not quoted.
 pub(crate) const MARK: char = '\u{1}';

@@ -13,8 +13,8 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use super::numbers::DIGITS;
 use crate::carried::carried;
+use crate::functions::numbers::DIGITS;
 use portico_core::error::{Error, Kind};
 
 /// The function behind `EXTRACT`.
@@ -107,7 +107,7 @@ fn of_minute(microseconds: i64) -> i128 {
 fn part(name: Option<&ScalarValue>, of: &ArrowType) -> EngineResult<Part> {
     let name = name.and_then(|name| name.try_as_str().flatten()).map(str::to_lowercase).unwrap_or_default();
     Part::named(&name, of).ok_or_else(|| {
-        let type_ = super::types::type_name(of);
+        let type_ = crate::functions::types::categories::type_name(of);
         let message = format!("unit \"{name}\" is not there for type {type_} over several connections");
         let hint = "use year, quarter, month, week, day, dow, isodow, doy, isoyear or epoch, and of times hour, minute, \
                     second, millisecond or microsecond";
@@ -121,7 +121,7 @@ fn taken_of(type_: &ArrowType) -> EngineResult<ArrowType> {
         ArrowType::Date32 => Ok(ArrowType::Date32),
         ArrowType::Timestamp(_, zone) => Ok(ArrowType::Timestamp(TimeUnit::Microsecond, zone.clone())),
         ArrowType::Time64(_) => Ok(ArrowType::Time64(TimeUnit::Microsecond)),
-        other => Err::<_, DataFusionError>(super::types::no_function(
+        other => Err::<_, DataFusionError>(crate::functions::types::categories::no_function(
             EXTRACT,
             std::slice::from_ref(other),
             "take parts of dates, times and timestamps; of the time between two, epoch, day, hour, minute or second",

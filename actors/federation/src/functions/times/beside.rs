@@ -6,9 +6,9 @@ use datafusion::logical_expr::expr::BinaryExpr;
 use datafusion::logical_expr::{Expr, ExprSchemable, Operator, cast as to_type};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use super::elapsed;
-use super::numbers::checked;
-use super::types::{TypeCategory, instant, is_interval};
+use crate::functions::numbers::checked;
+use crate::functions::times::elapsed;
+use crate::functions::types::categories::{TypeCategory, instant, is_interval};
 
 /// A sum or difference with a date or a time in it, as PostgreSQL has it: a date and days are a date, two dates are a
 /// number of days, and a date and an interval are an instant.
@@ -52,7 +52,7 @@ fn is_interval_of(expr: &Expr) -> bool {
 }
 
 /// A date and an interval, of which the engine would make a date; to PostgreSQL they are an instant.
-pub(super) fn moved(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -> Option<Expr> {
+pub(in crate::functions) fn moved(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -> Option<Expr> {
     let op = match op {
         BinaryOperator::Plus if is_interval_of(left) || is_interval_of(right) => Operator::Plus,
         BinaryOperator::Minus if is_interval_of(right) => Operator::Minus,
@@ -64,12 +64,12 @@ pub(super) fn moved(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFS
 
 /// An instant that is some whole days from a literal date as a date, which it is beside dates: these need not become instants,
 /// and their source compares them.
-pub(super) fn as_date(expr: Expr) -> Expr {
+pub(in crate::functions) fn as_date(expr: Expr) -> Expr {
     if is_midnight(&expr) { to_type(expr, ArrowType::Date32) } else { expr }
 }
 
 /// Whether it is some whole days from a literal date.
-pub(super) fn is_midnight(expr: &Expr) -> bool {
+pub(in crate::functions) fn is_midnight(expr: &Expr) -> bool {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Plus, right }) => {
             (is_midnight(left) && is_of_days(right)) || (is_of_days(left) && is_midnight(right))

@@ -10,8 +10,8 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use super::regular;
-use super::types::{instant, no_function};
+use crate::functions::regular;
+use crate::functions::types::categories::{instant, no_function};
 use crate::plan::comparison;
 
 /// What an argument is.

@@ -13,8 +13,8 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures_util::{StreamExt, stream};
 
-use super::key_values::KeyValues;
-use super::one_input::one_input;
+use crate::run::joins::key_values::KeyValues;
+use crate::run::one_input::one_input;
 
 /// A key, and where its values go.
 pub(crate) type Collected = (Arc<dyn PhysicalExpr>, Arc<KeyValues>);

@@ -5,14 +5,14 @@ use datafusion::common::{DFSchema, Result};
 use datafusion::functions::string::rtrim;
 use datafusion::logical_expr::{Expr, ExprSchemable, lit};
 
-use super::casts::plain_text;
+use crate::functions::types::casts::plain_text;
 use crate::plan::comparison::Comparison;
 
 /// A text among others: how it compares, and whether it is a bare literal.
-pub(super) type Text = (Comparison, bool);
+pub(in crate::functions) type Text = (Comparison, bool);
 
 /// The values as texts of one type, in the order in which PostgreSQL looks at them.
-pub(super) fn of_one_type(exprs: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
+pub(in crate::functions) fn of_one_type(exprs: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
     let texts: Vec<Text> = exprs.iter().map(|expr| (Comparison::handed_on(expr, schema), is_literal(expr))).collect();
     let Some(is_padded) = is_padded(&texts) else { return Ok(exprs) };
     let one = |(expr, (how, _)): (Expr, Text)| as_text(expr, how, is_padded, schema);
@@ -20,16 +20,16 @@ pub(super) fn of_one_type(exprs: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Exp
 }
 
 /// Whether all of them are padded: the first one is that is no bare literal; `None` where none is.
-pub(super) fn is_padded(texts: &[Text]) -> Option<bool> {
+pub(in crate::functions) fn is_padded(texts: &[Text]) -> Option<bool> {
     texts.iter().any(|(how, _)| is_padding(*how)).then_some(())?;
     Some(texts.iter().find(|(_, is_literal)| !is_literal).is_some_and(|(how, _)| is_padding(*how)))
 }
 
-pub(super) fn is_padding(how: Comparison) -> bool {
+pub(in crate::functions) fn is_padding(how: Comparison) -> bool {
     matches!(how, Comparison::Padded(_))
 }
 
-pub(super) fn is_literal(expr: &Expr) -> bool {
+pub(in crate::functions) fn is_literal(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(..) => true,
         Expr::Alias(alias) => is_literal(&alias.expr),
@@ -38,7 +38,7 @@ pub(super) fn is_literal(expr: &Expr) -> bool {
 }
 
 /// The text without blanks at its end where all `are_padded`; else as a text to which they are something.
-pub(super) fn as_text(expr: Expr, how: Comparison, are_padded: bool, schema: &DFSchema) -> Result<Expr> {
+pub(in crate::functions) fn as_text(expr: Expr, how: Comparison, are_padded: bool, schema: &DFSchema) -> Result<Expr> {
     Ok(match (is_padding(how), are_padded) {
         (true, false) => plain_text(expr),
         (false, true) if expr.get_type(schema)?.is_string() => rtrim().call(vec![expr, lit(" ")]),

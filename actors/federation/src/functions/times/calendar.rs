@@ -13,8 +13,8 @@ use datafusion::arrow::temporal_conversions::timestamp_us_to_datetime;
 use datafusion::common::{DataFusionError, Result as EngineResult, exec_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 
-use super::own::{Own, not_there, refused};
-use super::types::instant;
+use crate::functions::own::{Own, not_there, refused};
+use crate::functions::types::categories::instant;
 
 /// The function behind `AT TIME ZONE`.
 pub(crate) const TIME_ZONE: &str = "timezone";
@@ -27,7 +27,7 @@ const LAST_YEAR: i32 = 2099;
 const FIRST_YEAR: i32 = -4713;
 
 /// The functions.
-pub(super) const FUNCTIONS: &[Own] = &[
+pub(in crate::functions) const FUNCTIONS: &[Own] = &[
     Own {
         name: "make_date",
         types: |types| match types {

@@ -102,12 +102,12 @@ impl KeyValues {
     }
 
     /// Begins, within this part of the statement's memory.
-    pub(super) fn begin(&self, memory: MemoryReservation) {
+    pub(in crate::run) fn begin(&self, memory: MemoryReservation) {
         *self.state() = State { memory: Some(memory), ..State::default() };
     }
 
     /// Adds the values of some rows.
-    pub(super) fn add(&self, array: &ArrayRef) -> Result<()> {
+    pub(in crate::run) fn add(&self, array: &ArrayRef) -> Result<()> {
         let mut state = self.state();
         let State { numbers, texts, memory, .. } = &mut *state;
         if self.type_.is_string() {
@@ -125,12 +125,12 @@ impl KeyValues {
     }
 
     /// All rows were added.
-    pub(super) fn end(&self) {
+    pub(in crate::run) fn end(&self) {
         self.state().ended = true;
     }
 
     /// What is known by now.
-    pub(super) fn known(&self) -> Known {
+    pub(in crate::run) fn known(&self) -> Known {
         let state = self.state();
         match () {
             () if !state.ended => Known::default(),

@@ -1,0 +1,8 @@
+//! Dates, times and what is computed with them.
+
+pub(crate) mod beside;
+pub(crate) mod calendar;
+pub(crate) mod elapsed;
+pub(crate) mod formatted;
+pub(crate) mod parts;
+pub(crate) mod time_texts;
