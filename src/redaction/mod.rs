@@ -193,8 +193,8 @@ struct Places<'t> {
 
 impl<'t> Places<'t> {
     fn new(text: &'t [u8]) -> Self {
-        // The marks are few and short: the automaton is always built.
-        let marks = MARKS.as_ref().map(|marks| marks.find_overlapping_iter(text));
+        // The marks are few and short: the automaton is always built. Most texts have none.
+        let marks = MARKS.as_ref().filter(|marks| marks.is_match(text)).map(|marks| marks.find_overlapping_iter(text));
         let mut places = Self { text, marks, mark: None, run: next_run(text, 0) };
         places.mark = places.next_mark(0);
         places
@@ -292,10 +292,8 @@ fn token(text: &[u8], at: usize) -> Option<(usize, usize)> {
 
 /// Whether the run of Base64 that begins here, which is long enough, is a text with a secret in it, or the name and password of `Basic`.
 fn pasted(text: &[u8], at: usize) -> bool {
-    let end = run(text, at, is_base64);
     let (mut decoded, mut bits, mut held) = (String::new(), 0, 0_u32);
-    for letter in &text[at..end] {
-        let Some(digit) = digit(*letter) else { return false };
+    for digit in text[at..].iter().map_while(|letter| digit(*letter)) {
         (held, bits) = ((held << 6 | u32::from(digit)) & 0xfff, bits + 6);
         if bits >= 8 {
             bits -= 8;
@@ -402,8 +400,8 @@ fn contains(text: &[u8], word: &[u8]) -> Option<usize> {
     text.windows(word.len()).position(|piece| piece == word)
 }
 
-/// What a letter of Base64, in either alphabet, stands for.
-fn digit(letter: u8) -> Option<u8> {
+/// What a letter of Base64, in either alphabet (RFC 4648 §4 and §5), stands for.
+const fn digit(letter: u8) -> Option<u8> {
     Some(match letter {
         b'A'..=b'Z' => letter - b'A',
         b'a'..=b'z' => letter - b'a' + 26,
@@ -414,9 +412,19 @@ fn digit(letter: u8) -> Option<u8> {
     })
 }
 
-/// Whether an octet is a letter of Base64 in either alphabet (RFC 4648 §4 and §5).
+/// Which octets are letters of Base64 in either alphabet. A table, since every octet of every line is looked at.
+const IS_BASE64: [bool; 256] = {
+    let mut is_letter = [false; 256];
+    let mut octet = 0_u8;
+    while octet < u8::MAX {
+        is_letter[octet as usize] = digit(octet).is_some();
+        octet += 1;
+    }
+    is_letter
+};
+
 fn is_base64(octet: u8) -> bool {
-    matches!(octet, b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' | b'-' | b'_')
+    IS_BASE64[usize::from(octet)]
 }
 
 /// The letters of Base64 for addresses (RFC 4648 §5).

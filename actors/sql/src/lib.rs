@@ -26,7 +26,7 @@ pub use self::lexing::token::{Kind, Token};
 pub use self::parsed::class::Class;
 pub use self::parsed::class::reads_only_pragma;
 pub use self::parsed::names::{Named, Naming};
-pub use self::recent::recall;
+pub use self::recent::{recall, statements_with};
 pub use self::rewrite::Edit;
 pub use self::scans::frame::{
     ParametersApart, alike_parameters, parameter_positions, parameters_apart, parameters_like, parameters_written,
@@ -38,8 +38,6 @@ pub use self::scans::plain::is_plain_name;
 pub use self::scans::procedure::procedure_name;
 pub use self::scans::redact::{Redact, redacted};
 pub use self::scans::repeated::{ParameterPlace, parameter_places};
-pub use self::statement::{
-    Addressed, Statement, addressed, catalogs, statements, statements_over_connections, statements_with,
-};
+pub use self::statement::{Addressed, Statement, addressed, catalogs, statements, statements_over_connections};
 pub use self::statement::{is_open, with_values};
 pub use self::within::{InWorkspace, Renamed, statements_within, written};

@@ -6,6 +6,7 @@ use std::hash::Hasher;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
+use portico_core::error::Result;
 use portico_core::keyed::KeyedHash;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -13,8 +14,9 @@ use quick_cache::sync::Cache;
 use crate::dialect::Dialect;
 use crate::lexing::placeholder::Given;
 use crate::lexing::token::continues_word;
+use crate::parsed::names::Naming;
 use crate::rewrite;
-use crate::statement::Statement;
+use crate::statement::{self, Statement};
 
 /// Octets that are kept for all statements together, about.
 const MOST_OCTETS: u64 = 4 << 20;
@@ -52,17 +54,20 @@ pub fn recall(text: &str, dialect: Dialect, connection: &str, given: &Given) -> 
     Some(statement)
 }
 
-/// Remembers the only statement of `text`, which the parser understood, stands at `range` of it and names no connection.
-pub(crate) fn remember(
-    text: &str,
-    (dialect, connection): (Dialect, &str),
-    given: &Given,
-    range: Range<usize>,
-    statement: &Statement,
-) {
-    if let Some(key) = key(text, dialect, connection, given) {
+/// [`statements`](crate::statements) where the names of the values are known that are `given` for its placeholders, without
+/// `@`: in `id<@most` PostgreSQL has an operator `<@`, unless there is a value for `@most`. [`recall`] finds what was read
+/// here.
+///
+/// # Errors
+/// As [`statements`](crate::statements).
+pub fn statements_with(text: &str, dialect: Dialect, naming: Naming<'_>, given: &Given) -> Result<Vec<Statement>> {
+    let read = statement::read(text, dialect, Some(naming), given)?;
+    if let ([statement], Some(range)) = (&*read.statements, read.alone)
+        && let Some(key) = key(text, dialect, naming.connection, given)
+    {
         UNDERSTOOD.insert(key, Arc::new(Understood { statement: statement.clone(), range }));
     }
+    Ok(read.statements)
 }
 
 fn key(text: &str, dialect: Dialect, connection: &str, given: &Given) -> Option<KeyedHash> {
@@ -70,6 +75,7 @@ fn key(text: &str, dialect: Dialect, connection: &str, given: &Given) -> Option<
         let mut given: Vec<&str> = given.iter().map(String::as_str).collect();
         given.sort_unstable();
         KeyedHash::of(|hasher| {
+            hasher.write_usize(given.len());
             for part in [dialect.name, connection].into_iter().chain(given) {
                 hasher.write_usize(part.len());
                 hasher.write(part.as_bytes());

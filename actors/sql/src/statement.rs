@@ -1,6 +1,7 @@
 //! Reads a text as statements, and puts each into the source's own names.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::dialect::Dialect;
@@ -11,7 +12,6 @@ use crate::parsed::class::{self, Class};
 use crate::parsed::effects::Effects;
 use crate::parsed::names::{self, Mention, Named, Naming};
 use crate::parsed::{effects, memory, tree};
-use crate::recent;
 use crate::rewrite::{self, Edit};
 use crate::scans::{every_row, redact};
 use portico_core::error::{Error, Result};
@@ -90,32 +90,26 @@ impl Statement {
 /// [`Kind::TooLarge`](portico_core::error::Kind::TooLarge) over a bound on its size;
 /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) for a name of another connection.
 pub fn statements(text: &str, dialect: Dialect, naming: Naming<'_>) -> Result<Vec<Statement>> {
-    statements_with(text, dialect, naming, &Given::new())
+    read(text, dialect, Some(naming), &Given::new()).map(|read| read.statements)
 }
 
-/// The same where the names of the values are known that are `given` for its placeholders, without
-/// `@`: in `id<@most` PostgreSQL has an operator `<@`, unless there is a value for `@most`.
-///
-/// # Errors
-/// As [`statements`].
-pub fn statements_with(text: &str, dialect: Dialect, naming: Naming<'_>, given: &Given) -> Result<Vec<Statement>> {
-    split_and_understand(text, dialect, Some(naming), given)
-}
-
-/// The same where each name keeps its connection.
+/// The same with values that are `given`, where each name keeps its connection.
 ///
 /// # Errors
 /// As [`statements`], but for names.
 pub fn statements_over_connections(text: &str, dialect: Dialect, given: &Given) -> Result<Vec<Statement>> {
-    split_and_understand(text, dialect, None, given)
+    read(text, dialect, None, given).map(|read| read.statements)
 }
 
-fn split_and_understand(
-    text: &str,
-    dialect: Dialect,
-    naming: Option<Naming<'_>>,
-    given: &Given,
-) -> Result<Vec<Statement>> {
+/// The statements of a text.
+pub(crate) struct Read {
+    pub(crate) statements: Vec<Statement>,
+    /// Where the only one stands that the parser understood, and of which no other connection's name decided anything.
+    pub(crate) alone: Option<Range<usize>>,
+}
+
+/// Reads `text`, where `naming` says which connection it is for, with values that are `given`.
+pub(crate) fn read(text: &str, dialect: Dialect, naming: Option<Naming<'_>>, given: &Given) -> Result<Read> {
     guard::check_text(text)?;
     let tokens = lexer::tokens_with(text, dialect, given);
     guard::admit_tokens(&tokens)?;
@@ -124,7 +118,7 @@ fn split_and_understand(
     if parts.is_empty() {
         return Err(Error::invalid("query holds no statement"));
     }
-    let is_single = parts.len() == 1;
+    let (is_single, mut alone) = (parts.len() == 1, None);
     let mut statements = Vec::with_capacity(parts.len());
     let (mut at, mut characters) = (0, 0);
     let mut rest = tokens.iter();
@@ -139,12 +133,10 @@ fn split_and_understand(
         if behind > 0 {
             rewrite::end_behind(&mut statement.anchors, statement.text.chars().count(), behind);
         }
-        if let Some(naming) = naming.filter(|_| is_single && statement.understood && !by_naming) {
-            recent::remember(text, (dialect, naming.connection), given, start..end, &statement);
-        }
+        alone = (is_single && statement.understood && !by_naming).then_some(start..end);
         statements.push(statement);
     }
-    Ok(statements)
+    Ok(Read { statements, alone })
 }
 
 /// Whether a literal, a name in quotes or a comment at the end of `text` is open: nothing may be put behind it.
