@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use base16ct::lower::encode_string;
 use portico_actors::call::{Argument, Op};
 use portico_actors::sql::{self, Dialect, Redact};
 use serde::Serialize;
@@ -61,7 +62,7 @@ impl StatementRecord {
             Detail::Shape => Some(cut(sql::redacted(start(text), dialect, Redact::Literals))),
             Detail::Digest | Detail::Nothing => None,
         };
-        let digest = (detail != Detail::Nothing).then(|| hex::encode(Sha256::digest(text)));
+        let digest = (detail != Detail::Nothing).then(|| encode_string(&Sha256::digest(text)));
         let parameters = with_parameters.then(|| values(&sets)).flatten();
         Some(Self { statement, digest, parameters, sent: None, dry_run: op.is_dry_run() })
     }

@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, FindOverlappingIter, Match};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 use serde_json::Value;
 
 /// What stands in a secret's place.
@@ -179,13 +179,16 @@ static MARKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let named = PARAMETERS.into_iter().flat_map(|name| NAME_ENDS.map(|end| [name, &[end]].concat()));
     let credentials = SCHEMES.into_iter().flat_map(|scheme| GAPS.map(|gap| [scheme, &[gap]].concat()));
     let marks: Vec<Vec<u8>> = marks.chain(credentials).chain(named).collect();
-    AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(marks).ok()
+    let builder = &mut AhoCorasick::builder();
+    let builder = builder.ascii_case_insensitive(true).match_kind(MatchKind::LeftmostFirst);
+    builder.kind(Some(AhoCorasickKind::DFA)).build(marks).ok()
 });
 
 /// Places where a secret may begin, or in front of which its name ends, in order.
 struct Places<'t> {
     text: &'t [u8],
-    marks: Option<FindOverlappingIter<'static, 't>>,
+    /// Behind where the last mark began: the next one may begin within it.
+    behind: usize,
     mark: Option<usize>,
     /// Where the next long run of letters of Base64 begins.
     run: Option<usize>,
@@ -193,9 +196,7 @@ struct Places<'t> {
 
 impl<'t> Places<'t> {
     fn new(text: &'t [u8]) -> Self {
-        // The marks are few and short: the automaton is always built. Most texts have none.
-        let marks = MARKS.as_ref().filter(|marks| marks.is_match(text)).map(|marks| marks.find_overlapping_iter(text));
-        let mut places = Self { text, marks, mark: None, run: next_run(text, 0) };
+        let mut places = Self { text, behind: 0, mark: None, run: next_run(text, 0) };
         places.mark = places.next_mark(0);
         places
     }
@@ -228,12 +229,19 @@ impl<'t> Places<'t> {
     }
 
     fn next_mark(&mut self, from: usize) -> Option<usize> {
-        let place = |mark: Match| match self.text.get(mark.end() - 1)? {
-            b'=' => Some(mark.end() - 1),
-            quote if is_quote(*quote) => Some(mark.end()),
-            _ => Some(mark.start()),
-        };
-        self.marks.as_mut()?.filter_map(place).find(|place| *place >= from && *place < self.text.len())
+        loop {
+            // The marks are few and short: the automaton is always built.
+            let mark = MARKS.as_ref()?.find(Input::new(self.text).range(self.behind..))?;
+            self.behind = mark.start() + 1;
+            let place = match self.text.get(mark.end() - 1)? {
+                b'=' => mark.end() - 1,
+                quote if is_quote(*quote) => mark.end(),
+                _ => mark.start(),
+            };
+            if place >= from && place < self.text.len() {
+                return Some(place);
+            }
+        }
     }
 }
 

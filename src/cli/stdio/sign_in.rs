@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use base16ct::lower::encode_string;
 use portico_actors::auth::clock::Clock;
 use portico_actors::error::{Error, Kind, Result};
 use rustix::fs::{FlockOperation, flock};
@@ -58,7 +59,7 @@ impl SignIn {
     /// At the endpoint `url`, as the client `client` where one was registered by hand. What is kept is in `folder`.
     pub(super) fn new(url: &str, client: Option<String>, folder: &Path) -> Self {
         let endpoint = url.split('?').next().unwrap_or(url).to_owned();
-        let name = hex::encode(Sha256::digest(&endpoint).iter().take(16).copied().collect::<Vec<u8>>());
+        let name = encode_string(&Sha256::digest(&endpoint)[..16]);
         Self { url: endpoint, client, file: folder.join(format!("{name}.json")), kept: Mutex::default() }
     }
 

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::LocalBoxFuture;
+use futures_util::future::{LocalBoxFuture, OptionFuture};
 use futures_util::{Stream, stream};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
@@ -26,7 +26,8 @@ pub struct ProgressStream {
     outcome: Option<Outcome>,
     request: Arc<RequestContext>,
     outbound: OutboundMessages,
-    ticks: Interval,
+    /// Where the caller wants to hear of progress.
+    ticks: Option<Interval>,
     last: u128,
     /// What was sent by the call and not yet passed on.
     waiting: VecDeque<OutboundMessage>,
@@ -41,8 +42,11 @@ impl ProgressStream {
         request: Arc<RequestContext>,
         outbound: OutboundMessages,
     ) -> Self {
-        let mut ticks = interval_at(Instant::now() + INTERVAL, INTERVAL);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let ticks = request.token.is_some().then(|| {
+            let mut ticks = interval_at(Instant::now() + INTERVAL, INTERVAL);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            ticks
+        });
         Self {
             call: Some(call),
             outcome: None,
@@ -88,7 +92,7 @@ impl ProgressStream {
                     self.waiting.push_back(message);
                     false
                 }
-                _ = self.ticks.tick(), if self.request.token.is_some() => true,
+                Some(_) = OptionFuture::from(self.ticks.as_mut().map(Interval::tick)) => true,
             };
             // Behind the call: what it sent last comes before its response.
             while let Ok(message) = self.outbound.try_recv() {
