@@ -8,9 +8,7 @@
 //! password has no form: it is known by its place alone.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 use serde_json::Value;
 
 /// What stands in a secret's place.
@@ -35,41 +33,8 @@ const SCHEMES: [&[u8]; 4] = [b"bearer", b"basic", b"dpop", b"negotiate"];
 const PARAMETERS: [&[u8]; 9] =
     [b"password", b"passwd", b"pwd", b"passphrase", b"secret", b"token", b"verifier", b"assertion", b"csrf"];
 
-/// With what else a secret begins, a token by what its first octets can be. None of these ends as names do.
-const BEGINS: [&[u8]; 27] = [
-    b"ptc_",
-    b"cHRjX",
-    b"B0Y1",
-    b"wdGNf",
-    b"://",
-    b"$argon",
-    b"-----BEGIN ",
-    b"eyA",
-    b"eyB",
-    b"eyC",
-    b"eyD",
-    b"eyI",
-    b"eyJ",
-    b"eyK",
-    b"eyL",
-    b"ewk",
-    b"ewl",
-    b"ewm",
-    b"ewn",
-    b"ewo",
-    b"ewp",
-    b"ewq",
-    b"ewr",
-    b"ew0",
-    b"ew1",
-    b"ew2",
-    b"ew3",
-];
 /// What stands between a scheme and its credential.
 const GAPS: [u8; 3] = *b" +\t";
-/// What follows the name of a parameter: its sign, or its quote.
-const NAME_ENDS: [u8; 6] = *b"=\"'`<>";
-
 /// `text` without its secrets.
 pub(crate) fn redact(text: &str) -> Cow<'_, str> {
     let shown = Shown::new(text);
@@ -173,21 +138,31 @@ impl<'t> Shown<'t> {
     }
 }
 
-/// Names of parameters are read up to the sign behind them, other marks from their first octet.
-static MARKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let marks = BEGINS.into_iter().map(<[u8]>::to_vec);
-    let named = PARAMETERS.into_iter().flat_map(|name| NAME_ENDS.map(|end| [name, &[end]].concat()));
-    let credentials = SCHEMES.into_iter().flat_map(|scheme| GAPS.map(|gap| [scheme, &[gap]].concat()));
-    let marks: Vec<Vec<u8>> = marks.chain(credentials).chain(named).collect();
-    let builder = &mut AhoCorasick::builder();
-    let builder = builder.ascii_case_insensitive(true).match_kind(MatchKind::LeftmostFirst);
-    builder.kind(Some(AhoCorasickKind::DFA)).build(marks).ok()
-});
+/// The first octets of marks, each kind a bit of its own …
+const FIRST: [u16; 256] = octets(&[b"drtnefDRTNEF", b"pP", b"c", b"w", b"bB", b"dD", b"nN", b"$", b"-", b":", b"e"]);
+/// … and the second ones. The name of a parameter is known by its end, anything else by what it begins with. Nearly every
+/// octet ends here.
+const SECOND: [u16; 256] =
+    octets(&[b"=\"'`<>", b"tT", b"H", b"d", b"aAeE0", b"pP", b"eE", b"a", b"-", b"/", b"wxyz0123456789-_+/"]);
+const PARAMETER: u16 = 1;
+const fn octets(kinds: &[&[u8]]) -> [u16; 256] {
+    let mut bits = [0; 256];
+    let mut kind = 0;
+    while kind < kinds.len() {
+        let mut at = 0;
+        while at < kinds[kind].len() {
+            bits[kinds[kind][at] as usize] |= 1 << kind;
+            at += 1;
+        }
+        kind += 1;
+    }
+    bits
+}
 
 /// Places where a secret may begin, or in front of which its name ends, in order.
 struct Places<'t> {
     text: &'t [u8],
-    /// Behind where the last mark began: the next one may begin within it.
+    /// Behind where the last mark began.
     behind: usize,
     mark: Option<usize>,
     /// Where the next long run of letters of Base64 begins.
@@ -229,14 +204,16 @@ impl<'t> Places<'t> {
     }
 
     fn next_mark(&mut self, from: usize) -> Option<usize> {
+        let kinds = |pair: &[u8]| FIRST[usize::from(pair[0])] & SECOND[usize::from(pair[1])];
         loop {
-            // The marks are few and short: the automaton is always built.
-            let mark = MARKS.as_ref()?.find(Input::new(self.text).range(self.behind..))?;
-            self.behind = mark.start() + 1;
-            let place = match self.text.get(mark.end() - 1)? {
-                b'=' => mark.end() - 1,
-                quote if is_quote(*quote) => mark.end(),
-                _ => mark.start(),
+            let mut pairs = self.text.get(self.behind..)?.windows(2);
+            let mark = self.behind + pairs.position(|pair| kinds(pair) != 0)?;
+            self.behind = mark + 1;
+            let place = match self.text.get(mark..mark + 2)? {
+                [_, b'='] => mark + 1,
+                // The sign stands behind the quote.
+                pair if kinds(pair) == PARAMETER => mark + 2,
+                _ => mark,
             };
             if place >= from && place < self.text.len() {
                 return Some(place);
