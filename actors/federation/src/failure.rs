@@ -84,44 +84,12 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
         }
         DataFusionError::IoError(cause) => of_folder(cause),
         DataFusionError::SQL(cause, _) => rejected("42601", cause.to_string()),
-        DataFusionError::SchemaError(cause, _) => match &**cause {
-            SchemaError::FieldNotFound { field, valid_fields } => no_column(field, valid_fields),
-            SchemaError::AmbiguousReference { .. } => rejected("42702", cause.to_string()),
-            SchemaError::DuplicateQualifiedField { .. } | SchemaError::DuplicateUnqualifiedField { .. } => {
-                rejected("42701", cause.to_string()).hint(SAME_NAME)
-            }
-        },
+        DataFusionError::SchemaError(cause, _) => schema_error(cause),
         DataFusionError::NotImplemented(what) if NOT_RUN.iter().any(|begin| what.starts_with(begin)) => not_run(),
         DataFusionError::NotImplemented(what) => {
             rejected("0A000", format!("statements over several connections cannot do this: {what}"))
         }
-        DataFusionError::ArrowError(cause, _) => match &**cause {
-            ArrowError::DivideByZero => rejected("22012", "division by zero".to_owned()),
-            ArrowError::ArithmeticOverflow(what) => rejected("22003", what.clone()),
-            // Its words for a number that has no place in another type.
-            ArrowError::CastError(what) if what.starts_with("Can't cast value") => rejected("22003", what.clone()),
-            ArrowError::CastError(what) | ArrowError::ParseError(what) => rejected("22P02", no_value(what)),
-            ArrowError::ComputeError(what) | ArrowError::InvalidArgumentError(what) => rejected("22000", what.clone()),
-            ArrowError::IoError(_, cause) => of_folder(cause),
-            other => Error::internal(other),
-        },
-        DataFusionError::Plan(what) if what.starts_with(NO_FUNCTION) => {
-            let name = what.strip_prefix(NO_FUNCTION).and_then(|rest| rest.split('\'').next()).unwrap_or_default();
-            rejected("42883", format!("function {name} is not there over several connections"))
-                .hint("call it on the table's own connection, or in a view there")
-        }
-        DataFusionError::Plan(what) if let Some(message) = no_operator(what) => {
-            rejected("42883", message).hint("cast one of them")
-        }
-        DataFusionError::Plan(what) if is_unsound(&error) => {
-            rejected("0A000", "this order of rows is not there over several connections".to_owned())
-                .because(what)
-                .hint("order by fewer columns, and leave those out that are selected twice or are always the same")
-        }
-        DataFusionError::Plan(what) if what.starts_with("Cannot project plan column") => {
-            let message = "a column of a recursive query has another type in its later rows than in its first ones";
-            rejected("42804", message.to_owned()).because(what).hint("CAST the column to one type in both queries")
-        }
+        DataFusionError::ArrowError(cause, _) => arrow_error(cause),
         // What reads its rows elsewhere than in FROM is no recursive query to the engine.
         DataFusionError::Internal(what) if what.contains("Unexpected empty work table") => {
             rejected("42P19", "a recursive query must not be read within a subquery of its own".to_owned())
@@ -129,44 +97,13 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
                 .hint("join it in FROM")
         }
         DataFusionError::Execution(what) if what.starts_with("Scalar subquery returned more") => several_rows(),
-        DataFusionError::Plan(what) if let Some(name) = no_signature(what) => {
-            rejected("42883", format!("function {name} does not take values of these types"))
+        DataFusionError::Plan(what) if is_unsound(&error) => {
+            rejected("0A000", "this order of rows is not there over several connections".to_owned())
                 .because(what)
-                .hint("CAST its arguments, such as CAST(… AS numeric)")
+                .hint("order by fewer columns, and leave those out that are selected twice or are always the same")
         }
-        DataFusionError::Plan(what) if what.starts_with("Incompatible inputs for Union") => {
-            rejected("42804", "the columns of a set operation are of types that cannot be matched".to_owned())
-                .because(what)
-                .hint("CAST the columns of both queries to one type")
-        }
-        DataFusionError::Plan(what) if what.starts_with("Inconsistent data type across values list") => {
-            rejected("42804", "a column of VALUES has types that cannot be matched".to_owned())
-                .because(what)
-                .hint("CAST its values to one type")
-        }
-        DataFusionError::Plan(what) if what.starts_with("Cannot create filter with non-boolean predicate") => {
-            rejected("42804", "argument of WHERE must be type boolean".to_owned())
-                .because(what)
-                .hint("compare the value with something, such as … = true")
-        }
-        DataFusionError::Plan(what) if CORRELATED.iter().any(|begin| what.starts_with(begin)) => not_run(),
-        DataFusionError::Plan(what) if what.starts_with(NESTED) => {
-            let message = what.split_once(':').map_or(what.as_str(), |(message, _)| message);
-            rejected("42803", message.to_lowercase()).hint("compute what is inside in a subquery")
-        }
-        DataFusionError::Plan(what) if what.contains("unique expression names") => {
-            rejected("42701", what.clone()).hint(SAME_NAME)
-        }
-        DataFusionError::Plan(what) if what.contains(SEVERAL_ROWS) => {
-            let message = "a subquery that is a value, and speaks of the query around it, may have several rows";
-            rejected("21000", message.to_owned()).hint("write max(…) around what it selects, or LEFT JOIN its table")
-        }
-        DataFusionError::Plan(what) if let Some(column) = not_grouped(what) => {
-            let message =
-                format!("column \"{column}\" must appear in the GROUP BY clause or be used in an aggregate function");
-            rejected("42803", message).hint("add it to GROUP BY, or write max(…) around it")
-        }
-        DataFusionError::Plan(what) | DataFusionError::Configuration(what) => rejected("42000", what.clone()),
+        DataFusionError::Plan(what) => plan_error(what),
+        DataFusionError::Configuration(what) => rejected("42000", what.clone()),
         DataFusionError::Execution(what) if what.starts_with(NO_FIELD) => {
             rejected("42702", "the name of a table is that of a column of a query within".to_owned())
                 .hint("give the table another alias")
@@ -174,6 +111,81 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
         DataFusionError::Execution(what) => rejected("22000", what.clone()),
         DataFusionError::Diagnostic(..) | DataFusionError::Context(..) => rejected("42000", error.strip_backtrace()),
         other => Error::internal(other),
+    }
+}
+
+/// What it means that the engine makes no plan, by its words.
+fn plan_error(what: &str) -> Error {
+    match what {
+        _ if what.starts_with(NO_FUNCTION) => {
+            let name = what.strip_prefix(NO_FUNCTION).and_then(|rest| rest.split('\'').next()).unwrap_or_default();
+            rejected("42883", format!("function {name} is not there over several connections"))
+                .hint("call it on the table's own connection, or in a view there")
+        }
+        _ if let Some(message) = no_operator(what) => rejected("42883", message).hint("cast one of them"),
+        _ if what.starts_with("Cannot project plan column") => {
+            let message = "a column of a recursive query has another type in its later rows than in its first ones";
+            rejected("42804", message.to_owned()).because(what).hint("CAST the column to one type in both queries")
+        }
+        _ if let Some(name) = no_signature(what) => {
+            rejected("42883", format!("function {name} does not take values of these types"))
+                .because(what)
+                .hint("CAST its arguments, such as CAST(… AS numeric)")
+        }
+        _ if what.starts_with("Incompatible inputs for Union") => {
+            rejected("42804", "the columns of a set operation are of types that cannot be matched".to_owned())
+                .because(what)
+                .hint("CAST the columns of both queries to one type")
+        }
+        _ if what.starts_with("Inconsistent data type across values list") => {
+            rejected("42804", "a column of VALUES has types that cannot be matched".to_owned())
+                .because(what)
+                .hint("CAST its values to one type")
+        }
+        _ if what.starts_with("Cannot create filter with non-boolean predicate") => {
+            rejected("42804", "argument of WHERE must be type boolean".to_owned())
+                .because(what)
+                .hint("compare the value with something, such as … = true")
+        }
+        _ if CORRELATED.iter().any(|begin| what.starts_with(begin)) => not_run(),
+        _ if what.starts_with(NESTED) => {
+            let message = what.split_once(':').map_or(what, |(message, _)| message);
+            rejected("42803", message.to_lowercase()).hint("compute what is inside in a subquery")
+        }
+        _ if what.contains("unique expression names") => rejected("42701", what.to_owned()).hint(SAME_NAME),
+        _ if what.contains(SEVERAL_ROWS) => {
+            let message = "a subquery that is a value, and speaks of the query around it, may have several rows";
+            rejected("21000", message.to_owned()).hint("write max(…) around what it selects, or LEFT JOIN its table")
+        }
+        _ if let Some(column) = not_grouped(what) => {
+            let message =
+                format!("column \"{column}\" must appear in the GROUP BY clause or be used in an aggregate function");
+            rejected("42803", message).hint("add it to GROUP BY, or write max(…) around it")
+        }
+        _ => rejected("42000", what.to_owned()),
+    }
+}
+
+fn arrow_error(cause: &ArrowError) -> Error {
+    match cause {
+        ArrowError::DivideByZero => rejected("22012", "division by zero".to_owned()),
+        ArrowError::ArithmeticOverflow(what) => rejected("22003", what.clone()),
+        // Its words for a number that has no place in another type.
+        ArrowError::CastError(what) if what.starts_with("Can't cast value") => rejected("22003", what.clone()),
+        ArrowError::CastError(what) | ArrowError::ParseError(what) => rejected("22P02", no_value(what)),
+        ArrowError::ComputeError(what) | ArrowError::InvalidArgumentError(what) => rejected("22000", what.clone()),
+        ArrowError::IoError(_, cause) => of_folder(cause),
+        other => Error::internal(other),
+    }
+}
+
+fn schema_error(cause: &SchemaError) -> Error {
+    match cause {
+        SchemaError::FieldNotFound { field, valid_fields } => no_column(field, valid_fields),
+        SchemaError::AmbiguousReference { .. } => rejected("42702", cause.to_string()),
+        SchemaError::DuplicateQualifiedField { .. } | SchemaError::DuplicateUnqualifiedField { .. } => {
+            rejected("42701", cause.to_string()).hint(SAME_NAME)
+        }
     }
 }
 

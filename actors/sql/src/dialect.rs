@@ -2,7 +2,7 @@
 //! fact, and never whose dialect it is.
 
 /// Whose SQL it is. A driver whose SQL is neither of these has a value of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, each true or not")]
 pub struct Dialect {
     /// What agents are told to write.

@@ -1,8 +1,8 @@
-//! Statements that were understood lately. Another one of the same text but for the digits of its numbers is understood
-//! alike, and everything in it stands in the same place.
+//! Statements that were understood lately. Another one of the same text but for its plain literals, each as long as in
+//! the first, is understood alike, and everything in it stands in the same place.
 
 use std::borrow::Cow;
-use std::hash::Hasher;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
@@ -22,6 +22,8 @@ use crate::statement::{self, Statement};
 const MOST_OCTETS: u64 = 4 << 20;
 /// Octets that a statement is kept with beside its text and its names, about.
 const OCTETS: usize = 512;
+/// How statements begin of which no literal decides what they do: that of `EXPLAIN (ANALYZE 0)` does.
+const VERBS: [&str; 8] = ["DELETE", "INSERT", "MERGE", "SELECT", "TABLE", "UPDATE", "VALUES", "WITH"];
 /// Octets of a text that is worth remembering: longer ones are written by programs, each but once.
 const LONGEST: usize = 4 << 10;
 
@@ -63,6 +65,7 @@ pub fn recall(text: &str, dialect: Dialect, connection: &str, given: &Given) -> 
 pub fn statements_with(text: &str, dialect: Dialect, naming: Naming<'_>, given: &Given) -> Result<Vec<Statement>> {
     let read = statement::read(text, dialect, Some(naming), given)?;
     if let ([statement], Some(range)) = (&*read.statements, read.alone)
+        && VERBS.contains(&statement.verb.as_str())
         && let Some(key) = key(text, dialect, naming.connection, given)
     {
         UNDERSTOOD.insert(key, Arc::new(Understood { statement: statement.clone(), range }));
@@ -75,37 +78,61 @@ fn key(text: &str, dialect: Dialect, connection: &str, given: &Given) -> Option<
         let mut given: Vec<&str> = given.iter().map(String::as_str).collect();
         given.sort_unstable();
         KeyedHash::of(|hasher| {
+            dialect.hash(hasher);
             hasher.write_usize(given.len());
-            for part in [dialect.name, connection].into_iter().chain(given) {
+            for part in [connection].into_iter().chain(given) {
                 hasher.write_usize(part.len());
                 hasher.write(part.as_bytes());
             }
-            hasher.write(&without_numbers(text));
+            hasher.write(&masked(text.as_bytes(), dialect).unwrap_or(Cow::Borrowed(text.as_bytes())));
         })
     })
 }
 
-/// `text` with a 1 in the place of each digit of its numbers, where nobody can take these for anything else.
-fn without_numbers(text: &str) -> Cow<'_, [u8]> {
-    let bytes = text.as_bytes();
-    // What quotes, comments, arrays and parameters hold is left alone, and with it all of the text.
-    let is_plain = |byte: &u8| !b"'\"`[$\\".contains(byte);
-    let comments = |two: &[u8]| matches!(two, b"--" | b"/*");
-    if !bytes.iter().all(is_plain) || bytes.windows(2).any(comments) {
-        return Cow::Borrowed(bytes);
+/// `text` with one digit in the place of each of its numbers', and one letter in the place of each of its literals';
+/// `None` where somebody could take one of these for anything else.
+fn masked(text: &[u8], dialect: Dialect) -> Option<Cow<'_, [u8]>> {
+    // Names in quotes, comments, arrays and parameters are left alone, and with them all of the text.
+    let other = |byte: &u8| b"\"`[$\\".contains(byte) || (*byte == b'\'' && dialect.mixes_quotes);
+    if text.iter().any(other) || text.windows(2).any(|two| matches!(two, b"--" | b"/*")) {
+        return None;
     }
-    let mut masked = Cow::Borrowed(bytes);
+    let mut masked = Cow::Borrowed(text);
     let mut at = 0;
-    while let Some(start) = bytes.iter().skip(at).position(u8::is_ascii_digit).map(|found| at + found) {
-        let length = bytes.iter().skip(start).take_while(|byte| byte.is_ascii_digit()).count();
-        at = start + length;
-        let goes_on = |byte: &u8| continues_word(*byte) || *byte == b'.';
-        let begun = start.checked_sub(1).and_then(|before| bytes.get(before));
-        if !bytes.get(at).is_some_and(goes_on) && !begun.is_some_and(|byte| goes_on(byte) || b"@:?#".contains(byte)) {
+    while let Some(start) = text.iter().skip(at).position(|byte| matches!(byte, b'\'' | b'0'..=b'9')) {
+        let start = at + start;
+        let before = start.checked_sub(1).and_then(|before| text.get(before)).copied();
+        let goes_on = |byte: u8| continues_word(byte) || byte == b'.';
+        if text[start] == b'\'' {
+            // With a letter in front it is of a kind of its own: E'', B'', U&''.
+            if before.is_some_and(|before| continues_word(before) || before == b'&') {
+                return None;
+            }
+            at = closing(text, start)?;
+            let is_letter = |octet: &&mut u8| octet.is_ascii() && !matches!(**octet, b'\'' | 0);
+            masked.to_mut()[start..at].iter_mut().filter(is_letter).for_each(|octet| *octet = b'a');
+            continue;
+        }
+        at =
+            text.iter().skip(start).position(|byte| !byte.is_ascii_digit()).map_or(text.len(), |length| start + length);
+        let is_more = |before: u8| goes_on(before) || b"@:?#".contains(&before);
+        if !text.get(at).copied().is_some_and(goes_on) && !before.is_some_and(is_more) {
             masked.to_mut()[start..at].fill(b'1');
         }
     }
-    masked
+    Some(masked)
+}
+
+/// Where the literal ends that begins at `start`: behind the next quote that is not doubled.
+fn closing(text: &[u8], start: usize) -> Option<usize> {
+    let mut at = start + 1;
+    loop {
+        at += text.get(at..)?.iter().position(|byte| *byte == b'\'')? + 1;
+        if text.get(at) != Some(&b'\'') {
+            return Some(at);
+        }
+        at += 1;
+    }
 }
 
 #[cfg(test)]
@@ -113,16 +140,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_alone_are_taken_out() {
-        for (text, masked) in [
-            ("SELECT a1 FROM t WHERE b = 4711", "SELECT a1 FROM t WHERE b = 1111"),
-            ("SELECT 20,-3 LIMIT (5)", "SELECT 11,-1 LIMIT (1)"),
-            ("SELECT 2.5, 1e9, 0x12, @2, :3, 7ä", "SELECT 2.5, 1e9, 0x12, @2, :3, 7ä"),
-            ("SELECT '7', 7", "SELECT '7', 7"),
-            ("SELECT 7 -- 7", "SELECT 7 -- 7"),
-            ("SELECT a[7]", "SELECT a[7]"),
+    fn plain_literals_alone_are_taken_out() {
+        for (text, expected) in [
+            ("SELECT a1 FROM t WHERE b = 4711", Some("SELECT a1 FROM t WHERE b = 1111")),
+            ("SELECT 20,-3 LIMIT (5)", Some("SELECT 11,-1 LIMIT (1)")),
+            ("SELECT 2.5, 1e9, 0x12, @2, :3, 7ä", Some("SELECT 2.5, 1e9, 0x12, @2, :3, 7ä")),
+            ("SELECT 'it''s 7ä', 7, ''", Some("SELECT 'aa''aaaä', 1, ''")),
+            ("SELECT E'7', 7", None),
+            ("SELECT U&'7', 7", None),
+            ("SELECT 'open", None),
+            ("SELECT 7 -- 7", None),
+            ("SELECT a[7]", None),
+            ("SELECT \"a\", 7", None),
         ] {
-            assert_eq!(std::str::from_utf8(&without_numbers(text)).unwrap(), masked);
+            let masked = masked(text.as_bytes(), Dialect::POSTGRESQL);
+            assert_eq!(masked.as_deref(), expected.map(str::as_bytes), "{text}");
+        }
+        assert_eq!(masked(b"SELECT 'a'", Dialect::SQLITE), None);
+    }
+
+    #[test]
+    fn what_a_literal_decides_about_is_not_remembered() {
+        let recalled = |one: &str, other: &str| {
+            let (naming, given) = (Naming { connection: "here", others: &[] }, Given::new());
+            statements_with(one, Dialect::POSTGRESQL, naming, &given).unwrap();
+            recall(other, Dialect::POSTGRESQL, "here", &given)
+        };
+        let one = "DELETE FROM t WHERE a = 12 AND b = 'x'";
+        let other = "DELETE FROM t WHERE a = 34 AND b = 'y'";
+        assert_eq!(recalled(one, other).map(|statement| statement.text).as_deref(), Some(other));
+        for (one, other) in [
+            ("EXPLAIN (ANALYZE 0) DELETE FROM t", "EXPLAIN (ANALYZE 1) DELETE FROM t"),
+            ("EXPLAIN (ANALYZE 'off') DELETE FROM t", "EXPLAIN (ANALYZE 'yes') DELETE FROM t"),
+        ] {
+            assert_eq!(recalled(one, other), None, "{other}");
         }
     }
 }

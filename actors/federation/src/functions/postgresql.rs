@@ -134,24 +134,7 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
             let [expr, low, high] = alike([*expr, *low, *high], schema, true)?.map(Box::new);
             Ok(Transformed::yes(Expr::Between(Between { expr, negated, low, high })))
         }
-        Expr::InList(InList { expr, list, negated }) => {
-            // Several constants are an array to PostgreSQL, whose elements are of one type with the value.
-            let is_array = list.len() > 1 && list.iter().all(is_constant);
-            let mut all = vec![*expr];
-            all.extend(list);
-            let use_ = if is_array { Use::Answered } else { Use::Compared };
-            let mut all = same(all, schema, false, use_)?.into_iter();
-            let Some(expr) = all.next() else { return not_impl_err!("IN of nothing") };
-            let list: Vec<Expr> = all.collect();
-            if list.iter().all(is_constant) {
-                return Ok(Transformed::yes(Expr::InList(InList { expr: Box::new(expr), list, negated })));
-            }
-            // The engine takes a list with a CASE in it for a constant.
-            let equal = |one: Expr| if negated { expr.clone().not_eq(one) } else { expr.clone().eq(one) };
-            let both = |all: Expr, one: Expr| if negated { all.and(one) } else { all.or(one) };
-            let any = list.into_iter().map(equal).reduce(both);
-            any.map_or_else(|| not_impl_err!("IN of nothing"), |any| Ok(Transformed::yes(any)))
-        }
+        Expr::InList(listed) => in_list(listed, schema),
         Expr::Like(like) => {
             for text in [&like.expr, &like.pattern] {
                 comparison::is_text(text, schema, "LIKE")?;
@@ -176,48 +159,69 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
             }
             casts::exact(*expr, field, schema).map(Transformed::yes)
         }
-        Expr::AggregateFunction(call) => {
-            comparison::admit_aggregate(&call, schema)?;
-            let AggregateFunction { func, mut params } = call;
-            if let Some(filter) = params.filter.as_deref() {
-                params.args = params.args.into_iter().map(|value| where_true(filter, value)).collect();
-                let ordered = params.order_by.into_iter().map(|by| Sort { expr: where_true(filter, by.expr), ..by });
-                params.order_by = ordered.collect();
-            }
-            if func.name() == percentile::NAME {
-                percentile::admit(&params, schema)?;
-            }
-            if ordered_set::NAMES.contains(&func.name()) {
-                ordered_set::admit(func.name(), &params)?;
-                return Ok(Transformed::no(Expr::AggregateFunction(AggregateFunction { func, params })));
-            }
-            if allowed::is_of_doubles(func.name()) {
-                // It does not hear it.
-                if params.distinct {
-                    let message = format!("{}(DISTINCT …) is not there over several connections", func.name());
-                    return Err(own::not_there(message, "select DISTINCT rows in a subquery"));
-                }
-                params.args = casts::to_floats(params.args, schema)?;
-                return Ok(Transformed::yes(Expr::AggregateFunction(AggregateFunction { func, params })));
-            }
-            let of = params.args.first().map(|argument| argument.get_type(schema)).transpose()?;
-            allowed::admit_aggregate(func.name(), of.as_ref())?;
-            // It makes no difference to what is not made one behind the other.
-            if func.name() != "string_agg" {
-                params.order_by.clear();
-            }
-            let ours = of.and_then(|of| match func.name() {
-                name @ ("max" | "min") if of.is_floating() => Some(extremes::of_floats(name == "max")),
-                name => aggregates::exact(name, &of),
-            });
-            Ok(match ours {
-                Some(func) => Transformed::yes(Expr::AggregateFunction(AggregateFunction { func, params })),
-                None => Transformed::no(Expr::AggregateFunction(AggregateFunction { func, params })),
-            })
-        }
+        Expr::AggregateFunction(call) => aggregate(call, schema),
         Expr::WindowFunction(call) => windows::window(*call, schema),
         other => Ok(Transformed::no(other)),
     }
+}
+
+fn in_list(InList { expr, list, negated }: InList, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
+    // Several constants are an array to PostgreSQL, whose elements are of one type with the value.
+    let is_array = list.len() > 1 && list.iter().all(is_constant);
+    let mut all = vec![*expr];
+    all.extend(list);
+    let use_ = if is_array { Use::Answered } else { Use::Compared };
+    let mut all = same(all, schema, false, use_)?.into_iter();
+    let Some(expr) = all.next() else { return not_impl_err!("IN of nothing") };
+    let list: Vec<Expr> = all.collect();
+    if list.iter().all(is_constant) {
+        return Ok(Transformed::yes(Expr::InList(InList { expr: Box::new(expr), list, negated })));
+    }
+    // The engine takes a list with a CASE in it for a constant.
+    let equal = |one: Expr| if negated { expr.clone().not_eq(one) } else { expr.clone().eq(one) };
+    let both = |all: Expr, one: Expr| if negated { all.and(one) } else { all.or(one) };
+    let any = list.into_iter().map(equal).reduce(both);
+    any.map_or_else(|| not_impl_err!("IN of nothing"), |any| Ok(Transformed::yes(any)))
+}
+
+fn aggregate(call: AggregateFunction, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
+    comparison::admit_aggregate(&call, schema)?;
+    let AggregateFunction { func, mut params } = call;
+    if let Some(filter) = params.filter.as_deref() {
+        params.args = params.args.into_iter().map(|value| where_true(filter, value)).collect();
+        let ordered = params.order_by.into_iter().map(|by| Sort { expr: where_true(filter, by.expr), ..by });
+        params.order_by = ordered.collect();
+    }
+    if func.name() == percentile::NAME {
+        percentile::admit(&params, schema)?;
+    }
+    if ordered_set::NAMES.contains(&func.name()) {
+        ordered_set::admit(func.name(), &params)?;
+        return Ok(Transformed::no(Expr::AggregateFunction(AggregateFunction { func, params })));
+    }
+    if allowed::is_of_doubles(func.name()) {
+        // It does not hear it.
+        if params.distinct {
+            let message = format!("{}(DISTINCT …) is not there over several connections", func.name());
+            return Err(own::not_there(message, "select DISTINCT rows in a subquery"));
+        }
+        params.args = casts::to_floats(params.args, schema)?;
+        return Ok(Transformed::yes(Expr::AggregateFunction(AggregateFunction { func, params })));
+    }
+    let of = params.args.first().map(|argument| argument.get_type(schema)).transpose()?;
+    allowed::admit_aggregate(func.name(), of.as_ref())?;
+    // It makes no difference to what is not made one behind the other.
+    if func.name() != "string_agg" {
+        params.order_by.clear();
+    }
+    let ours = of.and_then(|of| match func.name() {
+        name @ ("max" | "min") if of.is_floating() => Some(extremes::of_floats(name == "max")),
+        name => aggregates::exact(name, &of),
+    });
+    Ok(match ours {
+        Some(func) => Transformed::yes(Expr::AggregateFunction(AggregateFunction { func, params })),
+        None => Transformed::no(Expr::AggregateFunction(AggregateFunction { func, params })),
+    })
 }
 
 /// The value where the filter is true: the engine computes it for all rows.

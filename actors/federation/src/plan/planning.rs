@@ -121,18 +121,7 @@ pub(crate) async fn plan(
     let plan = plan.and_then(unique::names_in_subqueries);
     let optimized = plan.and_then(|plan| state.optimize(&plan));
     let optimized = optimized.and_then(exact::keep_digits).map_err(rule_error)?;
-    let mut pushing = Pushing::new(Arc::clone(&connections), pushdown, deadline);
-    let pushed = if pushdown {
-        let is_done = |plan: &LogicalPlan| pushing.is_whole(plan);
-        let asked = exists::at_their_tables(optimized.clone(), &is_done);
-        let together = asked.and_then(|asked| sources::together(asked, &is_done)).map_err(engine_error)?;
-        let repeated = pushing.repeated(&together).map_err(engine_error)?;
-        pushing.share(estimating.small(repeated).await);
-        pushing.plan(&together).map_err(engine_error)?
-    } else {
-        pushing.plan(&optimized).map_err(engine_error)?
-    };
-    estimating.all(&pushing.into_leaves(), order::is_chosen(&pushed)).await;
+    let pushed = pushed(&optimized, &connections, pushdown, &estimating).await?;
     let pushed = order::by_estimates(pushed).and_then(unique::names).and_then(zeros::as_one);
     let pushed = pushed.and_then(|pushed| patience::in_joins(pushed, deadline)).map_err(engine_error)?;
     let rows = growing::batch_size(&pushed).map_err(engine_error)?.min(state.config().batch_size());
@@ -150,6 +139,28 @@ pub(crate) async fn plan(
         context: TaskContext::from(&state),
         low_memory: LowMemoryPlan { pushed, state },
     })
+}
+
+/// The plan with what goes to the sources, whose leaves know how many rows to expect.
+async fn pushed(
+    plan: &LogicalPlan,
+    connections: &Arc<dyn Connections>,
+    pushdown: bool,
+    estimating: &Estimating<'_>,
+) -> Result<LogicalPlan> {
+    let mut pushing = Pushing::new(Arc::clone(connections), pushdown, estimating.deadline);
+    let pushed = if pushdown {
+        let is_done = |plan: &LogicalPlan| pushing.is_whole(plan);
+        let asked = exists::at_their_tables(plan.clone(), &is_done);
+        let together = asked.and_then(|asked| sources::together(asked, &is_done)).map_err(engine_error)?;
+        let repeated = pushing.repeated(&together).map_err(engine_error)?;
+        pushing.share(estimating.small(repeated).await);
+        pushing.plan(&together).map_err(engine_error)?
+    } else {
+        pushing.plan(plan).map_err(engine_error)?
+    };
+    estimating.all(&pushing.into_leaves(), order::is_chosen(&pushed)).await;
+    Ok(pushed)
 }
 
 /// Refuses results that PostgreSQL would write otherwise.
