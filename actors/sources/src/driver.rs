@@ -10,12 +10,12 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 
 use crate::connect_options::{ConnectOptions, Login};
-use crate::explain::Explain;
-use crate::exposure::Exposure;
-use crate::grants::{GrantRequest, GrantScript};
+use crate::exposure::grants::{GrantRequest, GrantScript};
+use crate::exposure::names::Exposure;
 use crate::plan::{Access, Plan};
 use crate::profile::{Declared, Profile};
-use crate::pushdown::Pushdown;
+use crate::statements::explain::Explain;
+use crate::statements::pushdown::Pushdown;
 use portico_core::budget::Budget;
 use portico_core::error::{Error, Result};
 use portico_core::finding::Finding;

@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 
-use crate::exposure::Exposure;
+use crate::exposure::names::Exposure;
 use portico_core::call::{Argument, Limits, MetadataFilter, MetadataKind, Notices};
 use portico_core::error::Error;
 use portico_core::identity::Assumed;

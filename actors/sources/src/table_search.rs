@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::texts::TextRow;
+use crate::statements::texts::TextRow;
 use portico_core::near;
 use portico_core::pattern;
 

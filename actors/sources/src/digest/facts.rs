@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::words;
 use crate::catalog::place;
-use crate::texts::TextRow;
+use crate::statements::texts::TextRow;
 use portico_core::call::MetadataKind;
 use portico_core::reply::DataType;
 

@@ -1,7 +1,7 @@
 //! What the caller should write instead, where the words of the source alone do not say it. The numbers are PostgreSQL's
 //! (appendix A); its words may be in any language, so that only what it quotes is read.
 
-use crate::foreign::{Foreign, Words};
+use crate::statements::foreign::{Foreign, Words};
 use portico_core::error::{Error, Missing};
 use portico_sql::{Class, Dialect, Statement};
 

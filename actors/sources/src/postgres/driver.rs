@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 
 use crate::connect_options::Login;
 use crate::driver::{Capabilities, Driver, Location, Settings, Source};
-use crate::grants::{GrantRequest, GrantScript};
+use crate::exposure::grants::{GrantRequest, GrantScript};
 use crate::postgres::address::Address;
 use crate::postgres::connect::connector::Connector;
 use crate::postgres::explain::EXPLAIN;

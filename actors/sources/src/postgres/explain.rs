@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::explain::{Estimate, Explain};
+use crate::statements::explain::{Estimate, Explain};
 
 /// Asks for a plan as JSON.
 pub(crate) static EXPLAIN: Explain = Explain { prefix: "EXPLAIN (FORMAT JSON) ", read };

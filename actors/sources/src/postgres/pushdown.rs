@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::pushdown::{Explain, Pushdown, Type, Use};
+use crate::statements::pushdown::{Explain, Pushdown, Type, Use};
 
 /// Of PostgreSQL.
 pub(super) static PUSHDOWN: Pushdown = Pushdown {

@@ -1,6 +1,6 @@
 //! What the caller should write instead, where SQLite's words alone do not say it.
 
-use crate::foreign::{Foreign, Words};
+use crate::statements::foreign::{Foreign, Words};
 use portico_core::error::{Error, Missing};
 use portico_sql::{Dialect, Statement};
 

@@ -1,6 +1,6 @@
 //! SQLite's plans: it knows no costs, but says which tables are read as a whole (eqp.html).
 
-use crate::explain::{Estimate, Explain};
+use crate::statements::explain::{Estimate, Explain};
 
 /// Asks for a plan.
 pub(crate) static EXPLAIN: Explain = Explain { prefix: "EXPLAIN QUERY PLAN ", read };

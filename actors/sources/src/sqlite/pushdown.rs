@@ -2,7 +2,7 @@
 //! engine would refuse as a value of another type is compared here as what it is, so that only whole numbers and
 //! text are left to it, of which values of other types are neither.
 
-use crate::pushdown::{Explain, Pushdown, Type, Use};
+use crate::statements::pushdown::{Explain, Pushdown, Type, Use};
 
 /// Rows that are counted at most, to find out how many are expected.
 const COUNTED: u64 = 20_000;

@@ -12,9 +12,9 @@ use bytes::BytesMut;
 use serde_json::value::RawValue;
 use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type, to_sql_checked};
 
-use crate::given;
 use crate::postgres::decode::cells::hexadecimal;
 use crate::postgres::decode::decoder::is_true_array;
+use crate::statements::given;
 use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
 

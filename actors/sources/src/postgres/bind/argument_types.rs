@@ -3,8 +3,8 @@
 use serde_json::value::RawValue;
 use tokio_postgres::types::{Kind, Type};
 
-use crate::given;
 use crate::postgres::bind::argument::{MOST_DIMENSIONS, integral};
+use crate::statements::given;
 use portico_core::call::Argument;
 
 /// The type that the value has by itself, as a literal would; unknown is that of its place.

@@ -2,10 +2,10 @@
 
 use tokio_postgres::Statement;
 
-use crate::given;
 use crate::postgres::bind::argument;
 use crate::postgres::bind::argument::BoundValue;
 use crate::postgres::bind::split_parameters::SplitParameters;
+use crate::statements::given;
 use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
 

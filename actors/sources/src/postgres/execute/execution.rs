@@ -3,7 +3,6 @@
 use tokio_postgres::error::DbError;
 
 use crate::Access;
-use crate::given;
 use crate::postgres::advice::advise;
 use crate::postgres::bind::argument_types::kind;
 use crate::postgres::bind::fingerprint::QueryFingerprint;
@@ -15,6 +14,7 @@ use crate::postgres::quote::quoted;
 use crate::postgres::walls::admitted_statements::ExecutionHints;
 use crate::postgres::walls::names::hiding;
 use crate::postgres::walls::policy::PendingCheck;
+use crate::statements::given;
 use portico_core::call::{Argument, MetadataKind};
 use portico_core::error::{Error, Kind};
 use portico_core::identity::Assumed;

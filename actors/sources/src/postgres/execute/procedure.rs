@@ -5,7 +5,6 @@ use std::fmt::Write;
 
 use tokio_postgres::types::Type;
 
-use crate::given;
 use crate::postgres::bind::argument_types::{own, own_array};
 use crate::postgres::catalog::routines::{KnownRoutines, RETURN_VALUE, Routine, RoutineLookup, Slot, SlotType};
 use crate::postgres::execute::envelope::options::{ExecOptions, TransactionPosition};
@@ -15,6 +14,7 @@ use crate::postgres::execute::slots::{
 };
 use crate::postgres::quote::quoted;
 use crate::postgres::walls::refusal::refused;
+use crate::statements::given;
 use crate::{Direction, Invocation, Parameter};
 use portico_core::call::Argument;
 use portico_core::error::{Error, Kind, Result};

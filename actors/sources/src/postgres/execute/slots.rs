@@ -2,8 +2,8 @@
 
 use serde_json::value::RawValue;
 
-use crate::given;
 use crate::postgres::catalog::routines::{Routine, Slot, SlotType};
+use crate::statements::given;
 use crate::{Direction, Invocation};
 use portico_core::call::Argument;
 

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rusqlite::types::Value;
 
-use crate::given::{self, bare};
+use crate::statements::given::{self, bare};
 use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
 use portico_core::reply::DataType;

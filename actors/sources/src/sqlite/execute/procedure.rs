@@ -3,11 +3,11 @@
 
 use serde_json::value::RawValue;
 
-use crate::given::bare;
 use crate::sqlite::catalog::metadata::{optional, text, type_cells};
 use crate::sqlite::decode::types::Declared as DeclaredType;
 use crate::sqlite::execute::argument::{at, decimal_parts, same};
 use crate::sqlite::schema::SCHEMA;
+use crate::statements::given::bare;
 use crate::{Declared, Direction, Invocation, Parameter, Procedure};
 use portico_core::call::{Argument, MetadataFilter, MetadataKind};
 use portico_core::error::{Error, Result};

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 
 use crate::catalog;
 use crate::driver::Driver;
-use crate::exposure::Exposure;
+use crate::exposure::names::Exposure;
 use crate::{Invocation, Plan, Pool, Procedure, Profile, Source, Task};
 use portico_core::call::MetadataKind;
 use portico_core::error::{Error, Kind, Result};

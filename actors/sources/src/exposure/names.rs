@@ -1,5 +1,5 @@
 //! Which schemas, tables and procedures of a source exist for callers: the administrator's lists,
-//! and what they say of a name. How they are kept is in `exposed_source`.
+//! and what they say of a name. How they are kept is in `exposure/source`.
 
 use std::sync::Arc;
 
