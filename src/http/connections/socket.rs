@@ -1,7 +1,7 @@
 //! Notices that a client has left while its request is still being worked on: actix-web does not
 //! as long as nothing is written.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -11,11 +11,13 @@ use std::time::Duration;
 
 use actix_web::dev::{Payload, ServiceRequest};
 use actix_web::error::PayloadError;
-use actix_web::rt::time::{Instant, Interval, interval_at};
+use actix_web::rt::{self, time::sleep};
 use actix_web::{HttpMessage, HttpRequest};
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt};
+use futures_util::future::LocalBoxFuture;
+use futures_util::{FutureExt, Stream, StreamExt};
 use portico_actors::error::{Error, Kind, Result};
+use tokio::sync::Notify;
 
 use super::connection::HttpConnection;
 
@@ -92,9 +94,46 @@ impl Drop for Reader {
     }
 }
 
-fn ticks() -> Interval {
-    // Most requests are over before the first look.
-    interval_at(Instant::now() + LOOK_EVERY, LOOK_EVERY)
+thread_local! {
+    static LOOKS: Rc<Looks> = Rc::default();
+}
+
+/// When the sockets of one thread's requests are looked at: all at once. A timer for each request would have the thread
+/// wake itself for each.
+#[derive(Default)]
+struct Looks {
+    due: Notify,
+    waiting: Cell<usize>,
+    is_timed: Cell<bool>,
+}
+
+impl Looks {
+    /// Waits for the next look, at most for [`LOOK_EVERY`].
+    async fn next(self: &Rc<Self>) {
+        struct Waiting<'a>(&'a Looks);
+        impl Drop for Waiting<'_> {
+            fn drop(&mut self) {
+                self.0.waiting.set(self.0.waiting.get() - 1);
+            }
+        }
+        self.waiting.set(self.waiting.get() + 1);
+        let _waiting = Waiting(self);
+        if !self.is_timed.replace(true) {
+            rt::spawn(Rc::clone(self).keep());
+        }
+        self.due.notified().await;
+    }
+
+    /// Tells of each look, until a whole time passes in which nobody waits for one.
+    async fn keep(self: Rc<Self>) {
+        let mut waited = true;
+        while waited {
+            sleep(LOOK_EVERY).await;
+            waited = self.waiting.get() > 0;
+            self.due.notify_waiters();
+        }
+        self.is_timed.set(false);
+    }
 }
 
 /// Completes when the client of `request` has left.
@@ -102,10 +141,10 @@ pub(in crate::http) fn left(request: &HttpRequest) -> impl Future<Output = ()> +
     let socket = Socket::new(request);
     async move {
         let Some(socket) = socket else { return std::future::pending().await };
-        let mut ticks = ticks();
+        let looks = LOOKS.with(Rc::clone);
         // It was there a moment ago, when its request came.
         loop {
-            ticks.tick().await;
+            looks.next().await;
             if socket.closed() {
                 return;
             }
@@ -129,13 +168,12 @@ pub(in crate::http) async fn while_present<T>(
 /// A body that ends with an error, and so is dropped, when the client has left while nothing flows.
 pub(in crate::http) struct Watched<S> {
     body: S,
-    socket: Option<Socket>,
-    ticks: Interval,
+    left: LocalBoxFuture<'static, ()>,
 }
 
 impl<S> Watched<S> {
     pub(in crate::http) fn new(request: &HttpRequest, body: S) -> Self {
-        Self { body, socket: Socket::new(request), ticks: ticks() }
+        Self { body, left: left(request).fuse().boxed_local() }
     }
 }
 
@@ -149,11 +187,6 @@ where
         if let Poll::Ready(next) = self.body.poll_next_unpin(cx) {
             return Poll::Ready(next.map(|bytes| bytes.map_err(|_| io::Error::other("the body failed"))));
         }
-        while self.ticks.poll_tick(cx).is_ready() {
-            if self.socket.as_ref().is_some_and(Socket::closed) {
-                return Poll::Ready(Some(Err(io::ErrorKind::BrokenPipe.into())));
-            }
-        }
-        Poll::Pending
+        self.left.poll_unpin(cx).map(|()| Some(Err(io::ErrorKind::BrokenPipe.into())))
     }
 }
