@@ -204,21 +204,20 @@ impl<'t> Places<'t> {
     }
 
     fn next_mark(&mut self, from: usize) -> Option<usize> {
-        let kinds = |pair: &[u8]| FIRST[usize::from(pair[0])] & SECOND[usize::from(pair[1])];
-        loop {
-            let mut pairs = self.text.get(self.behind..)?.windows(2);
-            let mark = self.behind + pairs.position(|pair| kinds(pair) != 0)?;
-            self.behind = mark + 1;
-            let place = match self.text.get(mark..mark + 2)? {
-                [_, b'='] => mark + 1,
+        for (mark, pair) in self.text.windows(2).enumerate().skip(self.behind) {
+            let place = match FIRST[usize::from(pair[0])] & SECOND[usize::from(pair[1])] {
+                0 => continue,
+                PARAMETER if pair[1] == b'=' => mark + 1,
                 // The sign stands behind the quote.
-                pair if kinds(pair) == PARAMETER => mark + 2,
+                PARAMETER => mark + 2,
                 _ => mark,
             };
-            if place >= from && place < self.text.len() {
+            self.behind = mark + 1;
+            if (from..self.text.len()).contains(&place) {
                 return Some(place);
             }
         }
+        None
     }
 }
 

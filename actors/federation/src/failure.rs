@@ -97,11 +97,6 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
                 .hint("join it in FROM")
         }
         DataFusionError::Execution(what) if what.starts_with("Scalar subquery returned more") => several_rows(),
-        DataFusionError::Plan(what) if is_unsound(&error) => {
-            rejected("0A000", "this order of rows is not there over several connections".to_owned())
-                .because(what)
-                .hint("order by fewer columns, and leave those out that are selected twice or are always the same")
-        }
         DataFusionError::Plan(what) => plan_error(what),
         DataFusionError::Configuration(what) => rejected("42000", what.clone()),
         DataFusionError::Execution(what) if what.starts_with(NO_FIELD) => {
@@ -116,53 +111,58 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
 
 /// What it means that the engine makes no plan, by its words.
 fn plan_error(what: &str) -> Error {
-    match what {
-        _ if what.starts_with(NO_FUNCTION) => {
+    match () {
+        () if what.starts_with(NO_FUNCTION) => {
             let name = what.strip_prefix(NO_FUNCTION).and_then(|rest| rest.split('\'').next()).unwrap_or_default();
             rejected("42883", format!("function {name} is not there over several connections"))
                 .hint("call it on the table's own connection, or in a view there")
         }
-        _ if let Some(message) = no_operator(what) => rejected("42883", message).hint("cast one of them"),
-        _ if what.starts_with("Cannot project plan column") => {
+        () if let Some(message) = no_operator(what) => rejected("42883", message).hint("cast one of them"),
+        () if what.contains(UNSOUND) => {
+            rejected("0A000", "this order of rows is not there over several connections".to_owned())
+                .because(what)
+                .hint("order by fewer columns, and leave those out that are selected twice or are always the same")
+        }
+        () if what.starts_with("Cannot project plan column") => {
             let message = "a column of a recursive query has another type in its later rows than in its first ones";
             rejected("42804", message.to_owned()).because(what).hint("CAST the column to one type in both queries")
         }
-        _ if let Some(name) = no_signature(what) => {
+        () if let Some(name) = no_signature(what) => {
             rejected("42883", format!("function {name} does not take values of these types"))
                 .because(what)
                 .hint("CAST its arguments, such as CAST(… AS numeric)")
         }
-        _ if what.starts_with("Incompatible inputs for Union") => {
+        () if what.starts_with("Incompatible inputs for Union") => {
             rejected("42804", "the columns of a set operation are of types that cannot be matched".to_owned())
                 .because(what)
                 .hint("CAST the columns of both queries to one type")
         }
-        _ if what.starts_with("Inconsistent data type across values list") => {
+        () if what.starts_with("Inconsistent data type across values list") => {
             rejected("42804", "a column of VALUES has types that cannot be matched".to_owned())
                 .because(what)
                 .hint("CAST its values to one type")
         }
-        _ if what.starts_with("Cannot create filter with non-boolean predicate") => {
+        () if what.starts_with("Cannot create filter with non-boolean predicate") => {
             rejected("42804", "argument of WHERE must be type boolean".to_owned())
                 .because(what)
                 .hint("compare the value with something, such as … = true")
         }
-        _ if CORRELATED.iter().any(|begin| what.starts_with(begin)) => not_run(),
-        _ if what.starts_with(NESTED) => {
+        () if CORRELATED.iter().any(|begin| what.starts_with(begin)) => not_run(),
+        () if what.starts_with(NESTED) => {
             let message = what.split_once(':').map_or(what, |(message, _)| message);
             rejected("42803", message.to_lowercase()).hint("compute what is inside in a subquery")
         }
-        _ if what.contains("unique expression names") => rejected("42701", what.to_owned()).hint(SAME_NAME),
-        _ if what.contains(SEVERAL_ROWS) => {
+        () if what.contains("unique expression names") => rejected("42701", what.to_owned()).hint(SAME_NAME),
+        () if what.contains(SEVERAL_ROWS) => {
             let message = "a subquery that is a value, and speaks of the query around it, may have several rows";
             rejected("21000", message.to_owned()).hint("write max(…) around what it selects, or LEFT JOIN its table")
         }
-        _ if let Some(column) = not_grouped(what) => {
+        () if let Some(column) = not_grouped(what) => {
             let message =
                 format!("column \"{column}\" must appear in the GROUP BY clause or be used in an aggregate function");
             rejected("42803", message).hint("add it to GROUP BY, or write max(…) around it")
         }
-        _ => rejected("42000", what.to_owned()),
+        () => rejected("42000", what.to_owned()),
     }
 }
 

@@ -22,7 +22,7 @@ mod tests;
 pub use self::dialect::Dialect;
 pub use self::lexing::lexer::tokens_at_source as tokens;
 pub use self::lexing::placeholder::Given;
-pub use self::lexing::token::{Kind, Token};
+pub use self::lexing::token::{Kind, Token, closing_quote};
 pub use self::parsed::class::Class;
 pub use self::parsed::class::reads_only_pragma;
 pub use self::parsed::names::{Named, Naming};

@@ -13,7 +13,7 @@ use quick_cache::sync::Cache;
 
 use crate::dialect::Dialect;
 use crate::lexing::placeholder::Given;
-use crate::lexing::token::continues_word;
+use crate::lexing::token::{closing_quote, continues_word};
 use crate::parsed::names::Naming;
 use crate::rewrite;
 use crate::statement::{self, Statement};
@@ -108,8 +108,8 @@ fn masked(text: &[u8], dialect: Dialect) -> Option<Cow<'_, [u8]>> {
             if before.is_some_and(|before| continues_word(before) || before == b'&') {
                 return None;
             }
-            at = closing(text, start)?;
-            let is_letter = |octet: &&mut u8| octet.is_ascii() && !matches!(**octet, b'\'' | 0);
+            at = closing_quote(text, start, b'\'')?;
+            let is_letter = |octet: &&mut u8| octet.is_ascii() && **octet != b'\'';
             masked.to_mut()[start..at].iter_mut().filter(is_letter).for_each(|octet| *octet = b'a');
             continue;
         }
@@ -121,18 +121,6 @@ fn masked(text: &[u8], dialect: Dialect) -> Option<Cow<'_, [u8]>> {
         }
     }
     Some(masked)
-}
-
-/// Where the literal ends that begins at `start`: behind the next quote that is not doubled.
-fn closing(text: &[u8], start: usize) -> Option<usize> {
-    let mut at = start + 1;
-    loop {
-        at += text.get(at..)?.iter().position(|byte| *byte == b'\'')? + 1;
-        if text.get(at) != Some(&b'\'') {
-            return Some(at);
-        }
-        at += 1;
-    }
 }
 
 #[cfg(test)]
@@ -149,6 +137,7 @@ mod tests {
             ("SELECT E'7', 7", None),
             ("SELECT U&'7', 7", None),
             ("SELECT 'open", None),
+            ("SELECT '7\0'", None),
             ("SELECT 7 -- 7", None),
             ("SELECT a[7]", None),
             ("SELECT \"a\", 7", None),
@@ -172,6 +161,7 @@ mod tests {
         for (one, other) in [
             ("EXPLAIN (ANALYZE 0) DELETE FROM t", "EXPLAIN (ANALYZE 1) DELETE FROM t"),
             ("EXPLAIN (ANALYZE 'off') DELETE FROM t", "EXPLAIN (ANALYZE 'yes') DELETE FROM t"),
+            ("1 FROM t", "2 FROM t"),
         ] {
             assert_eq!(recalled(one, other), None, "{other}");
         }

@@ -144,6 +144,25 @@ pub(crate) const fn continues_word(byte: u8) -> bool {
     begins_word(byte) || byte.is_ascii_digit() || byte == b'$'
 }
 
+/// Behind the quote that closes the one at `start`; a doubled one is content. `None` where it is not closed, or a backslash
+/// or a NUL leaves room for two readings.
+pub fn closing_quote(text: &[u8], start: usize, quote: u8) -> Option<usize> {
+    let mut at = start + 1;
+    loop {
+        match text.get(at)? {
+            b'\\' | b'\0' => return None,
+            byte if *byte == quote => {
+                if text.get(at + 1) == Some(&quote) {
+                    at += 2;
+                } else {
+                    return Some(at + 1);
+                }
+            }
+            _ => at += 1,
+        }
+    }
+}
+
 /// Whether an operator may have this character.
 pub(crate) const fn is_operator(byte: u8) -> bool {
     matches!(

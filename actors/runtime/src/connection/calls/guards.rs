@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 
+use super::run::understand;
 use super::runner::Runner;
 use portico_core::call::{Call, Limits, Op, Sql};
 use portico_core::error::{Error, Kind, Result};
@@ -12,7 +13,6 @@ use portico_core::identity::Assumed;
 use portico_core::reply::Part;
 use portico_sources::texts;
 use portico_sources::{Access, Estimate, Plan, Prepared, Task};
-use portico_sql::Naming;
 
 /// How long a statement may run to be counted.
 const COUNTING: Duration = Duration::from_secs(5);
@@ -83,10 +83,7 @@ impl Runner {
         let explain = connection.driver.explain?;
         let text = format!("{}{}", explain.prefix, sql.text);
         let given = sql.parameters.iter().map(|value| value.name.trim_start_matches('@').to_owned()).collect();
-        let names = self.description.names.load();
-        let others: Vec<&str> = names.iter().map(AsRef::as_ref).filter(|name| **name != *connection.name).collect();
-        let naming = Naming { connection: &connection.name, others: &others };
-        let statement = portico_sql::statements_with(&text, connection.driver.dialect, naming, &given).ok()?.pop()?;
+        let statement = understand(&text, &self.description, &given).ok()?.pop()?;
         if !statement.class.reads_only() {
             return None;
         }

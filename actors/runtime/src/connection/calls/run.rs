@@ -362,7 +362,8 @@ fn class_of(task: &Task) -> Option<&'static str> {
     }
 }
 
-fn understand(text: &str, description: &Description, given: &Given) -> Result<Vec<Statement>> {
+/// The statements of `text` in the names of the connection.
+pub(super) fn understand(text: &str, description: &Description, given: &Given) -> Result<Vec<Statement>> {
     let ConnectionSpec { name, driver, .. } = &description.connection;
     if let Some(statement) = portico_sql::recall(text, driver.dialect, name, given) {
         return Ok(vec![statement]);

@@ -5,6 +5,7 @@
 use std::hash::Hasher;
 
 use portico_core::keyed::KeyedHash;
+use portico_sql::closing_quote;
 use tokio_postgres::types::Oid;
 
 /// What a statement was judged by.
@@ -77,9 +78,9 @@ fn masked(text: &[u8]) -> Option<Vec<u8>> {
             b'$' if !next.is_some_and(|next| next.is_ascii_digit()) || continues => return None,
             // U&"…"
             b'"' if before == Some(b'&') => return None,
-            b'"' => at = closing(text, at, b'"')?,
+            b'"' => at = closing_quote(text, at, b'"')?,
             b'\'' => {
-                at = closing(text, at, b'\'')?;
+                at = closing_quote(text, at, b'\'')?;
                 // With a letter in front it is of a kind of its own: E'', B'', U&''.
                 if continues || before == Some(b'&') {
                     return None;
@@ -138,24 +139,6 @@ fn width(digits: &[u8]) -> Option<&'static [u8]> {
 
 fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
-}
-
-/// Behind the quote that closes the one at `start`; a doubled one is content.
-fn closing(text: &[u8], start: usize, quote: u8) -> Option<usize> {
-    let mut at = start + 1;
-    loop {
-        match text.get(at)? {
-            b'\\' | b'\0' => return None,
-            byte if *byte == quote => {
-                if text.get(at + 1) == Some(&quote) {
-                    at += 2;
-                } else {
-                    return Some(at + 1);
-                }
-            }
-            _ => at += 1,
-        }
-    }
 }
 
 #[cfg(test)]
