@@ -189,8 +189,9 @@ async fn a_statement_ends_with_the_credential_that_it_runs_under() {
 async fn places_are_not_waited_for_by_who_holds_one() {
     let tables =
         "CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t SELECT i, i % 10 FROM generate_series(1, 3000) i";
+    // There is memory for more statements than are asked: none waits for it.
     let pair =
-        Pair::start(tables, "pool = 1\nqueue = 200\nqueue_timeout = 100", "[federation]\nmemory = 17179869184").await;
+        Pair::start(tables, "pool = 1\nqueue = 200\nqueue_timeout = 100", "[federation]\nmemory = 34359738368").await;
     let statements = [
         ("SELECT count(*) AS n FROM shop.public.t a JOIN crm.public.t b ON b.id = a.id", 3000),
         ("SELECT count(*) AS n FROM crm.public.t a JOIN shop.public.t b ON b.id = a.id", 3000),
