@@ -83,8 +83,19 @@ pub(super) async fn write(
         }
     });
     let own: Vec<String> = own.collect();
-    let mut text = String::new();
     // Behind the answers: what a source is, is known once it was asked.
+    let mut text = overview(context, &members);
+    for (at, words) in own.iter().enumerate() {
+        text.push('\n');
+        let share = (MOST - text.len()) / (own.len() - at);
+        append(&mut text, words, share);
+    }
+    text
+}
+
+/// What stands in front: the connections and the workspaces, and how they are asked together.
+fn overview(context: &Context<'_>, members: &[&TargetConnection]) -> String {
+    let mut text = String::new();
     if !members.is_empty() {
         text.push_str(HEAD);
         let functions = federation::functions();
@@ -94,7 +105,7 @@ pub(super) async fn write(
                 "One SELECT may join tables of several connections, in PostgreSQL's syntax with these functions: {functions}.\n\n",
             );
         }
-        list(context, &members, &mut text);
+        list(context, members, &mut text);
     }
     if let Target::All(all) = context.target {
         let reaches = |name: &str| all.members().iter().any(|member| member.entry.name.eq_ignore_ascii_case(name));
@@ -102,11 +113,6 @@ pub(super) async fn write(
         list_workspaces(workspaces(), &mut text);
         text = text.trim_start().to_owned();
         relations::write(workspaces(), reaches, &mut text);
-    }
-    for (at, words) in own.iter().enumerate() {
-        text.push('\n');
-        let share = (MOST - text.len()) / (own.len() - at);
-        append(&mut text, words, share);
     }
     text
 }

@@ -94,18 +94,7 @@ pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str
         "42P01" if failure.get_hint().is_none() && routine == Some("errorMissingRTE") => {
             failure.hint("list the table in FROM or JOIN, or use the alias that it has there")
         }
-        "22P02" if routine == Some("enum_in") => match failure.message.rsplit_once(": ") {
-            Some((before, given)) => {
-                let of = before.rsplit(' ').next().unwrap_or_default().to_owned();
-                let given = given.trim_matches(['"', '„', '“', '”', '«', '»', ' ']).to_owned();
-                failure.missing(Missing::Label { of, given })
-            }
-            None => failure,
-        },
-        "22P02" if routine.is_some_and(|routine| routine == "array_in" || routine.starts_with("ReadArray")) => {
-            failure.hint("an array is written '{a,b}'; value = ANY(an_array) asks for one of its elements")
-        }
-        "22P02" => failure.hint("a value of that type is due here: a number without quotes or other signs, true or false, JSON, a UUID"),
+        "22P02" => unreadable(failure, routine),
         "22007" | "22008" => failure.hint("write a date as 'YYYY-MM-DD', a moment as 'YYYY-MM-DD HH:MM:SS'; to_date(text, 'DD/MM/YYYY') reads another form"),
         "22012" => failure.hint("a / NULLIF(b, 0) is NULL where b is 0"),
         "21000" => failure.hint("use IN in the place of =, or LIMIT 1 in the subquery"),
@@ -123,6 +112,26 @@ pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str
             None => failure,
         },
         _ => failure,
+    }
+}
+
+/// Adds what helps where a text is no value of the type that is due.
+fn unreadable(failure: Error, routine: Option<&str>) -> Error {
+    match routine {
+        Some("enum_in") => match failure.message.rsplit_once(": ") {
+            Some((before, given)) => {
+                let of = before.rsplit(' ').next().unwrap_or_default().to_owned();
+                let given = given.trim_matches(['"', '„', '“', '”', '«', '»', ' ']).to_owned();
+                failure.missing(Missing::Label { of, given })
+            }
+            None => failure,
+        },
+        Some(routine) if routine == "array_in" || routine.starts_with("ReadArray") => {
+            failure.hint("an array is written '{a,b}'; value = ANY(an_array) asks for one of its elements")
+        }
+        _ => failure.hint(
+            "a value of that type is due here: a number without quotes or other signs, true or false, JSON, a UUID",
+        ),
     }
 }
 

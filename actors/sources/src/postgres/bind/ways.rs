@@ -300,44 +300,59 @@ impl Attempts<'_> {
         literal: &[Type],
         numbers: &[usize],
     ) -> Result<Option<(Vec<usize>, Found)>> {
-        let open = |open: &[usize]| {
-            let mut types = literal.to_vec();
-            for at in open {
-                types[*at] = Type::UNKNOWN;
-            }
-            types
-        };
-        if let Some(found) = self.attempt(split, open(numbers)).await? {
+        if let Some(found) = self.attempt(split, open(literal, numbers)).await? {
             return Ok(Some((numbers.to_vec(), found)));
         }
         // What is refused all the same is not refused for the type of a number.
-        if self.refused_with(split, &open(numbers)) == self.refused_with(split, literal) {
+        if self.refused_with(split, &open(literal, numbers)) == self.refused_with(split, literal) {
             return Ok(None);
         }
-        // Some of them have a meaning of their own alone.
+        match self.opened_but_some(split, literal, numbers).await? {
+            None if self.is_exhausted() => Ok(None),
+            None => self.opened_few(split, literal, numbers).await,
+            found => Ok(found),
+        }
+    }
+
+    /// Some of them have a meaning of their own alone: one after the other stays as it is.
+    async fn opened_but_some(
+        &mut self,
+        split: &Split,
+        literal: &[Type],
+        numbers: &[usize],
+    ) -> Result<Option<(Vec<usize>, Found)>> {
         let mut set = numbers.to_vec();
         for _ in 0..MOST_SEARCHED {
             if self.is_exhausted() {
-                return Ok(None);
+                break;
             }
-            let before = self.refused_with(split, &open(&set));
+            let before = self.refused_with(split, &open(literal, &set));
             let mut fewer = None;
             for but in self.nearest(split, before.as_ref(), &set).iter().take(2) {
                 let others: Vec<usize> = set.iter().copied().filter(|at| at != but).collect();
-                if let Some(found) = self.attempt(split, open(&others)).await? {
+                if let Some(found) = self.attempt(split, open(literal, &others)).await? {
                     return Ok(Some((others, found)));
                 }
-                if fewer.is_none() && self.refused_with(split, &open(&others)) != before {
+                if fewer.is_none() && self.refused_with(split, &open(literal, &others)) != before {
                     fewer = Some(others);
                 }
             }
             let Some(fewer) = fewer else { break };
             set = fewer;
         }
-        // Or few of them need the type of their place, each in turn where the source refuses.
+        Ok(None)
+    }
+
+    /// Few of them need the type of their place, each in turn where the source refuses.
+    async fn opened_few(
+        &mut self,
+        split: &Split,
+        literal: &[Type],
+        numbers: &[usize],
+    ) -> Result<Option<(Vec<usize>, Found)>> {
         let near = |ways: &Self, set: &[usize]| {
             let others: Vec<usize> = numbers.iter().copied().filter(|at| !set.contains(at)).collect();
-            let mut near = ways.nearest(split, ways.refused_with(split, &open(set)).as_ref(), &others);
+            let mut near = ways.nearest(split, ways.refused_with(split, &open(literal, set)).as_ref(), &others);
             near.truncate(NEAR);
             near.reverse();
             near
@@ -349,8 +364,8 @@ impl Attempts<'_> {
                 steps.pop();
                 continue;
             };
-            let (before, wider) = (open(set), [set.as_slice(), &[at]].concat());
-            let types = open(&wider);
+            let (before, wider) = (open(literal, set), [set.as_slice(), &[at]].concat());
+            let types = open(literal, &wider);
             if self.refused_with(split, &types).is_some() {
                 continue;
             }
@@ -364,6 +379,15 @@ impl Attempts<'_> {
         }
         Ok(None)
     }
+}
+
+/// The types with those at `numbers` left to the source.
+fn open(literal: &[Type], numbers: &[usize]) -> Vec<Type> {
+    let mut types = literal.to_vec();
+    for at in numbers {
+        types[*at] = Type::UNKNOWN;
+    }
+    types
 }
 
 /// Whether one value has places of different types.

@@ -170,6 +170,24 @@ LIMIT 10000"
     )
 }
 
+/// What `pg_proc.proargmodes` says of an argument.
+fn direction(mode: &str) -> Direction {
+    match mode {
+        "b" => Direction::InOut,
+        "o" => Direction::Out,
+        "t" => Direction::Return,
+        _ => Direction::In,
+    }
+}
+
+fn slot_type(shown: &str, cast: String) -> SlotType {
+    match shown {
+        "anyarray" | "anycompatiblearray" => SlotType::AnyArray,
+        _ if cast.is_empty() => SlotType::Any,
+        _ => SlotType::Named(cast),
+    }
+}
+
 fn routine(row: &Row) -> Result<Routine> {
     let is_procedure = get(row, 3)?;
     let defaults = usize::try_from(get::<i32>(row, 5)?).unwrap_or(0);
@@ -190,12 +208,7 @@ fn routine(row: &Row) -> Result<Routine> {
     let mut slots = Vec::with_capacity(names.len());
     let arguments = names.into_iter().zip(modes).zip(shown).zip(casts).zip(oids).zip(naming);
     for (((((name, mode), shown), cast), oid), names_objects) in arguments {
-        let direction = match mode.as_str() {
-            "b" => Direction::InOut,
-            "o" => Direction::Out,
-            "t" => Direction::Return,
-            _ => Direction::In,
-        };
+        let direction = direction(&mode);
         let mut optional = false;
         if matches!(direction, Direction::In | Direction::InOut) {
             inputs_seen += 1;
@@ -204,12 +217,7 @@ fn routine(row: &Row) -> Result<Routine> {
         }
         // A function's OUT parameters are its result; a procedure's stand in its CALL.
         if matches!(direction, Direction::In | Direction::InOut) || (is_procedure && direction == Direction::Out) {
-            let variadic = mode == "v";
-            let type_ = match shown.as_str() {
-                "anyarray" | "anycompatiblearray" => SlotType::AnyArray,
-                _ if cast.is_empty() => SlotType::Any,
-                _ => SlotType::Named(cast),
-            };
+            let (variadic, type_) = (mode == "v", slot_type(&shown, cast));
             slots.push(Slot { name: name.clone(), direction, type_, optional, variadic, names_objects });
         }
         parameters.push(parameter(name, direction, oid, shown, optional || mode == "v"));

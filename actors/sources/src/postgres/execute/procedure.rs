@@ -224,6 +224,16 @@ fn is_named(slot: &Slot, argument: &Argument) -> bool {
     !slot.name.is_empty() && slot.name.eq_ignore_ascii_case(given::bare(&argument.name))
 }
 
+/// A value with the type of its slot. Where any type is taken, a number is of its own.
+fn cast(value: String, slot: &Slot, argument: Option<&Argument>) -> String {
+    let own = match (&slot.type_, argument) {
+        (SlotType::Named(type_), _) => return format!("{value}::{type_}"),
+        (SlotType::AnyArray, Some(argument)) if given::is_array(argument) => own_array(argument),
+        (_, argument) => argument.map(own).filter(|own| *own != Type::UNKNOWN),
+    };
+    own.map_or_else(|| value.clone(), |own| format!("{value}::pg_catalog.{}", own.name()))
+}
+
 /// What a caller names is written by name: the server itself finds its place. What was remembered of the
 /// signature may be out of date, and must then fail and not give another answer.
 fn argument_list(
@@ -234,15 +244,9 @@ fn argument_list(
 ) -> (Vec<Argument>, String) {
     let mut values = Vec::new();
     let mut written = Vec::new();
-    // Where any type is taken, a number is of its own.
-    let cast = |value: String, slot: &Slot, argument: Option<&Argument>| {
-        let own = match (&slot.type_, argument) {
-            _ if by == ChosenBy::Server => return value,
-            (SlotType::Named(type_), _) => return format!("{value}::{type_}"),
-            (SlotType::AnyArray, Some(argument)) if given::is_array(argument) => own_array(argument),
-            (_, argument) => argument.map(own).filter(|own| *own != Type::UNKNOWN),
-        };
-        own.map_or_else(|| value.clone(), |own| format!("{value}::pg_catalog.{}", own.name()))
+    let cast = |value: String, slot: &Slot, argument: Option<&Argument>| match by {
+        ChosenBy::Server => value,
+        ChosenBy::Us => cast(value, slot, argument),
     };
     let given: Vec<(&Slot, Option<&Argument>)> = (routine.slots.iter().zip(places))
         .map(|(slot, place)| (slot, place.and_then(|index| invocation.arguments.get(index))))

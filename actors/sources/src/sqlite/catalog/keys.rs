@@ -38,6 +38,20 @@ struct Reference {
     delete: i64,
 }
 
+impl Reference {
+    fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            key: row.get(0)?,
+            place: row.get(1)?,
+            parent: lossy(row, 2)?,
+            from: lossy(row, 3)?,
+            to: row.get(4)?,
+            update: rule(row, 5)?,
+            delete: rule(row, 6)?,
+        })
+    }
+}
+
 /// The rows of a table's foreign keys that refer to what is wanted.
 pub(crate) fn foreign(
     connection: &Connection,
@@ -50,17 +64,7 @@ pub(crate) fn foreign(
         "SELECT id, seq, \"table\", \"from\", \"to\", on_update, on_delete
            FROM pragma_foreign_key_list(?1, 'main') ORDER BY id DESC, seq",
     )?;
-    let references = statement.query_map([table], |row| {
-        Ok(Reference {
-            key: row.get(0)?,
-            place: row.get(1)?,
-            parent: lossy(row, 2)?,
-            from: lossy(row, 3)?,
-            to: row.get(4)?,
-            update: rule(row, 5)?,
-            delete: rule(row, 6)?,
-        })
-    })?;
+    let references = statement.query_map([table], Reference::read)?;
     let mut rows = Vec::new();
     let mut implied: Option<(i64, Vec<String>)> = None;
     for reference in references {

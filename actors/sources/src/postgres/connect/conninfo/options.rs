@@ -99,6 +99,15 @@ pub(crate) enum Roots {
     File(PathBuf),
 }
 
+const TARGETS: [(&str, Target); 6] = [
+    ("any", Target::Any),
+    ("read-write", Target::ReadWrite),
+    ("read-only", Target::ReadOnly),
+    ("primary", Target::Primary),
+    ("standby", Target::Standby),
+    ("prefer-standby", Target::PreferStandby),
+];
+
 impl Options {
     /// Understands `parameters`. Relative paths start at `base`.
     ///
@@ -117,36 +126,14 @@ impl Options {
             refusal("user", "this parameter is missing", "write the database user in front of the @ of the URL")
         })?;
         let database = all.take("dbname").unwrap_or_else(|| user.clone());
-        let target = one_of(
-            all,
-            "target_session_attrs",
-            &[
-                ("any", Target::Any),
-                ("read-write", Target::ReadWrite),
-                ("read-only", Target::ReadOnly),
-                ("primary", Target::Primary),
-                ("standby", Target::Standby),
-                ("prefer-standby", Target::PreferStandby),
-            ],
-        )?
-        .unwrap_or(Target::Any);
+        let target = one_of(all, "target_session_attrs", &TARGETS)?.unwrap_or(Target::Any);
         let shuffled = one_of(all, "load_balance_hosts", &[("disable", false), ("random", true)])?.unwrap_or(false);
         let connect_timeout = positive(all, "connect_timeout", 300)?.map_or(connect_timeout, Duration::from_secs);
         let mut template = Config::new();
         template.user(&user).dbname(&database).connect_timeout(connect_timeout);
         let fallback = all.take("fallback_application_name").unwrap_or_else(|| "portico".to_owned());
         template.application_name(all.take("application_name").unwrap_or(fallback));
-        let path = all.take("search_path").map(|path| format!("-c search_path={}", escaped(&path)));
-        let options: Vec<String> = all.take("options").into_iter().chain(path).collect();
-        if !options.is_empty() {
-            let options = options.join(" ");
-            if pooler == Pooler::Transaction {
-                return Err(refusal(
-                    "options",
-                    "nothing can be set for a session behind a pooler in transaction mode",
-                    "set it at the database: ALTER ROLE … SET …",
-                ));
-            }
+        if let Some(options) = session_options(all, pooler)? {
             template.options(options);
         }
         let words = [
@@ -173,6 +160,23 @@ impl Options {
         not_understood(&parameters)?;
         Ok(options)
     }
+}
+
+/// What the server is told to set for the session.
+fn session_options(parameters: &mut Parameters, pooler: Pooler) -> Result<Option<String>> {
+    let path = parameters.take("search_path").map(|path| format!("-c search_path={}", escaped(&path)));
+    let options: Vec<String> = parameters.take("options").into_iter().chain(path).collect();
+    if options.is_empty() {
+        return Ok(None);
+    }
+    if pooler == Pooler::Transaction {
+        return Err(refusal(
+            "options",
+            "nothing can be set for a session behind a pooler in transaction mode",
+            "set it at the database: ALTER ROLE … SET …",
+        ));
+    }
+    Ok(Some(options.join(" ")))
 }
 
 /// A value within `options`, where white space and backslashes are marked (PostgreSQL, §34.1.2).

@@ -60,14 +60,14 @@ const SCHEMAS: &str = "SELECT nspname::text FROM pg_catalog.pg_namespace \
 /// The names of one moment.
 #[derive(Debug, Default)]
 pub(crate) struct HiddenNames {
-    /// Of relations, schemas and routines that callers do not see, and that nothing bears that they see.
+    /// Of relations, schemas and routines that callers do not see; without those that something visible has too.
     hidden: HashSet<String>,
-    /// Of all of them, also those that something bears that is shown.
+    /// The same with those that something visible has too.
     denied: HashSet<String>,
     /// Relations that callers do not see, each with its schema.
     relations: HashSet<(String, String)>,
-    /// Of columns and constraints of hidden relations, and of foreign keys to them, unless something bears them that is shown. Only the
-    /// source's own words are held against them.
+    /// Of columns and constraints of hidden relations, and of foreign keys to them; without those that something visible has too.
+    /// Only the source's own words are held against them.
     parts: HashSet<String>,
     /// Of columns, foreign keys and statistics of what is shown.
     shown_parts: HashSet<String>,
@@ -127,47 +127,7 @@ impl HiddenNames {
         known: Option<Arc<Routines>>,
     ) -> Result<Self> {
         let mut names = Self::default();
-        let mut shown = HashSet::new();
-        if guard.hides {
-            let rows = ask(client, OWN_RELATIONS, &[]).await?;
-            let own: Vec<Oid> = rows.iter().map(|row| get(row, 0)).collect::<Result<_>>()?;
-            let mut hidden_relations = HashSet::new();
-            for (oid, belonging) in belongings(client, own.clone()).await? {
-                let is_shown = belonging.is_shown(exposure);
-                let Some(relation) = belonging.0.into_iter().next() else { continue };
-                if is_shown {
-                    shown.insert(relation.name);
-                } else {
-                    hidden_relations.insert(oid);
-                    names.relations.insert((relation.schema, relation.name.clone()));
-                    names.denied.insert(relation.name);
-                }
-            }
-            for row in &ask(client, PARTS, &[(&own, Type::OID_ARRAY)]).await? {
-                let (name, kind): (String, String) = (get(row, 0)?, get(row, 2)?);
-                match hidden_relations.contains(&get::<Oid>(row, 1)?) {
-                    true if kind == "s" => names.denied.insert(name),
-                    true => names.parts.insert(name),
-                    // A foreign key is told by the table that it leads to.
-                    false if kind == "k" => continue,
-                    false => names.shown_parts.insert(name),
-                };
-            }
-            names.parts.retain(|name| !names.shown_parts.contains(name) && !shown.contains(name));
-            for row in &ask(client, TYPES, &[]).await? {
-                if !exposure.shows_schema(&get::<String>(row, 1)?) {
-                    names.denied.insert(get(row, 0)?);
-                }
-            }
-            for row in &ask(client, SCHEMAS, &[]).await? {
-                let schema: String = get(row, 0)?;
-                if exposure.shows_schema(&schema) {
-                    shown.insert(schema)
-                } else {
-                    names.denied.insert(schema)
-                };
-            }
-        }
+        let mut shown = if guard.hides { names.read_exposed(client, exposure).await? } else { HashSet::new() };
         names.routines = match known {
             Some(known) => known,
             None => Arc::new(Routines::read(client, guard, exposure).await?),
@@ -182,6 +142,50 @@ impl HiddenNames {
         }
         names.hidden = names.denied.difference(&shown).cloned().collect();
         Ok(names)
+    }
+
+    /// Reads which relations, parts of them, types and schemas are hidden; the names of those that are shown.
+    async fn read_exposed(&mut self, client: &Client, exposure: &Exposure) -> Result<HashSet<String>> {
+        let mut shown = HashSet::new();
+        let rows = ask(client, OWN_RELATIONS, &[]).await?;
+        let own: Vec<Oid> = rows.iter().map(|row| get(row, 0)).collect::<Result<_>>()?;
+        let mut hidden_relations = HashSet::new();
+        for (oid, belonging) in belongings(client, own.clone()).await? {
+            let is_shown = belonging.is_shown(exposure);
+            let Some(relation) = belonging.0.into_iter().next() else { continue };
+            if is_shown {
+                shown.insert(relation.name);
+            } else {
+                hidden_relations.insert(oid);
+                self.relations.insert((relation.schema, relation.name.clone()));
+                self.denied.insert(relation.name);
+            }
+        }
+        for row in &ask(client, PARTS, &[(&own, Type::OID_ARRAY)]).await? {
+            let (name, kind): (String, String) = (get(row, 0)?, get(row, 2)?);
+            match hidden_relations.contains(&get::<Oid>(row, 1)?) {
+                true if kind == "s" => self.denied.insert(name),
+                true => self.parts.insert(name),
+                // A foreign key is told by the table that it leads to.
+                false if kind == "k" => continue,
+                false => self.shown_parts.insert(name),
+            };
+        }
+        self.parts.retain(|name| !self.shown_parts.contains(name) && !shown.contains(name));
+        for row in &ask(client, TYPES, &[]).await? {
+            if !exposure.shows_schema(&get::<String>(row, 1)?) {
+                self.denied.insert(get(row, 0)?);
+            }
+        }
+        for row in &ask(client, SCHEMAS, &[]).await? {
+            let schema: String = get(row, 0)?;
+            if exposure.shows_schema(&schema) {
+                shown.insert(schema)
+            } else {
+                self.denied.insert(schema)
+            };
+        }
+        Ok(shown)
     }
 
     /// Refuses a text in which anything stands that could name what is hidden or not admitted.
