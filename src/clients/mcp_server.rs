@@ -5,7 +5,7 @@ use crate::loopback;
 /// The tools that suffice for reading, as the query of an address: what there is, its columns, and a SELECT.
 const LEAN: &str = "?ops=get_instructions,get_columns,execute_select";
 
-/// What of a server.
+/// Which endpoint of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// All that a credential opens.

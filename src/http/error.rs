@@ -55,7 +55,7 @@ pub(super) const NOT_ACCEPTABLE: StatusCode = StatusCode::NOT_ACCEPTABLE;
 pub(super) const METHOD_NOT_ALLOWED: StatusCode = StatusCode::METHOD_NOT_ALLOWED;
 /// Of a request whose head is too large (RFC 6585 §5).
 pub(super) const HEADERS_TOO_LARGE: StatusCode = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
-/// Of a repeated request whose first one is in its way.
+/// Of a request whose `Idempotency-Key` a request has that still runs.
 pub(super) const CONFLICT: StatusCode = StatusCode::CONFLICT;
 /// Of a request under a key that belongs to another one.
 pub(super) const UNPROCESSABLE: StatusCode = StatusCode::UNPROCESSABLE_ENTITY;

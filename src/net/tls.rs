@@ -28,7 +28,7 @@ impl Certificates {
         Ok(Arc::new(Self(ArcSwap::from_pointee((Arc::clone(&tls.certified), settings(tls)?)))))
     }
 
-    /// Takes renewed ones over. Tells whether the certificate is another one.
+    /// Takes renewed certificates and keys over. Returns true if the certificate changed.
     pub fn renew(&self, tls: &Tls) -> bool {
         // What could be made at the start can be made again.
         let Ok(settings) = settings(tls) else { return false };

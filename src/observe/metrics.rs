@@ -183,7 +183,7 @@ impl Default for Metrics {
     }
 }
 
-/// Counts one.
+/// Adds one.
 fn one(counter: &Counter) {
     counter.inc();
 }

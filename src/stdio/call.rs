@@ -20,7 +20,7 @@ use crate::mcp;
 use crate::mcp::envelope::RpcError;
 use crate::mcp::model::{Id, Params};
 
-/// What may be lost on the way, and asked for again without a second thought.
+/// Whether the method is idempotent: it is sent again where the connection broke before its answer.
 pub(super) fn is_repeatable(method: &str) -> bool {
     !matches!(method, "tools/call" | "tasks/update" | "tasks/cancel")
 }

@@ -68,7 +68,7 @@ fn whole_seconds(duration: Duration) -> i64 {
 /// How far the clocks of two machines may be apart unless the settings say otherwise.
 pub const CLOCK_SKEW: Duration = Duration::from_secs(30);
 
-/// The time now, by a clock that may be ahead of others' or behind: by it is judged what another process has noted.
+/// The time now, with how far another process' clock may be from this one: times that it has written are compared with both.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
     time: Timestamp,

@@ -15,7 +15,7 @@ use portico_core::name;
 /// Addresses, and names, that are counted at one time.
 const MOST: usize = 20_000;
 
-/// How often what may happen.
+/// Limits of rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuthLimits {
     /// Failed sign-ins from one address.

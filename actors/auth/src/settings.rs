@@ -37,7 +37,7 @@ pub struct AuthSettings {
     pub store_key: Option<StoreKey>,
     /// Every configured connection: what the token of a user who reaches all of them names.
     pub connections: Arc<[Uuid]>,
-    /// How often what may happen.
+    /// Limits of rates.
     pub limits: AuthLimits,
     /// Issuers besides our own.
     pub issuers: Vec<TrustedIssuer>,

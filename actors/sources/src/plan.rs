@@ -38,7 +38,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A plan that nobody bounds or leaves, that is kept, and that is the pool's own.
+    /// A plan with the default limits, which nobody abandons: no dry run, and under the pool's own role.
     pub fn alone(task: Task, access: Access) -> Self {
         let (limits, abandoned) = (Limits::default(), CancellationToken::new());
         Self {

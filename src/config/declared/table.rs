@@ -26,7 +26,7 @@ pub(crate) trait Table: Declared + Sized {
 
 /// Declares a table: a struct with a member for each setting, which says what the setting is behind `=`.
 ///
-/// What stands in `tables` are tables that are read with the help of what else the file says.
+/// Members under `tables` are tables that code of their own reads: their values depend on what else the file says.
 macro_rules! settings {
     (
         $(#[doc = $about:literal])*

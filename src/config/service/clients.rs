@@ -55,7 +55,7 @@ impl FromJson for DynamicRegistration {
 }
 
 settings! {
-    /// How often what may happen in a minute; 0 is no limit. What goes beyond is answered with status 429,
+    /// Limits a minute; 0 is no limit. What goes beyond is answered with status 429,
     /// Retry-After and RateLimit headers. A good credential is let in however many others failed.
     pub struct Limits {
         /// Credentials that are not valid, from one address (or one IPv6 network of 64 bits), at all endpoints together:

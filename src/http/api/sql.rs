@@ -190,7 +190,7 @@ async fn begin(
     app: &App,
     recorder: &mut CallRecorder,
 ) -> Result<Results> {
-    // Under a key it was read already.
+    // With an `Idempotency-Key` its middleware has read it.
     let known = request.extensions_mut().remove::<Admitted>();
     let admitted = match known {
         Some(admitted) => admitted,

@@ -158,7 +158,7 @@ fn call(
         let outcome = tokio::select! {
             biased;
             () = mcp_request.by.validity.lost() => None,
-            // Written here: a future with a name is held twice, there and where it is polled.
+            // Written here: a future in a variable of its own has its memory twice, there and where it is polled.
             outcome = async {
                 match body {
                     Body::One(message) => mcp::answer(&context, features, headers, message, summary).await,

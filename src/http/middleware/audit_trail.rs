@@ -125,7 +125,7 @@ pub(in crate::http) fn new_record(request: &HttpRequest, app: &App) -> Record {
     }
 }
 
-/// What a request to its route is; to none it is a call like others.
+/// The event that the policy of the matched route names; a call where no route matched.
 fn event(request: &HttpRequest) -> AuditEvent {
     match Policy::of(request).map(|policy| policy.audit) {
         Some(AuditPolicy::Before(event) | AuditPolicy::After(event)) => event,

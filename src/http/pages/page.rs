@@ -46,7 +46,7 @@ fn headers(response: &mut HttpResponseBuilder, destination: &str, cookies: &[Str
     }
 }
 
-/// A page.
+/// The answer of a page: its template as HTML.
 pub(super) fn show(template: &impl Template) -> Result<HttpResponse> {
     show_as(error::OK, template, "", &[])
 }

@@ -141,7 +141,7 @@ async fn call(
     if let (Target::All(all), Ok(fields)) = (context.target, &mut fields)
         && let Some(it) = plan::workspace(all, &asked.name, fields)
     {
-        // What names it stands to it as what has its address.
+        // A call that names a workspace is handled as one at the workspace's own address.
         let target = Target::Workspace(Box::new(it.clone()));
         let fields = Ok(std::mem::take(fields));
         let context = Context { target: &target, ..context.clone() };
@@ -247,7 +247,7 @@ fn tell_end(
     }
 }
 
-/// Who can mend it decides the channel.
+/// A tool's error where the caller can mend it, else one of the protocol.
 fn failed(error: Error, summary: &mut Summary) -> RequestError {
     summary.note_failure(&error);
     if envelope::is_tool_error(error.kind) { RequestError::Tool(error) } else { RpcError::internal(&error).into() }

@@ -20,7 +20,7 @@ const CALLS: [(&str, &str); 3] = [
     ("get_columns", "more of some tables"),
 ];
 
-/// Writes it.
+/// Writes the instructions that `initialize` and `server/discover` answer.
 pub(super) fn write(context: &Context<'_>) -> String {
     offers::with(context, |offers| {
         let mut text = String::new();

@@ -79,7 +79,7 @@ pub(super) async fn addressing(context: &Context<'_>, name: &str, fields: &mut F
     if is_large { tokio::task::spawn_blocking(read).await.map_err(Error::internal)? } else { read() }
 }
 
-/// A text that stays to be taken.
+/// Reads a text, which stays among `fields`.
 fn given(fields: &mut Fields, name: &'static str) -> Result<String> {
     match fields.peek(name)? {
         Some(text) => Ok(text),

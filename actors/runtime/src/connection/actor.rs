@@ -23,7 +23,8 @@ use portico_sources::Profile;
 use portico_sql::Class;
 
 thread_local! {
-    /// This thread's actors, by the place of what they share. Each holds that, so that no other can have its place.
+    /// This thread's actors, by the address of their [`LiveConnection`]. Each actor holds its own, so that no other one
+    /// has the same address meanwhile.
     static ACTORS: RefCell<HashMap<usize, Addr<ConnectionActor>>> = RefCell::default();
 }
 

@@ -6,7 +6,7 @@ use std::hash::Hash;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-/// What was found under each key, for so long, and so many of them at most. Nearly all who come only look.
+/// A cache bounded in time and number. Readers share its lock: nearly all who come only look a key up.
 pub(crate) struct Recent<K, V> {
     kept: RwLock<HashMap<K, (Instant, V)>>,
     lifetime: Duration,

@@ -35,7 +35,7 @@ type Connections = Arc<[(Uuid, Scope)]>;
 pub enum Hold {
     /// It was given, with this scope.
     Given(Scope),
-    /// By the connections underneath it: who reaches all of them goes as far as at the one where they may least.
+    /// Through the connections underneath it, all of which the caller reaches. The scope is the smallest of theirs.
     Through(Connections),
 }
 

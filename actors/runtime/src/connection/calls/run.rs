@@ -207,7 +207,7 @@ impl Runner {
         let prepared = Prepared {
             statement,
             values: text.parameters.clone(),
-            // That of a workspace's statement is a folder, which its names know.
+            // In a workspace the default schema is a folder: the statement's names were found in it already.
             default_schema: text.default_schema.clone().filter(|_| text.within.is_none()),
             by_administrator: text.by_administrator,
         };

@@ -37,7 +37,7 @@ impl Runner {
                 access = Access::ReadWrite;
             }
         }
-        // That of a workspace's statement is a folder, which its names know.
+        // In a workspace the default schema is a folder: the statement's names were found in it already.
         let default_schema = text.default_schema.clone().filter(|_| text.within.is_none());
         let task = match mode {
             Mode::Sets(sets) => {

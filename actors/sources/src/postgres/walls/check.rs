@@ -267,8 +267,8 @@ impl Walls {
         }
     }
 
-    /// What follows when the server does not take the question, in which so many characters stand in front
-    /// of the statement, and so many before its end.
+    /// What follows from an `error` of the question about a statement. The statement stands in it behind `shift` characters,
+    /// and ends behind `end`.
     pub(crate) async fn refused(
         &self,
         error: &tokio_postgres::Error,

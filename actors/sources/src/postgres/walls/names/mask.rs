@@ -17,9 +17,9 @@ static UNHEARD: LazyLock<String> = LazyLock::new(|| format!("Q{:016X}N", RandomS
 /// Which names to look for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NameSet {
-    /// Those that nothing bears that is shown.
+    /// Hidden names that nothing visible has.
     Hidden,
-    /// All of what is hidden.
+    /// All hidden names, also those that something visible has.
     Denied,
 }
 
