@@ -12,11 +12,11 @@ use portico_actors::auth::accounts::Accounts;
 use portico_actors::auth::recording::{AuditRecorder, Recording};
 use portico_actors::auth::throttle::Throttle;
 use portico_actors::auth::{Auth, AuthSettings};
-use portico_actors::beat::Beat;
 use portico_actors::budget::Budget;
 use portico_actors::directory::{self, ConnectionEntry, Directory, Intensity};
 use portico_actors::error::{Error, Quota, Result};
 use portico_actors::event::Observer;
+use portico_actors::heartbeat::Heartbeat;
 use portico_actors::principal::{Principal, Rights};
 use portico_actors::source::{self, Settings};
 use sha2::{Digest as _, Sha256};
@@ -78,7 +78,7 @@ pub struct App {
     /// What TLS shows and demands, where it is configured.
     pub certificates: Option<Arc<Certificates>>,
     /// Signs of life of the threads that are nobody else's: the first one, and those that serve.
-    pub(crate) beats: ArcSwap<Vec<Beat>>,
+    pub(crate) beats: ArcSwap<Vec<Heartbeat>>,
     pub(crate) current: ArcSwap<Current>,
     /// Held while settings are taken over: one reload at a time.
     pub(crate) reloading: tokio::sync::Mutex<()>,
@@ -153,7 +153,7 @@ impl App {
             federation: Federation::new(config.federation.clone()),
             budget,
             certificates,
-            beats: ArcSwap::from_pointee(vec![Beat::here("main")]),
+            beats: ArcSwap::from_pointee(vec![Heartbeat::here("main")]),
             current: ArcSwap::from_pointee(Current::new(config)),
             reloading: tokio::sync::Mutex::default(),
             directory,

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use portico_actors::beat::Beat;
+use portico_actors::heartbeat::Heartbeat;
 use rustix::io::Errno;
 
 use crate::app::App;
@@ -60,7 +60,7 @@ impl fmt::Display for Unready {
 impl App {
     /// Has the thread that this is called on give signs of life. Must be called within an actix system.
     pub(crate) fn attend(&self, thread: &str) {
-        let beat = Beat::here(thread);
+        let beat = Heartbeat::here(thread);
         self.beats.rcu(|beats| {
             // A worker that died has a successor.
             let living = beats.iter().filter(|beat| !beat.has_ended());

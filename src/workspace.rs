@@ -77,7 +77,7 @@ pub(crate) fn named(mut within: Vec<Reachable>, name: &str) -> Result<Reachable>
 mod tests {
     use std::path::Path;
 
-    use portico_actors::principal::Hold;
+    use portico_actors::principal::WorkspaceGrant;
 
     use super::*;
 
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_workspace_that_is_not_within_reach_is_none() {
         let all = configured();
-        let given = Rights::each([]).with_workspaces([("revenue".into(), Hold::Given(Scope::Write))]);
+        let given = Rights::each([]).with_workspaces([("revenue".into(), WorkspaceGrant::Given(Scope::Write))]);
         let both = Rights::each([(SALES, Scope::Write), (CRM, Scope::Read)]);
         for (rights, expected) in [
             (Rights::ALL, vec![("revenue", Scope::Admin), ("turnover", Scope::Admin)]),

@@ -56,7 +56,7 @@
 //! spelling survive; a tree that is printed again is another statement.
 
 pub use portico_core::{
-    backoff, beat, budget, calendar, call, error, event, finding, identity, name, near, pattern, principal, reply,
+    backoff, budget, calendar, call, error, event, finding, heartbeat, identity, name, near, pattern, principal, reply,
     shares, trace, workspace,
 };
 
@@ -78,16 +78,17 @@ pub mod sql {
 pub mod source {
     //! Databases: how a connection is described and opened, and what it is asked.
 
+    pub use portico_sources::bindings;
     pub use portico_sources::catalog;
     pub use portico_sources::digest;
     pub use portico_sources::drivers;
-    pub use portico_sources::given;
     pub use portico_sources::pushdown;
     pub use portico_sources::table_search;
     pub use portico_sources::{
-        Access, Capabilities, ConnectOptions, Declared, Direction, Driver, Exposure, GrantRequest, GrantScript,
-        Invocation, Location, Login, Names, OpenSource, Parameter, Password, Plan, Pooler, Prepared, Procedure,
-        Profile, ROLE, Settings, Source, Table, Task, TextRow, check_login_role, narrow, of_role, speaks_of, texts,
+        Access, Capabilities, ConnectOptions, DeclaredProcedure, Direction, Driver, Exposure, GrantRequest,
+        GrantScript, Invocation, Location, Login, Names, OpenSource, Parameter, Password, Plan, Pooler, Prepared,
+        Procedure, Profile, ROLE, Settings, Source, Table, Task, TextRow, check_login_role, narrow, of_role, speaks_of,
+        texts,
     };
 
     pub mod postgres {

@@ -10,7 +10,7 @@ use clap::Args;
 use portico_actors::auth::store::Store;
 use portico_actors::error::{Error, Kind};
 use portico_actors::near;
-use portico_actors::principal::{Hold, Rights, Scope};
+use portico_actors::principal::{Rights, Scope, WorkspaceGrant};
 use uuid::Uuid;
 
 use crate::cli::manage::recording;
@@ -190,7 +190,7 @@ impl WithinArgs {
         let connections =
             connections(config, &self.connections)?.into_iter().map(|(id, scope)| (id, scope.unwrap_or(whole)));
         let workspaces = self.workspaces(config)?.into_iter();
-        let given = workspaces.map(|(name, scope)| (name, Hold::Given(scope.unwrap_or(whole))));
+        let given = workspaces.map(|(name, scope)| (name, WorkspaceGrant::Given(scope.unwrap_or(whole))));
         Ok(Rights::each(connections).with_workspaces(given))
     }
 }

@@ -96,7 +96,7 @@ pub(super) fn run(command: Init, common: &Common) -> Result<(), Failure> {
          Other clients: {connect}",
         claude = claude.paste,
     );
-    common.tell(&record, words);
+    common.print(&record, words);
     Ok(())
 }
 

@@ -208,7 +208,7 @@ fn changing(common: &Common, came: Result<(), Failure>) -> Result<(), Failure> {
     if manage::recording::has_changed()
         && let Ok(control) = Config::control_of(&common.config)
     {
-        actix::System::new().block_on(running::control::tell(&control));
+        actix::System::new().block_on(running::control::notify_service(&control));
     }
     came
 }

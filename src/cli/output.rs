@@ -40,13 +40,13 @@ pub(super) const SHOWN_ONCE: &str = "The secret is not shown again.";
 
 impl Common {
     /// Prints `record` for programs, or `words` for people.
-    pub(super) fn tell(&self, record: &impl Serialize, words: impl Display) {
+    pub(super) fn print(&self, record: &impl Serialize, words: impl Display) {
         if self.json { print_json(&json!(record)) } else { say(words) }
     }
 
     /// The same with a secret, which is shown this once: programs find it as the member `name`, and people are told
     /// of that by `note`.
-    pub(super) fn tell_secret(
+    pub(super) fn print_secret(
         &self,
         record: &impl Serialize,
         (name, secret): (&str, &SecretString),
@@ -55,7 +55,7 @@ impl Common {
     ) {
         let mut record = json!(record);
         record[name] = secret.expose_secret().into();
-        self.tell(&record, words);
+        self.print(&record, words);
         if !self.json {
             eprintln!("{note}");
         }

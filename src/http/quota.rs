@@ -17,7 +17,7 @@ pub(super) fn headers(quota: &Quota) -> [(HeaderName, String); 2] {
 }
 
 /// Adds what is left of a limit to an answer that does not tell of another one.
-pub(super) fn tell(answer: &mut HeaderMap, quota: &Quota) {
+pub(super) fn insert_headers(answer: &mut HeaderMap, quota: &Quota) {
     if answer.contains_key(&RATELIMIT) {
         return;
     }

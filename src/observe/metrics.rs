@@ -252,7 +252,7 @@ impl Metrics {
     ///
     /// # Errors
     /// The format has no place for a value; it has one for each of ours.
-    pub fn tell(
+    pub fn encode(
         &self,
         directory: &Directory,
         ready: bool,

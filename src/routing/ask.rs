@@ -57,5 +57,5 @@ pub(crate) fn ask<'a>(
         op.forget_default_schema();
     }
     let AskOptions { by, origin, limits, notices } = asking;
-    directory.ask_hearing(entry, origin, by, op, limits, notices)
+    directory.ask_with_notices(entry, origin, by, op, limits, notices)
 }

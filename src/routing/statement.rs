@@ -135,5 +135,5 @@ pub(super) async fn ask(
         *place = Some(within);
     }
     let by = reachable.writer(&by, entry.id);
-    directory.ask_hearing(entry, origin, by, op, limits, notices).await
+    directory.ask_with_notices(entry, origin, by, op, limits, notices).await
 }

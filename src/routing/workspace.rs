@@ -136,7 +136,7 @@ async fn ask_procedure(
     call.default_schema = None;
     let AskOptions { by, origin, limits, notices } = asking;
     let by = reachable.writer(&by, entry.id);
-    directory.ask_hearing(&entry, origin, by, Op::Procedure(call), limits, notices).await
+    directory.ask_with_notices(&entry, origin, by, Op::Procedure(call), limits, notices).await
 }
 
 /// The folders that there are.

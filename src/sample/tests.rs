@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use super::{CONFIGURATION, create, create_crm};
 use crate::config::Config;
 
-fn procedures() -> std::sync::Arc<[portico_actors::source::Declared]> {
+fn procedures() -> std::sync::Arc<[portico_actors::source::DeclaredProcedure]> {
     let config = Config::parse(CONFIGURATION, std::path::Path::new(""), &|_| None).unwrap();
     config.connections[0].procedures.clone()
 }

@@ -21,8 +21,8 @@ use crate::verify::active_tokens::ActiveTokens;
 use crate::verify::cache::VerifiedCache;
 use crate::verify::snapshot::Snapshot;
 use crate::verify::token::Tokens;
-use portico_core::beat::Beat;
 use portico_core::error::{Error, Result};
+use portico_core::heartbeat::Heartbeat;
 
 /// How often the store is looked at: whoever is known asks nobody.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -72,7 +72,7 @@ impl AuthActor {
         let opened = tokio::task::spawn_blocking(move || Self::open(settings, death_notice));
         let actor = opened.await.map_err(Error::internal)??;
         let arbiter = Arbiter::new().handle();
-        let beat = Beat::of(&arbiter, "auth");
+        let beat = Heartbeat::of(&arbiter, "auth");
         Ok(RunningActor { address: Self::start_in_arbiter(&arbiter, |_| actor), arbiter, beat })
     }
 
@@ -147,7 +147,7 @@ impl Drop for AuthActor {
 pub(super) struct RunningActor {
     pub(super) address: Addr<AuthActor>,
     pub(super) arbiter: ArbiterHandle,
-    pub(super) beat: Beat,
+    pub(super) beat: Heartbeat,
 }
 
 /// Tells of its actor's death when it is dropped with it, also on a panic.

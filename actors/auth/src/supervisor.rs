@@ -23,9 +23,9 @@ use crate::verify::cache::VerifiedCache;
 use crate::verify::in_flight::InFlight;
 use crate::verify::pending::PendingRequests;
 use portico_core::backoff::Backoff;
-use portico_core::beat::Beat;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::event::Event;
+use portico_core::heartbeat::Heartbeat;
 use portico_core::principal::{Principal, Rights};
 
 /// The first delay before a fresh actor is started; it doubles with each death.
@@ -129,7 +129,7 @@ impl Auth {
     }
 
     /// The sign of life of the thread that judges at the moment.
-    pub fn beat(&self) -> Beat {
+    pub fn beat(&self) -> Heartbeat {
         self.current.load().beat.clone()
     }
 

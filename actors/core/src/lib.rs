@@ -10,6 +10,6 @@ pub mod worker;
 pub mod workspace;
 
 pub use caller::{identity, principal, reach};
-pub use limits::{backoff, beat, budget, shares};
+pub use limits::{backoff, budget, heartbeat, shares};
 pub use message::{call, event, reply, trace};
 pub use naming::{calendar, keyed, name, near, pattern};

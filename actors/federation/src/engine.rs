@@ -24,21 +24,21 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::connections::Connections;
 use crate::failure::{engine_error, is_memory_exhausted};
 use crate::functions::allowed;
-use crate::functions::growing;
+use crate::functions::bounded_text;
 use crate::functions::postgresql::AsPostgresql;
 use crate::functions::types::outer_types::OuterTypes;
 use crate::functions::types::type_names::TypeNames;
 use crate::plan::columns::origin::Origins;
 use crate::plan::estimates::Estimates;
 use crate::plan::explained;
-use crate::plan::patience::Until;
+use crate::plan::plan_deadline::PlanDeadline;
 use crate::plan::planning::{self, LowMemoryPlan, Planned};
 use crate::plan::rules;
 use crate::plan::text::parse::Explain;
-use crate::run::gathered::COUNT_GATHERED_VALUES;
+use crate::run::buffered_aggregates::COUNT_GATHERED_VALUES;
+use crate::run::deferred_start::BEGIN_WHEN_READ;
 use crate::run::joins::binding::BindKeys;
 use crate::run::joins::yielding::YieldInJoins;
-use crate::run::later::BEGIN_WHEN_READ;
 use crate::run::results::{self, Rows};
 use crate::run::unordered::FORGET_PROPERTIES;
 use crate::run::windows::COUNT_ROWS_OF_WINDOWS;
@@ -104,7 +104,7 @@ fn counted(statement_memory: usize) -> usize {
 
 /// Rows that go through a plan at once: some batches are in memory beside what is counted.
 fn batch_size(statement_memory: usize) -> usize {
-    (statement_memory / OCTETS_FOR_A_ROW).clamp(FEWEST_ROWS, growing::BATCH)
+    (statement_memory / OCTETS_FOR_A_ROW).clamp(FEWEST_ROWS, bounded_text::BATCH)
 }
 
 /// The engine of statements over several connections.
@@ -239,7 +239,7 @@ impl Engine {
     fn state(&self, statement: &Statement, tables: Arc<Tables>, deadline: Deadline) -> SessionState {
         let mut state = self.base.clone();
         let options = state.config_mut().options_mut();
-        options.extensions.insert(Until(deadline));
+        options.extensions.insert(PlanDeadline(deadline));
         let catalog = &mut options.catalog;
         (catalog.default_catalog, catalog.default_schema) = statement.defaults();
         state.register_catalog_list(Arc::new(Catalogs(tables)));
@@ -287,7 +287,7 @@ fn base(batch_size: usize) -> SessionState {
     let mut before = PhysicalOptimizer::new().rules;
     before.insert(0, Arc::new(FORGET_PROPERTIES));
     let mut builder = SessionStateBuilder::new().with_default_features();
-    allowed::keep(&mut builder);
+    allowed::register(&mut builder);
     builder
         .with_type_planner(Arc::new(TypeNames))
         .with_config(config)

@@ -6,7 +6,7 @@ use arrow_schema::ArrowError;
 use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
 
-use crate::carried::find;
+use crate::external_error::find;
 use crate::functions::types::categories::type_name;
 use crate::plan::columns::labels;
 use portico_core::error::{Error, Kind};

@@ -4,10 +4,10 @@
 //! A text goes through `plan` (its names through `tables`) and `push` (what the sources do). In `run`, `binding` and `keys`
 //! are what joins tell the sources; `leaf` asks a source; `results` hands the rows on.
 
-mod carried;
 mod connections;
 mod dialect;
 mod engine;
+mod external_error;
 mod failure;
 mod functions;
 mod plan;

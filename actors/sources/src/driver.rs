@@ -13,7 +13,7 @@ use crate::connect_options::{ConnectOptions, Login};
 use crate::exposure::grants::{GrantRequest, GrantScript};
 use crate::exposure::names::Exposure;
 use crate::plan::{Access, Plan};
-use crate::profile::{Declared, Profile};
+use crate::profile::{DeclaredProcedure, Profile};
 use crate::statements::explain::Explain;
 use crate::statements::pushdown::Pushdown;
 use portico_core::budget::Budget;
@@ -136,7 +136,7 @@ pub struct Settings {
     /// How long a connection attempt may take.
     pub connect_timeout: Duration,
     /// Procedures that the administrator declared, for sources that have none of their own.
-    pub declared: Arc<[Declared]>,
+    pub declared: Arc<[DeclaredProcedure]>,
     /// Whether callers have roles of their own at the source: what any of them may see is then
     /// known of, whatever the connection's own user may see.
     pub has_roles: bool,

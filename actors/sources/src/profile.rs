@@ -127,7 +127,7 @@ pub enum Direction {
 
 /// A procedure that the administrator declared: a named, described, parameterised statement.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Declared {
+pub struct DeclaredProcedure {
     /// What callers see.
     pub procedure: Procedure,
     /// The statement, with `@name` placeholders for the parameters.

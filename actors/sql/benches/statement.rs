@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use divan::{AllocProfiler, Bencher, black_box};
-use portico_sql::{Dialect, Given, Naming, Redact, recall, redacted, statements, statements_with};
+use portico_sql::{Dialect, Naming, ParameterNames, Redact, recall, redacted, statements, statements_with};
 
 #[global_allocator]
 static ALLOCATOR: AllocProfiler = AllocProfiler::system();
@@ -59,7 +59,7 @@ fn understood_again(bencher: Bencher, text: Text) {
 /// Of a text that was sent lately, but for its literals.
 #[divan::bench(args = Text::ALL)]
 fn recalled(bencher: Bencher, text: Text) {
-    let given = Given::new();
+    let given = ParameterNames::new();
     let _ = statements_with(text.sql(), Dialect::POSTGRESQL, NAMING, &given);
     bencher.bench(|| recall(black_box(text.sql()), Dialect::POSTGRESQL, NAMING.connection, &given));
 }

@@ -4,7 +4,7 @@
 use crate::lexing::lexer::{tokens, tokens_at_source};
 use crate::lexing::token::{Kind, Token, words};
 use crate::lexing::{guard, split};
-use crate::parsed::{mask, memory, shape, tree};
+use crate::parsed::{mask, shape, shape_cache, tree};
 use crate::statement::reading;
 use crate::{Class, Redact, procedure_name, redacted};
 use crate::{Dialect, Naming, Statement, catalogs, statements};
@@ -164,7 +164,7 @@ fn remembered(text: &str, part: &[Token], dialect: Dialect) {
         return;
     }
     let fresh = tree::read(&mask::mask(text, &tokens, dialect), &words, 0);
-    assert_eq!(memory::facts(text, &tokens, dialect).as_deref(), fresh.as_ref(), "what is remembered of {text:?}");
+    assert_eq!(shape_cache::facts(text, &tokens, dialect).as_deref(), fresh.as_ref(), "what is remembered of {text:?}");
 }
 
 /// Positions go back to the caller's text in order, and to the same character where it was kept.

@@ -9,8 +9,8 @@ mod dialect;
 #[cfg(any(test, fuzzing))]
 pub mod invariants;
 mod lexing;
+mod parse_cache;
 mod parsed;
-mod recent;
 mod rewrite;
 mod scans;
 mod statement;
@@ -21,23 +21,23 @@ mod tests;
 
 pub use self::dialect::Dialect;
 pub use self::lexing::lexer::tokens_at_source as tokens;
-pub use self::lexing::placeholder::Given;
+pub use self::lexing::placeholder::ParameterNames;
 pub use self::lexing::token::{Kind, Token, closing_quote};
+pub use self::parse_cache::{recall, statements_with};
 pub use self::parsed::class::Class;
 pub use self::parsed::class::reads_only_pragma;
 pub use self::parsed::names::{Named, Naming};
-pub use self::recent::{recall, statements_with};
 pub use self::rewrite::Edit;
 pub use self::scans::frame::{
     ParametersApart, alike_parameters, parameter_positions, parameters_apart, parameters_like, parameters_written,
     query_behind_with,
 };
 pub use self::scans::listed::{ListedRelation, listed_relations};
-pub use self::scans::outline::{Outline, outline};
 pub use self::scans::plain::is_plain_name;
 pub use self::scans::procedure::procedure_name;
 pub use self::scans::redact::{Redact, redacted};
 pub use self::scans::repeated::{ParameterPlace, parameter_places};
+pub use self::scans::statement_form::{StatementForm, statement_form};
 pub use self::statement::{Addressed, Statement, addressed, catalogs, statements, statements_over_connections};
 pub use self::statement::{is_open, with_values};
 pub use self::within::{InWorkspace, Renamed, statements_within, written};

@@ -5,13 +5,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::dialect::Dialect;
-use crate::lexing::placeholder::{self, Given};
+use crate::lexing::placeholder::{self, ParameterNames};
 use crate::lexing::token::{Kind, Token, words};
 use crate::lexing::{bracket, guard, lexer, split};
 use crate::parsed::class::{self, Class};
 use crate::parsed::effects::Effects;
-use crate::parsed::names::{self, Mention, Named, Naming};
-use crate::parsed::{effects, memory, tree};
+use crate::parsed::names::{self, NameReference, Named, Naming};
+use crate::parsed::{effects, shape_cache, tree};
 use crate::rewrite::{self, Edit};
 use crate::scans::{every_row, redact};
 use portico_core::error::{Error, Result};
@@ -90,14 +90,14 @@ impl Statement {
 /// [`Kind::TooLarge`](portico_core::error::Kind::TooLarge) over a bound on its size;
 /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) for a name of another connection.
 pub fn statements(text: &str, dialect: Dialect, naming: Naming<'_>) -> Result<Vec<Statement>> {
-    read(text, dialect, Some(naming), &Given::new()).map(|read| read.statements)
+    read(text, dialect, Some(naming), &ParameterNames::new()).map(|read| read.statements)
 }
 
 /// The same with values that are `given`, where each name keeps its connection.
 ///
 /// # Errors
 /// As [`statements`], but for names.
-pub fn statements_over_connections(text: &str, dialect: Dialect, given: &Given) -> Result<Vec<Statement>> {
+pub fn statements_over_connections(text: &str, dialect: Dialect, given: &ParameterNames) -> Result<Vec<Statement>> {
     read(text, dialect, None, given).map(|read| read.statements)
 }
 
@@ -109,7 +109,7 @@ pub(crate) struct Read {
 }
 
 /// Reads `text`, where `naming` says which connection it is for, with values that are `given`.
-pub(crate) fn read(text: &str, dialect: Dialect, naming: Option<Naming<'_>>, given: &Given) -> Result<Read> {
+pub(crate) fn read(text: &str, dialect: Dialect, naming: Option<Naming<'_>>, given: &ParameterNames) -> Result<Read> {
     guard::check_text(text)?;
     let tokens = lexer::tokens_with(text, dialect, given);
     guard::admit_tokens(&tokens)?;
@@ -230,7 +230,7 @@ pub(super) fn verb(text: &str, tokens: &[Token]) -> String {
 /// What one statement is, before anything of it is rewritten.
 pub(super) struct Reading {
     effects: Effects,
-    pub(super) mentions: Vec<Mention>,
+    pub(super) mentions: Vec<NameReference>,
     /// Whether they come from the parser, which then understood all of it, not from a scan.
     pub(super) sure: bool,
     pub(super) class: Class,
@@ -257,7 +257,7 @@ pub(super) fn facts(
     words: &[Token],
     dialect: Dialect,
 ) -> Result<Option<Arc<tree::Facts>>> {
-    Ok(if guard::parses(text, words)? { memory::facts(text, tokens, dialect) } else { None })
+    Ok(if guard::parses(text, words)? { shape_cache::facts(text, tokens, dialect) } else { None })
 }
 
 /// The connections that `text` may address: the distinct first parts of its three-part names of

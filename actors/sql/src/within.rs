@@ -10,12 +10,12 @@ use crate::dialect::Dialect;
 use crate::lexing::bracket;
 use crate::lexing::guard;
 use crate::lexing::lexer;
-use crate::lexing::placeholder::{self, Given};
+use crate::lexing::placeholder::{self, ParameterNames};
 use crate::lexing::split;
 use crate::lexing::token::{Kind, Token, identifier, words};
 use crate::parsed::class::Class;
 use crate::parsed::mask::mask;
-use crate::parsed::names::{self, Mention, NameKind};
+use crate::parsed::names::{self, NameKind, NameReference};
 use crate::parsed::relations::{Relation, Usage, relations};
 use crate::rewrite::Edit;
 use crate::statement::{Statement, assemble, is_open, reading, verb};
@@ -62,7 +62,7 @@ pub fn statements_within(
     text: &str,
     dialect: Dialect,
     within: InWorkspace<'_>,
-    given: &Given,
+    given: &ParameterNames,
 ) -> Result<(Vec<Statement>, Vec<Renamed>)> {
     let mut rewriter = Rewriter { dialect, within, renamed: Vec::new(), depth: 0, room: guard::MAX_BYTES };
     let statements = rewriter.statements(text, given)?;
@@ -74,7 +74,7 @@ pub fn statements_within(
 ///
 /// # Errors
 /// As [`statements`](super::statements); [`Failure::Invalid`] where what writes is not understood in whole.
-pub fn written(text: &str, dialect: Dialect, given: &Given) -> Result<Option<Vec<Vec<String>>>> {
+pub fn written(text: &str, dialect: Dialect, given: &ParameterNames) -> Result<Option<Vec<Vec<String>>>> {
     guard::check_text(text)?;
     let tokens = lexer::tokens_with(text, dialect, given);
     guard::admit_tokens(&tokens)?;
@@ -112,7 +112,7 @@ struct Rewriter<'a> {
 }
 
 impl<'a> Rewriter<'a> {
-    fn statements(&mut self, text: &str, given: &Given) -> Result<Vec<Statement>> {
+    fn statements(&mut self, text: &str, given: &ParameterNames) -> Result<Vec<Statement>> {
         guard::check_text(text)?;
         let tokens = lexer::tokens_with(text, self.dialect, given);
         guard::admit_tokens(&tokens)?;
@@ -290,7 +290,7 @@ impl<'a> Rewriter<'a> {
         }
         self.depth += 1;
         let folder = self.within.folder.take();
-        let read = self.statements(&view.query, &Given::new());
+        let read = self.statements(&view.query, &ParameterNames::new());
         self.within.folder = folder;
         self.depth -= 1;
         let statements = read.map_err(of_view)?;
@@ -310,7 +310,7 @@ impl<'a> Rewriter<'a> {
 
     /// Takes the workspace and the folder off a column's name, whose table bears its own name there; and puts a
     /// procedure's own name in the place of a call.
-    fn column(&self, text: &str, words: &[Token], mention: &Mention, found: &[Relation], edits: &mut Vec<Edit>) {
+    fn column(&self, text: &str, words: &[Token], mention: &NameReference, found: &[Relation], edits: &mut Vec<Edit>) {
         let inside = words.get(mention.words.clone()).unwrap_or_default();
         let named: Vec<Token> = inside.iter().copied().filter(|word| word.is_name()).collect();
         let star = inside.last().is_some_and(|last| last.kind == Kind::Operator);

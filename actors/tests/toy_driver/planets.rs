@@ -11,7 +11,7 @@ use portico_actors::pattern::matches;
 use portico_actors::reply::{Cell, Column, DataType, Part, Results};
 use portico_actors::source::catalog::{Assembled, assembled};
 use portico_actors::source::{
-    Capabilities, ConnectOptions, Driver, Location, Login, Plan, Prepared, Profile, Settings, Source, Task, given,
+    Capabilities, ConnectOptions, Driver, Location, Login, Plan, Prepared, Profile, Settings, Source, Task, bindings,
 };
 use portico_actors::sql::{Class, Dialect};
 
@@ -110,7 +110,7 @@ fn selected(prepared: &Prepared) -> Result<Results> {
     {
         return Err(Error::not_found(format!("there is no table \"{}\"", other.parts.join("."))).sqlstate("42P01"));
     }
-    let places = given::all_places(&statement.placeholders, &prepared.values)?;
+    let places = bindings::all_places(&statement.placeholders, &prepared.values)?;
     let named = statement.placeholders.iter().position(|name| name == "name");
     let value = named.and_then(|placeholder| prepared.values.get(*places.get(placeholder)?));
     let wanted: Option<String> = value.and_then(|value| serde_json::from_str(value.value.get()).ok());

@@ -192,7 +192,7 @@ fn pause() {
 
 fn print(record: &Value, common: &Common) {
     if common.json {
-        tell(record);
+        print_line(record);
         return;
     }
     let text = |name: &str| record[name].as_str().filter(|text| !text.is_empty());
@@ -219,11 +219,11 @@ fn print(record: &Value, common: &Common) {
         line.extend(words.chars().take(SHOWN));
     }
     // What a client chose cannot move the cursor, turn the direction of writing, or stay unseen.
-    tell(line.replace(is_invisible, "?"));
+    print_line(line.replace(is_invisible, "?"));
 }
 
 /// Prints a line of a list that may have no end, unless nobody reads on.
-fn tell(line: impl Display) {
+fn print_line(line: impl Display) {
     if !is_read(line) {
         exit(0);
     }

@@ -57,7 +57,7 @@ pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
                 say(format_args!("         -> {remedy}"));
             }
         }
-        attempts.iter().for_each(tell);
+        attempts.iter().for_each(print);
     }
     if ok { Ok(()) } else { Err(Failure::AlreadyReported) }
 }
@@ -84,11 +84,11 @@ fn describe((connection, result): &Attempt<'_>) -> Value {
 }
 
 /// Tells people of an attempt.
-fn tell((connection, result): &Attempt<'_>) {
+fn print((connection, result): &Attempt<'_>) {
     match result {
         Ok(up) => {
             say(format_args!("connection {}: up, {}", connection.name, up.profile.product));
-            up.findings.iter().for_each(reach::tell);
+            up.findings.iter().for_each(reach::print);
             for entry in &up.entries {
                 entry.say(&connection.name);
             }

@@ -20,7 +20,7 @@ pub(in crate::cli) async fn findings(source: &dyn Source) -> Vec<Finding> {
 }
 
 /// One finding for people, below its connection.
-pub(in crate::cli) fn tell(finding: &Finding) {
+pub(in crate::cli) fn print(finding: &Finding) {
     say(format_args!("  {}: {}", finding.grade.as_str(), finding.words()));
     if !finding.remedy.is_empty() {
         say(format_args!("    -> {}", finding.remedy));

@@ -13,7 +13,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use portico_actors::auth::clock::Clock;
 use portico_actors::auth::records::NewPat;
 use portico_actors::error::Error;
-use portico_actors::principal::{Hold, Rights, Scope};
+use portico_actors::principal::{Rights, Scope, WorkspaceGrant};
 use secrecy::SecretString;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -195,7 +195,9 @@ fn token(common: &Common, email: &str, client: Client, place: &McpServer) -> Res
             let found = connections(&config, std::slice::from_ref(name))?;
             Rights::each(found.into_iter().map(|(id, _)| (id, Scope::Admin)))
         }
-        Part::Workspace(name) => Rights::each([]).with_workspaces([(name.as_str().into(), Hold::Given(Scope::Admin))]),
+        Part::Workspace(name) => {
+            Rights::each([]).with_workspaces([(name.as_str().into(), WorkspaceGrant::Given(Scope::Admin))])
+        }
     };
     // Each has a name of its own, by which it can be revoked.
     let number = Uuid::new_v4().simple().to_string();

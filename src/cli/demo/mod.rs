@@ -59,7 +59,7 @@ pub(super) fn run(demo: Demo, common: &Common) -> Result<(), Failure> {
     log::set_max_level(log_level);
     let program = program()?;
     let announce = || {
-        common.tell(&credentials, welcome::page(&credentials, &program, &demo.data_dir));
+        common.print(&credentials, welcome::page(&credentials, &program, &demo.data_dir));
         // Whoever has no browser has read the address.
         if demo.open
             && let Err(error) = open::that_detached(&credentials.base_url)

@@ -37,10 +37,10 @@ pub(in crate::cli) fn run(command: ClientCommand, common: &Common) -> Result<(),
             let (client, secret) = store.add_client(&NewClient { name, redirect_uris, confidential })?;
             let id = format!("client id      {}", client.client_id);
             match &secret {
-                None => common.tell(&client, id),
+                None => common.print(&client, id),
                 Some(secret) => {
                     let words = format_args!("{id}\nclient secret  {}", secret.expose_secret());
-                    common.tell_secret(&client, ("clientSecret", secret), words, SHOWN_ONCE);
+                    common.print_secret(&client, ("clientSecret", secret), words, SHOWN_ONCE);
                 }
             }
         }
@@ -52,7 +52,7 @@ pub(in crate::cli) fn run(command: ClientCommand, common: &Common) -> Result<(),
         }
         ClientCommand::Remove { client } => {
             let client = store.remove_client(&client)?;
-            common.tell(&client, format_args!("removed {} and everything that people gave it", client.name));
+            common.print(&client, format_args!("removed {} and everything that people gave it", client.name));
         }
     }
     Ok(())

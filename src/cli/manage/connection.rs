@@ -120,9 +120,9 @@ impl Add {
             takeover.words(),
             listed.name
         );
-        common.tell(&record, words);
+        common.print(&record, words);
         if !common.json {
-            up.iter().flat_map(|up| &up.findings).for_each(reach::tell);
+            up.iter().flat_map(|up| &up.findings).for_each(reach::print);
         }
         if is_told_to_all {
             let file = common.config.display();
@@ -188,7 +188,7 @@ fn test(name: Option<&str>, common: &Common) -> Result<(), Failure> {
                 describe(Some(up), &mut record);
                 if !common.json {
                     say(format_args!("{}: up, {}", connection.name, up.profile.product));
-                    up.findings.iter().for_each(reach::tell);
+                    up.findings.iter().for_each(reach::print);
                 }
             }
             Err(error) => {

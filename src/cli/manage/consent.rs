@@ -43,7 +43,7 @@ pub(in crate::cli) fn run(command: ConsentCommand, common: &Common) -> Result<()
         ConsentCommand::Revoke { id } => {
             store.revoke_consent(id)?;
             let words = format_args!("{id} is taken back; what the application holds opens nothing any more");
-            common.tell(&json!({"id": id, "revoked": true}), words);
+            common.print(&json!({"id": id, "revoked": true}), words);
         }
     }
     Ok(())

@@ -77,7 +77,7 @@ impl Edit {
         let takeover = edit.write(&config)?;
         let mut record = json!({"name": name});
         takeover.add_to(&mut record);
-        common.tell(&record, format_args!("removed {name}; {}", takeover.words()));
+        common.print(&record, format_args!("removed {name}; {}", takeover.words()));
         Ok(())
     }
 

@@ -46,7 +46,7 @@ pub(in crate::cli) fn run(command: Grants, common: &Common) -> Result<(), Failur
     let system = actix::System::new();
     let Some(url) = command.apply else {
         let script = system.block_on(connection.location.grants(&settings, &wanted))?;
-        common.tell(&describe(&wanted, &script, None), script.text.trim_end());
+        common.print(&describe(&wanted, &script, None), script.text.trim_end());
         return Ok(());
     };
     ensure(&config)?;
@@ -71,9 +71,9 @@ pub(in crate::cli) fn run(command: Grants, common: &Common) -> Result<(), Failur
     let left =
         system.block_on(applied).inspect_err(|_| recorded.iter().for_each(|change| recorder.take_back(change)))?;
     let applied = format_args!("-- applied: {} statements", shown.statements.len());
-    common.tell(&describe(&wanted, &shown, Some(&left)), applied);
+    common.print(&describe(&wanted, &shown, Some(&left)), applied);
     if !common.json {
-        left.iter().for_each(reach::tell);
+        left.iter().for_each(reach::print);
     }
     Ok(())
 }

@@ -46,7 +46,7 @@ pub(in crate::cli) fn run(command: KeyCommand, common: &Common) -> Result<(), Fa
         }
         KeyCommand::Ensure => {
             let key = listed(store.ensure_key()?);
-            common.tell(&key, format_args!("{} signs, with {}", key.key.kid, key.key.algorithm));
+            common.print(&key, format_args!("{} signs, with {}", key.key.kid, key.key.algorithm));
         }
         KeyCommand::Rotate { algorithm, compromised } => {
             let ended = match compromised {
@@ -59,7 +59,7 @@ pub(in crate::cli) fn run(command: KeyCommand, common: &Common) -> Result<(), Fa
             if let Some(ended) = ended.filter(|_| !common.json) {
                 say(format_args!("nothing that {} signed is taken any more", ended.kid));
             }
-            common.tell(&record, format_args!("{} signs from now on, with {}", key.key.kid, key.key.algorithm));
+            common.print(&record, format_args!("{} signs from now on, with {}", key.key.kid, key.key.algorithm));
             if !store.wipe()? {
                 eprintln!(
                     "portico: somebody is reading the store: until the service stops, its log may still have the \

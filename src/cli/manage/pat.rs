@@ -58,7 +58,7 @@ pub(in crate::cli) fn run(command: PatCommand, common: &Common) -> Result<(), Fa
             let end = token.expires_at.map_or_else(|| "has no end".to_owned(), |end| format!("is valid until {end}"));
             let (email, name) = (&token.email, &token.name);
             let note = format_args!("This is {email}'s token {name:?}. It {end}. It is not shown again.");
-            common.tell_secret(&token, ("pat", &secret), secret.expose_secret(), note);
+            common.print_secret(&token, ("pat", &secret), secret.expose_secret(), note);
         }
         PatCommand::List { email } => {
             let header = ["ID", "EMAIL", "NAME", "STATE", "SCOPE", "CONNECTIONS", "EXPIRES", "REVOKED"];
@@ -85,7 +85,7 @@ pub(in crate::cli) fn run(command: PatCommand, common: &Common) -> Result<(), Fa
         }
         PatCommand::Revoke { token } => {
             let token = store.revoke_pat(&token)?;
-            common.tell(&token, format_args!("revoked {} of {}", token.name, token.email));
+            common.print(&token, format_args!("revoked {} of {}", token.name, token.email));
         }
     }
     Ok(())

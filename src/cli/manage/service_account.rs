@@ -78,7 +78,7 @@ pub(in crate::cli) fn run(command: ServiceAccountCommand, common: &Common) -> Re
         ServiceAccountCommand::Change(rights) => {
             let account = store.change_service_account(rights.read(&config)?)?;
             let access = describe_access(&config, &account.rights);
-            common.tell(&account, format_args!("{} has the scope {access}", account.name));
+            common.print(&account, format_args!("{} has the scope {access}", account.name));
             if let Some(secret) = describe_secret(&config, &account).filter(|_| !common.json) {
                 eprintln!(
                     "Its secret opens {secret}: who has seen it reaches no further, or it has ended. \
@@ -93,15 +93,15 @@ pub(in crate::cli) fn run(command: ServiceAccountCommand, common: &Common) -> Re
         }
         ServiceAccountCommand::Disable(NameArgs { account }) => {
             let account = store.disable_service_account(&account)?;
-            common.tell(&account, format_args!("{} is refused from now on, with all its tokens", account.name));
+            common.print(&account, format_args!("{} is refused from now on, with all its tokens", account.name));
         }
         ServiceAccountCommand::Enable(NameArgs { account }) => {
             let account = store.enable_service_account(&account)?;
-            common.tell(&account, format_args!("{} is let in again", account.name));
+            common.print(&account, format_args!("{} is let in again", account.name));
         }
         ServiceAccountCommand::Remove(NameArgs { account }) => {
             let account = store.remove_service_account(&account)?;
-            common.tell(&account, format_args!("removed {}", account.name));
+            common.print(&account, format_args!("removed {}", account.name));
         }
     }
     Ok(())
@@ -118,5 +118,5 @@ fn describe_secret(config: &Config, account: &Account) -> Option<String> {
 
 fn show(account: &Account, secret: &SecretString, common: &Common) {
     let words = format_args!("client id      {}\nclient secret  {}", account.client_id, secret.expose_secret());
-    common.tell_secret(account, ("clientSecret", secret), words, SHOWN_ONCE);
+    common.print_secret(account, ("clientSecret", secret), words, SHOWN_ONCE);
 }

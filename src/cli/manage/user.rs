@@ -103,23 +103,23 @@ pub(in crate::cli) fn run(command: UserCommand, common: &Common) -> Result<(), F
         UserCommand::Add { rights, password } => {
             let password = if password { Some(read_password()?) } else { None };
             let user = add(&mut store, rights.read(&config)?, password.as_ref())?;
-            common.tell(&user, format_args!("added {}; now: portico pat create {}", user.email, user.email));
+            common.print(&user, format_args!("added {}; now: portico pat create {}", user.email, user.email));
         }
         UserCommand::List => list(&store, &config, common)?,
         UserCommand::Change(rights) => {
             let user = store.change_user(rights.read(&config)?)?;
             let access = describe_access(&config, &user.rights);
-            common.tell(&user, format_args!("{} has the scope {access}", user.email));
+            common.print(&user, format_args!("{} has the scope {access}", user.email));
         }
         UserCommand::Password { email, remove } => {
             let password = if remove { None } else { Some(read_password()?) };
             let user = store.change_password(&email, password.as_ref())?;
             let what = if remove { "has no password any more" } else { "has a new password" };
-            common.tell(&user, format_args!("{} {what}", user.email));
+            common.print(&user, format_args!("{} {what}", user.email));
         }
         UserCommand::SignOut { email, all } => {
             let ended = store.sign_out_user(&email, all)?;
-            common.tell(
+            common.print(
                 &ended,
                 format_args!(
                     "{} is signed out: {} sessions, {} applications and {} tokens have ended",
@@ -130,23 +130,23 @@ pub(in crate::cli) fn run(command: UserCommand, common: &Common) -> Result<(), F
         UserCommand::Disable(CallerArgs { email }) if is_foreign(&email) => {
             check_issuer(&config, &email)?;
             let refused = store.disable_subject(&email)?;
-            common.tell(&refused, format_args!("{} {REFUSED}", refused.subject));
+            common.print(&refused, format_args!("{} {REFUSED}", refused.subject));
         }
         UserCommand::Disable(CallerArgs { email }) => {
             let user = store.disable_user(&email)?;
-            common.tell(&user, format_args!("{} {REFUSED}", user.email));
+            common.print(&user, format_args!("{} {REFUSED}", user.email));
         }
         UserCommand::Enable(CallerArgs { email }) if is_foreign(&email) => {
             let enabled = store.enable_subject(&email)?;
-            common.tell(&enabled, format_args!("{} {LET_IN}", enabled.subject));
+            common.print(&enabled, format_args!("{} {LET_IN}", enabled.subject));
         }
         UserCommand::Enable(CallerArgs { email }) => {
             let user = store.enable_user(&email)?;
-            common.tell(&user, format_args!("{} {LET_IN}", user.email));
+            common.print(&user, format_args!("{} {LET_IN}", user.email));
         }
         UserCommand::Remove { email } => {
             let user = store.remove_user(&email)?;
-            common.tell(&user, format_args!("removed {} and all their tokens", user.email));
+            common.print(&user, format_args!("removed {} and all their tokens", user.email));
         }
     }
     Ok(())

@@ -117,7 +117,7 @@ impl Add {
             listed.connections.join(", "),
             takeover.words()
         );
-        common.tell(&record, words);
+        common.print(&record, words);
         Ok(())
     }
 

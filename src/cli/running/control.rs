@@ -175,7 +175,7 @@ impl fmt::Display for Unanswered {
 }
 
 /// Has the service whose socket is at `path` look at the store, if there is one.
-pub(in crate::cli) async fn tell(path: &Path) {
+pub(in crate::cli) async fn notify_service(path: &Path) {
     // It looks by itself too.
     if let Err(Unanswered::Failed(error)) = ask(path, ControlRequest::Look).await {
         log::warn!("the running service could not be told of the change, and finds it by itself: {error}");

@@ -12,7 +12,7 @@ pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
     let control = Config::control_of(&common.config)?;
     let (told, words) = match actix::System::new().block_on(control::ask(&control, ControlRequest::Reload)) {
         Ok(answer) if answer.ok => {
-            common.tell(&answer, format_args!("reloaded; {}", answer.message));
+            common.print(&answer, format_args!("reloaded; {}", answer.message));
             return Ok(());
         }
         Ok(answer) => (json!(answer), format!("{}:\n{}", answer.message, Problems(answer.problems))),

@@ -89,7 +89,7 @@ impl Serve {
         start_log_of_service(&Log { level: "warn".to_owned(), ..Log::default() });
         let page = Page { config: &config, token, access: database.access_word(), folder: &folder };
         let (record, words) = (page.record()?, page.words()?);
-        actix::System::new().block_on(serve::serve(config, listener.into(), None, || common.tell(&record, words)))
+        actix::System::new().block_on(serve::serve(config, listener.into(), None, || common.print(&record, words)))
     }
 
     /// Where to listen: without TLS, on this machine alone unless somebody insists.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portico_actors::identity::Mapping;
-use portico_actors::source::{Access, Declared, Exposure, Location, Pooler};
+use portico_actors::source::{Access, DeclaredProcedure, Exposure, Location, Pooler};
 use portico_actors::sql::{Dialect, Naming};
 use secrecy::SecretString;
 use uuid::Uuid;
@@ -125,7 +125,7 @@ pub struct Connection {
     /// Where its database is.
     pub location: Arc<dyn Location>,
     /// Procedures declared here, for sources without their own.
-    pub procedures: Arc<[Declared]>,
+    pub procedures: Arc<[DeclaredProcedure]>,
     /// The administrator's own tools.
     pub tools: Arc<[OwnTool]>,
     /// What is switched off.
@@ -180,7 +180,7 @@ fn read(section: &Section<'_>, directory: &Path, defaults: Defaults) -> Option<C
     }
     let dialect = driver.map_or(Dialect::POSTGRESQL, |driver| driver.dialect);
     let naming = Naming { connection: &settings.name, others: &[] };
-    let procedures: Arc<[Declared]> = statement::procedures(section, dialect, naming).into();
+    let procedures: Arc<[DeclaredProcedure]> = statement::procedures(section, dialect, naming).into();
     if let Some(driver) = driver.filter(|driver| !procedures.is_empty() && driver.capabilities.procedures) {
         let message = format!("{} has procedures of its own", driver.product);
         section.problem("procedures", message, "create a function there instead, and remove this table");

@@ -2,7 +2,7 @@
 //! does not offer, and what of its source exists for callers.
 
 use portico_actors::near;
-use portico_actors::source::{Declared, Exposure, Names};
+use portico_actors::source::{DeclaredProcedure, Exposure, Names};
 
 use crate::config::declared::section::Section;
 use crate::config::declared::setting::Literal::Texts;
@@ -79,7 +79,7 @@ const fn patterns() -> Setting {
 pub(in crate::config) fn disabled(
     connection: &Section<'_>,
     own: &[OwnTool],
-    procedures: Option<&[Declared]>,
+    procedures: Option<&[DeclaredProcedure]>,
 ) -> Switches {
     let section = connection.table("disabled");
     let Disabled { types, operations, tools } = Disabled::read(&section);

@@ -3,7 +3,7 @@
 
 use portico_actors::near;
 use portico_actors::reply::DataType;
-use portico_actors::source::{Declared, Direction, Parameter, Procedure};
+use portico_actors::source::{DeclaredProcedure, Direction, Parameter, Procedure};
 use portico_actors::sql::{self, Class, Dialect, Naming, Statement};
 use serde_json::Value;
 
@@ -98,8 +98,12 @@ fn is_tool_name(text: &str) -> bool {
 }
 
 /// Reads `[[connections.procedures]]`.
-pub(in crate::config) fn procedures(connection: &Section<'_>, dialect: Dialect, naming: Naming<'_>) -> Vec<Declared> {
-    let mut declared: Vec<Declared> = Vec::new();
+pub(in crate::config) fn procedures(
+    connection: &Section<'_>,
+    dialect: Dialect,
+    naming: Naming<'_>,
+) -> Vec<DeclaredProcedure> {
+    let mut declared: Vec<DeclaredProcedure> = Vec::new();
     for section in connection.tables("procedures") {
         let ProcedureSettings { name, description, sql, read_only } = ProcedureSettings::read(&section);
         if declared.iter().any(|other| other.procedure.name.eq_ignore_ascii_case(&name)) {
@@ -115,7 +119,7 @@ pub(in crate::config) fn procedures(connection: &Section<'_>, dialect: Dialect, 
             parameters,
             roles: None,
         };
-        declared.push(Declared { procedure, sql });
+        declared.push(DeclaredProcedure { procedure, sql });
     }
     declared
 }
@@ -125,7 +129,7 @@ pub(in crate::config) fn tools(
     connection: &Section<'_>,
     dialect: Dialect,
     naming: Naming<'_>,
-    procedures: &[Declared],
+    procedures: &[DeclaredProcedure],
 ) -> Vec<OwnTool> {
     let mut tools: Vec<OwnTool> = Vec::new();
     for section in connection.tables("tools") {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portico_actors::auth::{IssuerKey, IssuerKeys, TrustedIssuer};
-use portico_actors::principal::{Hold, Rights, Scope};
+use portico_actors::principal::{Rights, Scope, WorkspaceGrant};
 use portico_actors::workspace::Workspace;
 use uuid::Uuid;
 
@@ -100,7 +100,7 @@ fn read(
             let names: Vec<(&str, &str)> = workspaces.iter().map(|known| (known.name.as_ref(), &*known.name)).collect();
             let connections = reach(section, "connections", &named.unwrap_or_default(), &ids);
             let spaces = reach(section, "workspaces", &spaces.unwrap_or_default(), &names);
-            let given = spaces.into_iter().map(|(name, scope)| (name.into(), Hold::Given(scope)));
+            let given = spaces.into_iter().map(|(name, scope)| (name.into(), WorkspaceGrant::Given(scope)));
             Rights::each(connections).with_workspaces(given)
         }
     };

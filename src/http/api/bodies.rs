@@ -138,16 +138,16 @@ impl JsonSchema for Values {
         json_schema!({
             "description": "Values by name, with or without @, or by position",
             "type": ["object", "array"],
-            "additionalProperties": generator.subschema_for::<Given>(),
-            "items": generator.subschema_for::<Given>(),
+            "additionalProperties": generator.subschema_for::<JsonParameter>(),
+            "items": generator.subschema_for::<JsonParameter>(),
         })
     }
 }
 
 /// What a value may be wrapped in.
-struct Given;
+struct JsonParameter;
 
-impl JsonSchema for Given {
+impl JsonSchema for JsonParameter {
     fn schema_name() -> Cow<'static, str> {
         "Value".into()
     }

@@ -95,22 +95,22 @@ impl Drop for Reader {
 }
 
 thread_local! {
-    static LOOKS: Rc<Looks> = Rc::default();
+    static LOOKS: Rc<DisconnectPoller> = Rc::default();
 }
 
 /// When the sockets of one thread's requests are looked at: all at once. A timer for each request would have the thread
 /// wake itself for each.
 #[derive(Default)]
-struct Looks {
+struct DisconnectPoller {
     due: Notify,
     waiting: Cell<usize>,
     is_timed: Cell<bool>,
 }
 
-impl Looks {
+impl DisconnectPoller {
     /// Waits for the next look, at most for [`LOOK_EVERY`].
     async fn next(self: &Rc<Self>) {
-        struct Waiting<'a>(&'a Looks);
+        struct Waiting<'a>(&'a DisconnectPoller);
         impl Drop for Waiting<'_> {
             fn drop(&mut self) {
                 self.0.waiting.set(self.0.waiting.get() - 1);

@@ -31,7 +31,7 @@ pub(in crate::http) async fn identify(
     response.headers_mut().insert(REQUEST_ID, value);
     let quota = response.request().extensions().get::<Quota>().copied();
     if let Some(quota) = quota {
-        quota::tell(response.headers_mut(), &quota);
+        quota::insert_headers(response.headers_mut(), &quota);
     }
     Ok(response)
 }

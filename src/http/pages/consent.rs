@@ -11,7 +11,7 @@ use portico_actors::auth::oauth::authorization::Approval;
 use portico_actors::auth::oauth::client::ClientKind;
 use portico_actors::directory::ConnectionEntry;
 use portico_actors::error::{Error, Result};
-use portico_actors::principal::{Hold, Rights, Scope};
+use portico_actors::principal::{Rights, Scope, WorkspaceGrant};
 use secrecy::ExposeSecret;
 use uuid::Uuid;
 
@@ -93,7 +93,7 @@ impl TargetChoices {
         };
         let workspace = |text: &str| {
             let place = self.workspaces.iter().find(|place| place.id.as_ref() == text);
-            place.map(|place| (Arc::clone(&place.id), Hold::Given(scope))).ok_or_else(|| wrong("workspace"))
+            place.map(|place| (Arc::clone(&place.id), WorkspaceGrant::Given(scope))).ok_or_else(|| wrong("workspace"))
         };
         let connections: Vec<Uuid> = form.all("connection").map(connection).collect::<Result<_>>()?;
         let workspaces: Vec<_> = form.all("workspace").map(workspace).collect::<Result<_>>()?;

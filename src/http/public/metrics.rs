@@ -47,7 +47,7 @@ async fn tell(request: &HttpRequest, app: &web::Data<App>, recorder: &mut CallRe
     let app = app.clone();
     let told = web::block(move || {
         let standing = [app.running(), app.tasks.running(), app.budget.lent()];
-        app.metrics.tell(&app.directory, app.takes_calls().is_ok(), standing)
+        app.metrics.encode(&app.directory, app.takes_calls().is_ok(), standing)
     });
     told.await.map_err(Error::internal)?.map_err(Error::internal)
 }

@@ -2,7 +2,7 @@
 //! by views over what their reader may not see, and by the words of errors.
 
 use portico_actors::auth::records::{NewPat, NewUser};
-use portico_actors::principal::{Hold, Rights, Scope};
+use portico_actors::principal::{Rights, Scope, WorkspaceGrant};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
@@ -167,7 +167,7 @@ async fn failures_of_sources_name_nothing_that_a_workspace_does_not_have() {
     )
     .unwrap();
     let app = configuration.start().await;
-    let hold = |name: &str| (name.into(), Hold::Given(Scope::Read));
+    let hold = |name: &str| (name.into(), WorkspaceGrant::Given(Scope::Read));
     let rights = Rights::each([]).with_workspaces([hold("broken"), hold("single")]);
     let name = "reader@example.org".to_owned();
     app.store().add_user(NewUser { email: name.clone(), rights }).unwrap();

@@ -17,7 +17,7 @@ use crate::verify::jws::Signed;
 use crate::verify::refusal::Refusal;
 use crate::verify::token::{AccessTokenClaims, Tokens, Verified};
 use crate::{TOKEN_LIFETIME, secret};
-use portico_core::principal::{Endpoint, Hold, Rights, Scope};
+use portico_core::principal::{Endpoint, Rights, Scope, WorkspaceGrant};
 
 const NOW: i64 = 1_800_000_000;
 const TIME: Timestamp = Timestamp::from_seconds(NOW);
@@ -291,7 +291,7 @@ fn only_a_list_of_ids_opens_connections() {
 #[test]
 fn a_token_opens_the_workspaces_that_it_names_and_no_others() {
     let pair = pair(NewKey::generate().unwrap());
-    let given = |name: &str, scope| (Arc::from(name), Hold::Given(scope));
+    let given = |name: &str, scope| (Arc::from(name), WorkspaceGrant::Given(scope));
     let alone = only(&[], Scope::Read).with_workspaces([given("revenue", Scope::Write)]);
     let mixed = only(&[SALES], Scope::Write).with_workspaces([given("revenue", Scope::Read)]);
     let through = only(&[SALES, STOCK], Scope::Read).intersection(&alone);

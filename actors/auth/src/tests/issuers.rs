@@ -17,7 +17,7 @@ use super::support::{House, ISSUER, SALES, STOCK, only};
 use crate::keys::key::{Algorithm, NewKey, VerifyingKey};
 use crate::verify::authenticate::VerifyCredential;
 use crate::{AuthActor, Authenticate, IssuerKey, IssuerKeys, Reconfigure, TrustedIssuer};
-use portico_core::principal::{Credential, Endpoint, Hold, Principal, Rights, Scope};
+use portico_core::principal::{Credential, Endpoint, Principal, Rights, Scope, WorkspaceGrant};
 
 pub(super) const THEIRS: &str = "https://id.example.org";
 pub(super) const NOW: i64 = 1_800_000_000;
@@ -139,7 +139,7 @@ async fn a_fixed_key_opens_what_the_claims_say_and_the_ceilings_leave() {
     let text = with(claims(), "connection_ids", json!(format!("[\"{SALES}\"]")));
     assert_eq!(ask(&actor, token(&text)).await.unwrap().rights, only(&[], Scope::Write));
     assert_eq!(ask(&actor, token(&without(claims(), "connection_ids"))).await.unwrap().rights, only(&[], Scope::Write));
-    let workspace = Rights::each([]).with_workspaces([("revenue".into(), Hold::Given(Scope::Write))]);
+    let workspace = Rights::each([]).with_workspaces([("revenue".into(), WorkspaceGrant::Given(Scope::Write))]);
     let named = with(without(claims(), "connection_ids"), "workspaces", json!(["revenue"]));
     assert_eq!(ask(&actor, token(&named)).await.unwrap().rights, workspace);
     let text = with(named.clone(), "workspaces", json!("revenue"));

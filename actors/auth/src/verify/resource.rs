@@ -6,7 +6,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
-use portico_core::principal::{Endpoint, Hold, Rights, Scope};
+use portico_core::principal::{Endpoint, Rights, Scope, WorkspaceGrant};
 
 /// Where the MCP endpoints of workspaces are.
 const WORKSPACES: &str = "/mcp/workspaces/";
@@ -85,7 +85,7 @@ impl Resource {
         match self {
             Self::Connection(id) => Some(Rights::only([*id], Scope::Admin)),
             Self::Workspace(name) => {
-                Some(Rights::each([]).with_workspaces([(Arc::clone(name), Hold::Given(Scope::Admin))]))
+                Some(Rights::each([]).with_workspaces([(Arc::clone(name), WorkspaceGrant::Given(Scope::Admin))]))
             }
             Self::Service | Self::Api | Self::Mcp => None,
         }
@@ -103,7 +103,7 @@ impl Resource {
 
 /// What `resources` open together at `endpoint`; `None` where none of them is for there.
 pub(crate) fn reach(resources: impl IntoIterator<Item = Resource>, endpoint: Endpoint) -> Option<Rights> {
-    let mut parts = None::<(Vec<Uuid>, Vec<(Arc<str>, Hold)>)>;
+    let mut parts = None::<(Vec<Uuid>, Vec<(Arc<str>, WorkspaceGrant)>)>;
     for reach in resources.into_iter().filter_map(|resource| resource.rights_at(endpoint)) {
         let Some(list) = reach.list() else { return Some(Rights::ALL) };
         let (ids, workspaces) = parts.get_or_insert_default();

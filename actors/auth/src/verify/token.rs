@@ -18,7 +18,7 @@ use crate::verify::jws::Signed;
 use crate::verify::refusal::Refusal;
 use crate::verify::resource::{self, Resource};
 use portico_core::error::{Error, Result};
-use portico_core::principal::{Endpoint, Hold, Rights, Scope};
+use portico_core::principal::{Endpoint, Rights, Scope, WorkspaceGrant};
 
 /// The `typ` of access tokens (RFC 9068 §2.1).
 const ACCESS_TOKEN: &str = "at+jwt";
@@ -111,14 +111,14 @@ impl Tokens {
         let narrower = connections.iter().filter(|(_, most)| *most < scope);
         let held = issue.rights.workspaces();
         let given = held.iter().filter_map(|(name, hold)| match hold {
-            Hold::Given(most) if *most < scope => Some((name.as_ref(), most.as_str())),
+            WorkspaceGrant::Given(most) if *most < scope => Some((name.as_ref(), most.as_str())),
             _ => None,
         });
         let through = held.iter().filter_map(|(name, hold)| match hold {
-            Hold::Through(connections) => {
+            WorkspaceGrant::Through(connections) => {
                 Some((name.as_ref(), connections.iter().map(|(id, most)| (*id, most.as_str())).collect()))
             }
-            Hold::Given(_) => None,
+            WorkspaceGrant::Given(_) => None,
         });
         let claims = IssuedClaims {
             iss: &self.issuer,
@@ -267,7 +267,7 @@ fn connections_in(claim: Option<&Value>) -> impl Iterator<Item = Uuid> {
 
 /// What the claims open that name connections, by id, and workspaces, by name.
 pub(crate) fn named_in(connections: Option<&Value>, workspaces: Option<&Value>) -> Rights {
-    let given = texts(workspaces).map(|name| (name.into(), Hold::Given(Scope::Admin)));
+    let given = texts(workspaces).map(|name| (name.into(), WorkspaceGrant::Given(Scope::Admin)));
     Rights::only(connections_in(connections), Scope::Admin).with_workspaces(given)
 }
 
@@ -296,11 +296,11 @@ impl Named {
         let held = texts(self.workspaces.as_ref()).map(|name| {
             let through = self.workspace_connections.get(name).map(|connections| {
                 let read = connections.iter().filter_map(|(id, word)| Some((*id, Scope::parse(word)?)));
-                Hold::Through(read.collect())
+                WorkspaceGrant::Through(read.collect())
             });
-            let given = || narrowed(self.workspace_scopes.get(name)).map(Hold::Given);
+            let given = || narrowed(self.workspace_scopes.get(name)).map(WorkspaceGrant::Given);
             // Without a hold it would be reached by the connections.
-            (name.into(), through.or_else(given).unwrap_or_else(|| Hold::Through(Arc::default())))
+            (name.into(), through.or_else(given).unwrap_or_else(|| WorkspaceGrant::Through(Arc::default())))
         });
         Rights::each(connections).with_workspaces(held)
     }

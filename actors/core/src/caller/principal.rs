@@ -12,7 +12,7 @@ use secrecy::SecretString;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-pub use self::rights::{Hold, Rights};
+pub use self::rights::{Rights, WorkspaceGrant};
 pub use self::scope::Scope;
 pub use self::validity::Validity;
 

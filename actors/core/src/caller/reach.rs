@@ -6,7 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use uuid::Uuid;
 
-use super::principal::{Hold, Rights, Scope};
+use super::principal::{Rights, Scope, WorkspaceGrant};
 
 /// `scope`, the widest of them, `reach`, and `workspaces` where any was given.
 impl Serialize for Rights {
@@ -45,7 +45,7 @@ enum Listed<'a> {
 }
 
 impl<'a> Listed<'a> {
-    fn of((name, hold): &'a (Arc<str>, Hold), widest: Scope) -> Option<Self> {
+    fn of((name, hold): &'a (Arc<str>, WorkspaceGrant), widest: Scope) -> Option<Self> {
         let scope = hold.widest()?;
         Some(if scope == widest { Self::Plain(name) } else { Self::Narrowed { name, scope } })
     }
@@ -93,8 +93,10 @@ impl Reached {
     pub fn list(rights: &Rights) -> Option<Vec<Self>> {
         let mut list = plain(rights.list()?, rights.widest());
         list.extend(rights.workspaces().iter().map(|(name, hold)| match hold {
-            Hold::Given(scope) => Self::Workspace { workspace: Arc::clone(name), scope: scope.as_str().to_owned() },
-            Hold::Through(connections) => {
+            WorkspaceGrant::Given(scope) => {
+                Self::Workspace { workspace: Arc::clone(name), scope: scope.as_str().to_owned() }
+            }
+            WorkspaceGrant::Through(connections) => {
                 let through = connections.iter().map(|(id, scope)| (*id, scope.as_str().to_owned())).collect();
                 Self::Through { workspace: Arc::clone(name), through }
             }
@@ -110,11 +112,12 @@ impl Reached {
                 Self::Plain(id) => connections.push((id, widest)),
                 Self::Narrowed { id, scope } => connections.push((id, Scope::parse(&scope)?)),
                 Self::Workspace { workspace, scope } => {
-                    workspaces.push((workspace, Hold::Given(Scope::parse(&scope)?)));
+                    workspaces.push((workspace, WorkspaceGrant::Given(Scope::parse(&scope)?)));
                 }
                 Self::Through { workspace, through } => {
                     let read = |(id, scope): &(Uuid, String)| Some((*id, Scope::parse(scope)?));
-                    workspaces.push((workspace, Hold::Through(through.iter().map(read).collect::<Option<_>>()?)));
+                    workspaces
+                        .push((workspace, WorkspaceGrant::Through(through.iter().map(read).collect::<Option<_>>()?)));
                 }
             }
         }
@@ -141,10 +144,10 @@ mod tests {
     #[test]
     fn rights_are_read_as_they_were_written() {
         let connections = Rights::each([(A, Scope::Write), (B, Scope::Read)]);
-        let given = |name: &str, scope| (Arc::from(name), Hold::Given(scope));
+        let given = |name: &str, scope| (Arc::from(name), WorkspaceGrant::Given(scope));
         let held = connections.clone().with_workspaces([given("v", Scope::Read), given("w", Scope::Write)]);
         let alone = Rights::each([]).with_workspaces([given("w", Scope::Write)]);
-        let nothing = Hold::Through(Arc::default());
+        let nothing = WorkspaceGrant::Through(Arc::default());
         for rights in [
             &connections,
             &held,

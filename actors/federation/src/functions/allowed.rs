@@ -17,20 +17,20 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use crate::functions::aggregates::ordered_set;
 use crate::functions::aggregates::single;
+use crate::functions::bounded_text;
 use crate::functions::cases;
-use crate::functions::growing;
 use crate::functions::numbers::{doubles, percentile, rounding, sign};
-use crate::functions::own::{self, Own};
 use crate::functions::regular;
-use crate::functions::times::beside;
 use crate::functions::times::calendar;
+use crate::functions::times::date_arithmetic;
 use crate::functions::times::elapsed;
 use crate::functions::times::formatted;
 use crate::functions::times::parts;
-use crate::functions::types::apart;
 use crate::functions::types::casts;
 use crate::functions::types::categories::{AS_DOUBLE, is_interval, no_function};
+use crate::functions::types::named_cast;
 use crate::functions::types::typed;
+use crate::functions::user_defined::{self, UserDefinedFunction};
 
 /// Functions of values of any type, or of none, as the engine calls them.
 const SCALAR: &[&str] =
@@ -82,7 +82,7 @@ const MISSING: &[&str] =
     &["any_value", "array_agg", "json_agg", "json_object_agg", "jsonb_agg", "jsonb_object_agg", "xmlagg"];
 
 /// Functions of PostgreSQL that are not the engine's.
-fn own() -> impl Iterator<Item = &'static Own> {
+fn own() -> impl Iterator<Item = &'static UserDefinedFunction> {
     calendar::FUNCTIONS.iter().chain(regular::FUNCTIONS).chain(sign::FUNCTIONS)
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn canonical(name: &str) -> Option<&'static str> {
 }
 
 /// Leaves of the engine's functions those that are listed, with ours in the places of some.
-pub(crate) fn keep(builder: &mut SessionStateBuilder) {
+pub(crate) fn register(builder: &mut SessionStateBuilder) {
     let scalar = builder.scalar_functions().get_or_insert_default();
     let (doubles, others): (Vec<_>, Vec<_>) =
         std::mem::take(scalar).into_iter().partition(|function| doubles::is_one(function.name()));
@@ -156,8 +156,8 @@ pub(crate) fn keep(builder: &mut SessionStateBuilder) {
     scalar.extend(others.into_iter().filter(|function| is_there(function.name())).map(as_postgresql));
     scalar.extend(doubles.into_iter().map(doubles::checked));
     scalar.extend(rounding::functions());
-    scalar.extend([formatted::to_char(), apart::function()]);
-    scalar.extend(own().chain(regular::OPERATORS).map(own::function));
+    scalar.extend([formatted::to_char(), named_cast::function()]);
+    scalar.extend(own().chain(regular::OPERATORS).map(user_defined::function));
     let aggregates = builder.aggregate_functions().get_or_insert_default();
     aggregates.retain(|function| AGGREGATE.contains(&function.name()));
     for function in aggregates {
@@ -178,7 +178,7 @@ pub(crate) fn keep(builder: &mut SessionStateBuilder) {
 
 /// The engine's function, with PostgreSQL's types and a bound.
 fn as_postgresql(function: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
-    growing::bounded(typed::typed(cases::with_literals(function)))
+    bounded_text::bounded(typed::typed(cases::with_literals(function)))
 }
 
 /// Plans the functions that have a syntax of their own: the engine has its own ones for these.
@@ -192,7 +192,7 @@ struct Syntax {
 
 impl ExprPlanner for Syntax {
     fn plan_binary_op(&self, of: RawBinaryExpr, schema: &DFSchema) -> EngineResult<PlannerResult<RawBinaryExpr>> {
-        let moved = beside::moved(&of.op, &of.left, &of.right, schema);
+        let moved = date_arithmetic::moved(&of.op, &of.left, &of.right, schema);
         Ok(match moved.or_else(|| elapsed::operator(&of.op, &of.left, &of.right, schema)) {
             Some(planned) => PlannerResult::Planned(planned),
             None => PlannerResult::Original(with_literals(of, schema)?),

@@ -11,11 +11,11 @@ use datafusion::logical_expr::{
     Volatility, cast as to_type, when,
 };
 
-use crate::carried::carried;
+use crate::external_error::external;
 use crate::functions::numbers::{self, doubles};
 use crate::functions::types::casts::{self, type_of_literal};
 use crate::functions::types::categories::type_name;
-use crate::functions::types::together::{Use, alike, answered, is_constant, same};
+use crate::functions::types::common_type::{Use, alike, answered, is_constant, same};
 use portico_core::error::{Error, Kind};
 
 /// A CASE whose values are compared and answered as PostgreSQL does.
@@ -46,7 +46,7 @@ fn is_condition(expr: &Expr, schema: &DFSchema) -> EngineResult<()> {
     match expr.get_type(schema) {
         Ok(of) if of != ArrowType::Boolean && !of.is_null() && !is_constant(expr) => {
             let message = format!("argument of CASE/WHEN must be type boolean, not type {}", type_name(&of));
-            Err(carried(Error::new(Kind::Rejected, message).sqlstate("42804").hint("compare it: … <> 0")))
+            Err(external(Error::new(Kind::Rejected, message).sqlstate("42804").hint("compare it: … <> 0")))
         }
         _ => Ok(()),
     }

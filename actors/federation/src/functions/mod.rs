@@ -2,14 +2,14 @@
 
 pub(crate) mod aggregates;
 pub(crate) mod allowed;
+pub(crate) mod bounded_text;
 mod cases;
-pub(crate) mod growing;
-mod in_turn;
 pub(crate) mod numbers;
-mod own;
 pub(crate) mod postgresql;
 mod recursive;
 pub(crate) mod regular;
 mod set_operations;
+mod short_circuit;
 pub(crate) mod times;
 pub(crate) mod types;
+mod user_defined;

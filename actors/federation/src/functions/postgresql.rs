@@ -19,23 +19,23 @@ use datafusion::optimizer::AnalyzerRule;
 use crate::functions::aggregates::ordered_set;
 use crate::functions::aggregates::windows;
 use crate::functions::allowed;
+use crate::functions::bounded_text;
 use crate::functions::cases;
-use crate::functions::growing;
-use crate::functions::in_turn;
 use crate::functions::numbers::{self, aggregates, doubles, extremes, percentile};
-use crate::functions::own;
 use crate::functions::recursive;
 use crate::functions::regular;
 use crate::functions::set_operations;
-use crate::functions::times::beside;
+use crate::functions::short_circuit;
 use crate::functions::times::calendar;
+use crate::functions::times::date_arithmetic;
 use crate::functions::times::elapsed;
-use crate::functions::types::apart;
 use crate::functions::types::casts;
 use crate::functions::types::categories::{admit_together, no_function};
+use crate::functions::types::common_type::{Use, alike, answered, is_constant, same};
+use crate::functions::types::named_cast;
 use crate::functions::types::outer_types;
-use crate::functions::types::together::{Use, alike, answered, is_constant, same};
 use crate::functions::types::typed;
+use crate::functions::user_defined;
 use crate::plan::comparison;
 
 /// To be run before the engine's own coercion of types: what ours are compared with, or stand beside of, is then coerced to
@@ -91,7 +91,7 @@ fn analyzed(plan: LogicalPlan, is_recursive: bool) -> EngineResult<LogicalPlan> 
             Expr::Literal(value, metadata) if !is_kept => Ok(literal(value, metadata)),
             expr => rewrite(expr, &schema),
         })?;
-        let expr = expr.transform_data(|expr| in_turn::computed(expr, &schema))?;
+        let expr = expr.transform_data(|expr| short_circuit::computed(expr, &schema))?;
         let expr = expr.update_data(|expr| name.restore(expr));
         if is_marked { expr.transform_data(|expr| Ok(comparison::marked(expr, &schema))) } else { Ok(expr) }
     })?;
@@ -203,7 +203,7 @@ fn aggregate(call: AggregateFunction, schema: &DFSchema) -> EngineResult<Transfo
         // It does not hear it.
         if params.distinct {
             let message = format!("{}(DISTINCT …) is not there over several connections", func.name());
-            return Err(own::not_there(message, "select DISTINCT rows in a subquery"));
+            return Err(user_defined::not_there(message, "select DISTINCT rows in a subquery"));
         }
         params.args = casts::to_floats(params.args, schema)?;
         return Ok(Transformed::yes(Expr::AggregateFunction(AggregateFunction { func, params })));
@@ -233,7 +233,7 @@ fn where_true(filter: &Expr, value: Expr) -> Expr {
 }
 
 fn function(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
-    if func.name() == apart::NAME
+    if func.name() == named_cast::NAME
         && let Some(cast) = args.pop()
     {
         return Ok(Transformed::yes(cast));
@@ -266,13 +266,13 @@ fn function(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema
         calendar::BIN => {
             // Beside a literal a date is an instant too.
             let has_text = types.iter().any(ArrowType::is_string);
-            let begun = |each| if has_text { beside::begun_in_utc(each, schema) } else { each };
+            let begun = |each| if has_text { date_arithmetic::begun_in_utc(each, schema) } else { each };
             let mut all = args.into_iter().map(begun);
             let stride: Vec<Expr> = all.next().into_iter().collect();
             [stride, casts::literals_beside(all.collect(), schema)?].concat()
         }
         // PostgreSQL takes a date for an instant here.
-        "date_trunc" => args.into_iter().map(|each| beside::begun_in_utc(each, schema)).collect(),
+        "date_trunc" => args.into_iter().map(|each| date_arithmetic::begun_in_utc(each, schema)).collect(),
         _ => args,
     };
     Ok(Transformed::yes(func.call(args)))
@@ -325,7 +325,7 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> En
     let one = |is: fn(&ArrowType) -> bool| types.iter().any(|of| of.as_ref().is_some_and(is));
     if let [Some(of_left), Some(of_right)] = &types
         && matches!(op, Operator::Plus | Operator::Minus)
-        && let Some(shifted) = beside::shifted((&left, of_left), op, (&right, of_right))?
+        && let Some(shifted) = date_arithmetic::shifted((&left, of_left), op, (&right, of_right))?
     {
         return Ok(Transformed::yes(shifted));
     }
@@ -345,12 +345,12 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> En
             let of = types.iter().flatten().find(|of| of.is_floating()).cloned().unwrap_or(ArrowType::Float64);
             return Err(no_function("%", &[of], "write CAST(… AS numeric) around its operands"));
         }
-        Operator::StringConcat if one(ArrowType::is_string) && both(growing::is_joined) => {
+        Operator::StringConcat if one(ArrowType::is_string) && both(bounded_text::is_joined) => {
             for part in [&left, &right] {
                 comparison::text(part, schema)?;
             }
             let [left, right] = [casts::as_text(*left, schema)?, casts::as_text(*right, schema)?];
-            return Ok(Transformed::yes(growing::joined(left, right)));
+            return Ok(Transformed::yes(bounded_text::joined(left, right)));
         }
         // PostgreSQL takes the text for one of octets.
         Operator::StringConcat if one(ArrowType::is_string) && one(ArrowType::is_binary) => {

@@ -11,7 +11,7 @@ use datafusion::logical_expr::{
     ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::carried::carried;
+use crate::external_error::external;
 use crate::functions::types::casts::plain_text;
 use crate::functions::types::padded::is_padding;
 use crate::plan::comparison::Comparison;
@@ -36,7 +36,7 @@ pub(super) fn of_one_type(query: RecursiveQuery) -> Result<LogicalPlan> {
                 query.name,
                 place + 1
             );
-            return Err(carried(
+            return Err(external(
                 Error::new(Kind::Rejected, message).sqlstate("42804").hint("write CAST(… AS text) around both"),
             ));
         }

@@ -11,8 +11,8 @@ use datafusion::logical_expr::{
 
 use crate::functions::numbers::common;
 use crate::functions::types::casts::{literal_as, type_of_literal};
+use crate::functions::types::common_type::admit_texts;
 use crate::functions::types::padded::{Text, as_text, is_literal, is_padded, is_padding};
-use crate::functions::types::together::admit_texts;
 use crate::plan::comparison::Comparison;
 
 /// The set operation, whose columns are of one type each.

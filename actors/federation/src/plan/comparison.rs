@@ -15,7 +15,7 @@ use datafusion::logical_expr::expr::{AggregateFunction, Alias, Sort, WindowFunct
 use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, JoinConstraint, LogicalPlan, Projection, lit};
 use uuid::Uuid;
 
-use crate::carried::carried;
+use crate::external_error::external;
 use crate::functions::aggregates::single;
 use crate::functions::numbers::is_exact;
 use crate::functions::types::categories::{admit_together, type_name};
@@ -173,7 +173,7 @@ fn of(expr: &Expr) -> String {
 
 fn refused(expr: &Expr, what: &str) -> DataFusionError {
     let message = format!("query: {what} {} over several connections, whose type has rules of its own", of(expr));
-    carried(Error::invalid(message).hint("do it on its own connection, or in a view there"))
+    external(Error::invalid(message).hint("do it on its own connection, or in a view there"))
 }
 
 /// Refuses values that cannot be told equal.
@@ -294,7 +294,7 @@ fn canonical(text: &str) -> Result<String> {
     let uuid = Some(groups.concat()).filter(|_| is_grouped).and_then(|digits| Uuid::try_parse(&digits).ok());
     uuid.map(|uuid| uuid.hyphenated().to_string()).ok_or_else(|| {
         let message = format!("invalid input syntax for type uuid: {text:?}");
-        carried(Error::new(Kind::Rejected, message).sqlstate("22P02"))
+        external(Error::new(Kind::Rejected, message).sqlstate("22P02"))
     })
 }
 
@@ -320,7 +320,7 @@ pub(crate) fn is_text(expr: &Expr, schema: &DFSchema, function: &str) -> Result<
         Comparison::Canonical | Comparison::Own => Err(refused(expr, "the text of")),
         Comparison::Uuid | Comparison::Coded => {
             let message = format!("{function} takes a text, and {} is of a type of its own", of(expr));
-            Err(carried(Error::new(Kind::Rejected, message).sqlstate("42883").hint("write CAST(… AS text) around it")))
+            Err(external(Error::new(Kind::Rejected, message).sqlstate("42883").hint("write CAST(… AS text) around it")))
         }
     }
 }
@@ -382,7 +382,7 @@ fn one_order(aggregates: &[Expr]) -> Result<()> {
         let message =
             "an aggregate with DISTINCT and ORDER BY beside one in another order is not there over several connections";
         let error = Error::new(Kind::Rejected, message).sqlstate("0A000");
-        return Err(carried(error.hint("compute one of them in a subquery with the same groups, and join it")));
+        return Err(external(error.hint("compute one of them in a subquery with the same groups, and join it")));
     }
     Ok(())
 }
@@ -397,7 +397,7 @@ fn one_type(one: &ArrowType, other: &ArrowType, is_mixed: bool, what: &str) -> R
     if is_mixed {
         let (one, other) = (type_name(one), type_name(other));
         let message = format!("query: {what} of {one} and {other} over several connections");
-        return Err(carried(Error::invalid(message).hint("CAST both to one type")));
+        return Err(external(Error::invalid(message).hint("CAST both to one type")));
     }
     Ok(())
 }

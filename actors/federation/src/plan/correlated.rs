@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
     Distinct, Expr, ExprSchemable, Filter, JoinType, LogicalPlan, Operator, Projection, Subquery, cast as to_type,
 };
 
-use crate::carried::carried;
+use crate::external_error::external;
 use crate::failure::SEVERAL_ROWS;
 use crate::functions::numbers::is_exact;
 use crate::plan::joins::chain::has_subqueries;
@@ -154,7 +154,7 @@ fn check_not_in(listed: &InSubquery) -> EngineResult<()> {
     }
     let message = "query: NOT IN of a query that speaks of the query around it, over several connections";
     let hint = "write NOT EXISTS (SELECT … WHERE … AND their_column = value); NOT IN has no row where one of their values is NULL";
-    Err(carried(Error::invalid(message).hint(hint)))
+    Err(external(Error::invalid(message).hint(hint)))
 }
 
 /// Refuses different rows of those that a condition chooses other than by the values of columns: the engine tells rows
@@ -235,5 +235,5 @@ fn refused() -> datafusion::common::DataFusionError {
                    several connections";
     let hint = "do that in a subquery that speaks of no other one, with the columns that it is about in its list (and in \
                 PARTITION BY or GROUP BY), and join it on these";
-    carried(Error::new(Kind::Rejected, message).sqlstate("0A000").hint(hint))
+    external(Error::new(Kind::Rejected, message).sqlstate("0A000").hint(hint))
 }

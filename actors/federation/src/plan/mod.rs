@@ -8,7 +8,7 @@ pub(crate) mod exact;
 pub(crate) mod explained;
 pub(crate) mod groups;
 pub(crate) mod joins;
-pub(crate) mod patience;
+pub(crate) mod plan_deadline;
 pub(crate) mod planning;
 pub(crate) mod rules;
 pub(crate) mod text;

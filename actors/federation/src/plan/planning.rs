@@ -17,7 +17,7 @@ use datafusion::sql::parser::Statement as Parsed;
 
 use crate::connections::Connections;
 use crate::failure::{engine_error, rule_error};
-use crate::functions::growing;
+use crate::functions::bounded_text;
 use crate::functions::types::categories::is_interval;
 use crate::plan::columns::labels;
 use crate::plan::columns::origin;
@@ -28,9 +28,9 @@ use crate::plan::exact;
 use crate::plan::groups::dependencies;
 use crate::plan::groups::distinct_on;
 use crate::plan::groups::grouping_sets;
-use crate::plan::groups::zeros;
+use crate::plan::groups::negative_zero;
 use crate::plan::joins::{exists, order, sources};
-use crate::plan::patience;
+use crate::plan::plan_deadline;
 use crate::plan::text::parse::{self, Explain, Query};
 use crate::plan::text::{bounds, parameters};
 use crate::push::Pushing;
@@ -122,9 +122,9 @@ pub(crate) async fn plan(
     let optimized = plan.and_then(|plan| state.optimize(&plan));
     let optimized = optimized.and_then(exact::keep_digits).map_err(rule_error)?;
     let pushed = pushed(&optimized, &connections, pushdown, &estimating).await?;
-    let pushed = order::by_estimates(pushed).and_then(unique::names).and_then(zeros::as_one);
-    let pushed = pushed.and_then(|pushed| patience::in_joins(pushed, deadline)).map_err(engine_error)?;
-    let rows = growing::batch_size(&pushed).map_err(engine_error)?.min(state.config().batch_size());
+    let pushed = order::by_estimates(pushed).and_then(unique::names).and_then(negative_zero::as_one);
+    let pushed = pushed.and_then(|pushed| plan_deadline::in_joins(pushed, deadline)).map_err(engine_error)?;
+    let rows = bounded_text::batch_size(&pushed).map_err(engine_error)?.min(state.config().batch_size());
     // Views are planned: nobody else has it any more.
     let mut state = Arc::unwrap_or_clone(state);
     if rows != state.config().batch_size() {

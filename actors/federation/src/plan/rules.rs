@@ -8,8 +8,8 @@ use datafusion::logical_expr::expr::{AggregateFunction, BinaryExpr};
 use datafusion::logical_expr::{Expr, JoinType, LogicalPlan};
 use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule};
 
-use crate::carried::carried;
-use crate::plan::patience::Until;
+use crate::external_error::external;
+use crate::plan::plan_deadline::PlanDeadline;
 use portico_core::error::{Error, Kind};
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
@@ -51,7 +51,7 @@ fn check_size(plan: &LogicalPlan) -> Result<()> {
     let message =
         format!("query: a condition comes to more than {MOST_SAID} names and literals, with its subqueries put in");
     let hint = "compute with a column of a subquery once, or choose the rows inside of it";
-    Err(carried(Error::new(Kind::TooLarge, message).hint(hint)))
+    Err(external(Error::new(Kind::TooLarge, message).hint(hint)))
 }
 
 /// The plan, in whose condition each literal stands to the right of what it is compared with. To the engine `x = 1 AND 1 = x`
@@ -95,7 +95,7 @@ impl OptimizerRule for Where {
     }
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        Until::check(&config.options())?;
+        PlanDeadline::check(&config.options())?;
         match self.is_for {
             Some(is_for) if !is_for(&plan) => Ok(Transformed::no(plan)),
             _ if self.name() == PUSH_DOWN_FILTER => {

@@ -21,8 +21,8 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 
-use crate::carried::carried;
 use crate::connections::Connections;
+use crate::external_error::external;
 use crate::failure::of_connection;
 use crate::push::Select;
 use crate::run::batches::batches;
@@ -358,9 +358,9 @@ fn fetched(
         opened
             .map(|results| {
                 let batches = batches(results, Arc::clone(&table.fields), &table.names, most);
-                batches.map_err(move |error| carried(of_connection(&name, error)))
+                batches.map_err(move |error| external(of_connection(&name, error)))
             })
-            .map_err(carried)
+            .map_err(external)
     });
     batches.try_flatten().inspect_ok(move |batch| octets.add(batch.get_array_memory_size()))
 }

@@ -20,7 +20,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 
 use crate::failure::{UNSOUND, is_unsound};
 use crate::run::joins::yielding::is_join;
-use crate::run::one_input::{one_input, shown_as};
+use crate::run::unary_node::{one_input, shown_as};
 use crate::run::wrap::Wrap;
 
 /// Has nothing believed of the rows of grouping sets and unions. It comes before the rules that go by it.

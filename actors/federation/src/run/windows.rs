@@ -14,7 +14,7 @@ use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use crate::run::one_input::{one_input, shown_as};
+use crate::run::unary_node::{one_input, shown_as};
 use crate::run::wrap::Wrap;
 
 /// Has the rows that a window function keeps counted.

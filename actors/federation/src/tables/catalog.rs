@@ -15,8 +15,8 @@ use datafusion::sql::planner::object_name_to_table_reference;
 use futures_util::future::try_join_all;
 
 use super::table::{self, Table, TableLocation};
-use crate::carried::carried;
 use crate::connections::Connections;
+use crate::external_error::external;
 use crate::failure::{engine_error, of_connection};
 use crate::plan::columns::origin::Origins;
 use crate::plan::text::keys::{self, KeyedTable};
@@ -335,7 +335,7 @@ impl SchemaProvider for Schema {
 
     async fn table(&self, name: &str) -> EngineResult<Option<Arc<dyn TableProvider>>> {
         let name = (self.catalog.clone(), self.name.clone(), name.to_owned());
-        self.tables.provider(name).await.map(Some).map_err(carried)
+        self.tables.provider(name).await.map(Some).map_err(external)
     }
 
     fn table_exist(&self, _: &str) -> bool {

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::calls::runner::Runner;
-use crate::connection::monitor::{ConnectionMonitor, Look, PingReason};
+use crate::connection::monitor::{ConnectionMonitor, PingReason, Probe};
 use crate::connection::state::{State, unavailable};
 use portico_core::call::Call;
 use portico_core::error::{Error, Kind, Result};
@@ -115,14 +115,18 @@ impl LiveConnection {
                 let told = self.monitor.clone();
                 let results = results.on_failure(move |error| {
                     if may_be_away(error) {
-                        told.do_send(Look(PingReason::Own));
+                        told.do_send(Probe(PingReason::Own));
                     }
                 });
                 // Once the results are dropped, the statement is committed or undone.
-                Ok(Reply::Results(if changes { results.with_guard(LookOnDrop(self.monitor.clone())) } else { results }))
+                Ok(Reply::Results(if changes {
+                    results.with_guard(ProbeOnDrop(self.monitor.clone()))
+                } else {
+                    results
+                }))
             }
             Err(error) if may_be_away(&error) => {
-                self.monitor.do_send(Look(PingReason::Own));
+                self.monitor.do_send(Probe(PingReason::Own));
                 Err(error)
             }
             reply => reply,
@@ -180,10 +184,10 @@ fn changes_catalogue(results: &Results) -> bool {
 }
 
 /// Has the source looked at as soon as it is dropped.
-struct LookOnDrop(Addr<ConnectionMonitor>);
+struct ProbeOnDrop(Addr<ConnectionMonitor>);
 
-impl Drop for LookOnDrop {
+impl Drop for ProbeOnDrop {
     fn drop(&mut self) {
-        self.0.do_send(Look(PingReason::Own));
+        self.0.do_send(Probe(PingReason::Own));
     }
 }

@@ -16,7 +16,7 @@ pub(crate) use actor::LiveConnection;
 pub use calls::reader_timeout::with_reader_timeout;
 pub(crate) use calls::runner::Runner;
 pub(crate) use description::{Description, Names};
-pub(crate) use monitor::{Close, ConnectionMonitor, ExitNotifier, Look, PingReason, Retire};
+pub(crate) use monitor::{Close, ConnectionMonitor, ExitNotifier, PingReason, Probe, Retire};
 pub use settings::{ConnectionSpec, Intensity, Start};
 pub use state::State;
 pub(crate) use state::unavailable;

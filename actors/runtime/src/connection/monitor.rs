@@ -243,12 +243,12 @@ fn reason(error: &Error) -> String {
 /// The source may have gone, or something changed there: look at once.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct Look(pub(crate) PingReason);
+pub(crate) struct Probe(pub(crate) PingReason);
 
-impl Handler<Look> for ConnectionMonitor {
+impl Handler<Probe> for ConnectionMonitor {
     type Result = ();
 
-    fn handle(&mut self, Look(why): Look, ctx: &mut Self::Context) {
+    fn handle(&mut self, Probe(why): Probe, ctx: &mut Self::Context) {
         self.look(why, ctx);
     }
 }

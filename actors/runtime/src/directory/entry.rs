@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::usage::Usage;
-use crate::connection::{LiveConnection, Look, PingReason, State};
+use crate::connection::{LiveConnection, PingReason, Probe, State};
 use crate::queue::{Load, Queue};
 use portico_sources::{Access, Driver, Pool, Profile, Source};
 
@@ -103,7 +103,7 @@ impl ConnectionEntry {
 
     pub(super) fn on_catalog_changed(&self) {
         if let ActorSlot::Alive(connection) = &self.state.slot {
-            connection.monitor.do_send(Look(PingReason::Told));
+            connection.monitor.do_send(Probe(PingReason::Told));
         }
     }
 

@@ -15,10 +15,10 @@ use super::snapshot::Snapshot;
 use super::supervisor::{Drain, Reload, Supervisor};
 use super::usage::ConnectionLease;
 use crate::connection::{ConnectionSpec, Intensity, unavailable};
-use portico_core::beat::Beat;
 use portico_core::call::{Call, Limits, Notices, Op, Origin};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::event::Observer;
+use portico_core::heartbeat::Heartbeat;
 use portico_core::principal::Principal;
 use portico_core::reply::Reply;
 
@@ -31,7 +31,7 @@ const GIVEN_UP_DELAY: Duration = Duration::from_mins(1);
 pub struct Directory {
     snapshot: Arc<ArcSwap<Snapshot>>,
     supervisor: Addr<Supervisor>,
-    beats: Arc<[Beat]>,
+    beats: Arc<[Heartbeat]>,
     /// Counts what was announced.
     revision: watch::Sender<u64>,
 }
@@ -85,7 +85,7 @@ impl Directory {
     }
 
     /// The signs of life of the threads that the actors live on.
-    pub fn beats(&self) -> &[Beat] {
+    pub fn beats(&self) -> &[Heartbeat] {
         &self.beats
     }
 
@@ -157,11 +157,11 @@ impl Directory {
         op: Op,
         limits: Limits,
     ) -> Result<Reply> {
-        self.ask_hearing(entry, origin, by, op, limits, None).await
+        self.ask_with_notices(entry, origin, by, op, limits, None).await
     }
 
     /// The same, where `notices` hears what the source says meanwhile.
-    pub async fn ask_hearing(
+    pub async fn ask_with_notices(
         &self,
         entry: &ConnectionEntry,
         origin: impl Into<Origin>,

@@ -24,8 +24,8 @@ use crate::connection::{
 };
 use crate::queue::Queue;
 use portico_core::backoff::Backoff;
-use portico_core::beat::Beat;
 use portico_core::event::{Event, Observer};
+use portico_core::heartbeat::Heartbeat;
 use portico_sources::{LazySource, Source};
 
 /// Threads that the connections' actors share at most, however many cores there are.
@@ -80,9 +80,10 @@ impl Supervisor {
         intensity: Intensity,
         snapshot: Arc<ArcSwap<Snapshot>>,
         observer: Observer,
-    ) -> (Addr<Self>, Arc<[Beat]>) {
+    ) -> (Addr<Self>, Arc<[Heartbeat]>) {
         let arbiters: Vec<_> = (0..arbiters(available_parallelism().ok())).map(|_| Arbiter::new()).collect();
-        let named = |(index, arbiter): (usize, &Arbiter)| Beat::of(&arbiter.handle(), format!("connections-{index}"));
+        let named =
+            |(index, arbiter): (usize, &Arbiter)| Heartbeat::of(&arbiter.handle(), format!("connections-{index}"));
         let beats = arbiters.iter().enumerate().map(named).collect();
         let address = Self::create(|ctx| {
             let mut supervisor = Self {

@@ -14,9 +14,9 @@ pub(crate) mod failure;
 pub(crate) mod grants;
 mod pushdown;
 pub(crate) mod quote;
-pub(crate) mod recent;
 pub(crate) mod session;
 pub(crate) mod source;
+pub(crate) mod ttl_cache;
 pub(crate) mod walls;
 
 pub use self::address::{Address, Files};

@@ -29,7 +29,7 @@ use crate::sqlite::schema::SCHEMA;
 use crate::sqlite::session::cancel_flag::CancelFlag;
 use crate::sqlite::session::channel;
 use crate::sqlite::session::worker_pool::{Work, WorkerPool};
-use crate::{Access, Declared, Invocation, Plan, Prepared, Procedure, Profile, Settings, Source, Table, Task};
+use crate::{Access, DeclaredProcedure, Invocation, Plan, Prepared, Procedure, Profile, Settings, Source, Table, Task};
 use portico_core::budget::Budget;
 use portico_core::call::{Limits, MetadataFilter, MetadataKind};
 use portico_core::error::{Error, Kind, Result};
@@ -44,7 +44,7 @@ pub(crate) struct Sqlite {
 
 pub(crate) struct Inner {
     name: Arc<str>,
-    declared: Arc<[Declared]>,
+    declared: Arc<[DeclaredProcedure]>,
     pub(crate) readers: Arc<WorkerPool>,
     /// Present only where the connection may write.
     writer: Option<Arc<WorkerPool>>,
@@ -207,7 +207,7 @@ impl Inner {
         Ok(Prepared { statement, values, default_schema, by_administrator: true })
     }
 
-    fn only_statement(&self, declared: &Declared) -> Result<Statement> {
+    fn only_statement(&self, declared: &DeclaredProcedure) -> Result<Statement> {
         let naming = Naming { connection: &self.name, others: &[] };
         let wrong =
             |cause: &str| Error::internal(format!("the declared procedure {}: {cause}", declared.procedure.name));

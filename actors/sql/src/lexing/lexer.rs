@@ -4,26 +4,26 @@
 use super::blank::{self, is_space};
 use super::bracket;
 use super::place::Context;
-use super::placeholder::{self, Given};
+use super::placeholder::{self, ParameterNames};
 use super::token::{Kind, Token, begins_word, continues_word, is_operator};
 use crate::dialect::Dialect;
 
 /// Cuts `text` into tokens that cover it without a gap.
 pub(crate) fn tokens(text: &str, dialect: Dialect) -> Vec<Token> {
-    read(text, dialect, true, &Given::new())
+    read(text, dialect, true, &ParameterNames::new())
 }
 
 /// The same where values are `given`, which decide of an `@` that could be an operator's.
-pub(crate) fn tokens_with(text: &str, dialect: Dialect, given: &Given) -> Vec<Token> {
+pub(crate) fn tokens_with(text: &str, dialect: Dialect, given: &ParameterNames) -> Vec<Token> {
     read(text, dialect, true, given)
 }
 
 /// The tokens as the source itself reads them: to PostgreSQL `[x]` is never a name.
 pub fn tokens_at_source(text: &str, dialect: Dialect) -> Vec<Token> {
-    read(text, dialect, dialect.bracket_names, &Given::new())
+    read(text, dialect, dialect.bracket_names, &ParameterNames::new())
 }
 
-fn read(text: &str, dialect: Dialect, brackets: bool, given: &Given) -> Vec<Token> {
+fn read(text: &str, dialect: Dialect, brackets: bool, given: &ParameterNames) -> Vec<Token> {
     let mut reader = Reader { text, bytes: text.as_bytes(), dialect, brackets, given, at: 0 };
     let mut context = Context::new(dialect);
     let mut tokens: Vec<Token> = Vec::with_capacity(text.len() / 3 + 8);
@@ -49,7 +49,7 @@ struct Reader<'a> {
     dialect: Dialect,
     /// Whether `[x]` may be a name.
     brackets: bool,
-    given: &'a Given,
+    given: &'a ParameterNames,
     at: usize,
 }
 

@@ -19,11 +19,11 @@ const OPERATORS: &[&str] =
 const AMBIGUOUS: &[&str] = &["&@", "<@", "?@", "@@@", "^@", "|@", "~@", "&&@", "#@"];
 
 /// Names of the values that are given with a statement, without `@`.
-pub type Given = HashSet<String>;
+pub type ParameterNames = HashSet<String>;
 
 /// Whether the `@` at the end of this run of operator characters begins a placeholder; `rest` is
 /// the text behind it. Right behind a word, as in `a@b`, a value that is given by the name says so.
-pub(crate) fn begins(run: &str, rest: &str, is_behind_word: bool, dialect: Dialect, given: &Given) -> bool {
+pub(crate) fn begins(run: &str, rest: &str, is_behind_word: bool, dialect: Dialect, given: &ParameterNames) -> bool {
     let is_between_words = run == "@" && is_behind_word;
     if !dialect.at_operators || !(is_between_words || OPERATORS.contains(&run)) {
         return true;

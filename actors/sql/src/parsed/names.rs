@@ -50,7 +50,7 @@ pub(crate) enum NameKind {
 
 /// One name as a whole, by its place among the words of its statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mention {
+pub(crate) struct NameReference {
     pub(crate) role: NameKind,
     pub(crate) words: Range<usize>,
 }
@@ -64,7 +64,7 @@ struct Parts<'a> {
 }
 
 /// The part of the words that a mention covers.
-fn parts<'a>(mention: &Mention, words: &'a [Token]) -> Parts<'a> {
+fn parts<'a>(mention: &NameReference, words: &'a [Token]) -> Parts<'a> {
     let inside = words.get(mention.words.clone()).unwrap_or_default();
     Parts {
         names: inside.iter().copied().filter(|token| token.is_name()).collect(),
@@ -96,7 +96,7 @@ fn may_name_connection(role: NameKind, parts: &Parts<'_>, text: &str) -> bool {
 pub(crate) fn strip(
     text: &str,
     words: &[Token],
-    mentions: &[Mention],
+    mentions: &[NameReference],
     sure: bool,
     naming: Naming<'_>,
     edits: &mut Vec<Edit>,
@@ -172,7 +172,12 @@ fn glue(text: &str, first: Token, dot: Token) -> &'static str {
 }
 
 /// The first parts of all names that can only begin with a connection, and that were not `seen` before.
-pub(crate) fn catalogs(text: &str, words: &[Token], mentions: &[Mention], seen: &mut HashSet<String>) -> Vec<String> {
+pub(crate) fn catalogs(
+    text: &str,
+    words: &[Token],
+    mentions: &[NameReference],
+    seen: &mut HashSet<String>,
+) -> Vec<String> {
     let mut found = Vec::new();
     for mention in mentions.iter().filter(|mention| matches!(mention.role, NameKind::Object | NameKind::Call)) {
         let parts = parts(mention, words);
@@ -188,8 +193,8 @@ pub(crate) fn catalogs(text: &str, words: &[Token], mentions: &[Mention], seen: 
 }
 
 /// Whether a relation is named by its schema and its own name.
-pub(crate) fn are_by_schema(words: &[Token], mentions: &[Mention]) -> bool {
-    let is_by_schema = |mention: &Mention| {
+pub(crate) fn are_by_schema(words: &[Token], mentions: &[NameReference]) -> bool {
+    let is_by_schema = |mention: &NameReference| {
         let parts = parts(mention, words);
         mention.role == NameKind::Object && parts.names.len() == 2 && !parts.star
     };
@@ -220,7 +225,7 @@ impl Positions<'_> {
 pub(crate) fn named(
     text: &str,
     words: &[Token],
-    mentions: &[Mention],
+    mentions: &[NameReference],
     sure: bool,
     dialect: Dialect,
     connection: &str,
@@ -278,7 +283,7 @@ fn part(name: &str) -> String {
 }
 
 /// Whether a function is called that is not known to be harmless.
-pub(crate) fn calls(text: &str, words: &[Token], mentions: &[Mention]) -> bool {
+pub(crate) fn calls(text: &str, words: &[Token], mentions: &[NameReference]) -> bool {
     mentions.iter().filter(|mention| mention.role == NameKind::Call).any(|mention| {
         let parts = parts(mention, words);
         let names: Vec<_> = parts.names.iter().map(|token| identifier(token.text(text))).collect();
@@ -291,7 +296,7 @@ pub(crate) fn calls(text: &str, words: &[Token], mentions: &[Mention]) -> bool {
 }
 
 /// The schemas of the operators that are written as `OPERATOR(schema.+)`, or named by a definition.
-pub(crate) fn operators(text: &str, words: &[Token]) -> Vec<Mention> {
+pub(crate) fn operators(text: &str, words: &[Token]) -> Vec<NameReference> {
     let starts = words.iter().enumerate().filter(|(_, word)| word.is_word(text, "OPERATOR"));
     let mention = |(at, _): (usize, &Token)| {
         let opened = words.get(at + 1).is_some_and(|next| next.kind == Kind::Open);
@@ -301,7 +306,7 @@ pub(crate) fn operators(text: &str, words: &[Token]) -> Vec<Mention> {
             end += 2;
         }
         let named = end > first && words.get(end)?.kind == Kind::Operator;
-        Some(Mention { role: NameKind::Operator, words: first..end - 1 }).filter(|_| named)
+        Some(NameReference { role: NameKind::Operator, words: first..end - 1 }).filter(|_| named)
     };
     starts.filter_map(mention).collect()
 }
@@ -311,7 +316,7 @@ const BODIES: &[&str] = &["AS", "BEGIN", "RETURN", "SELECT"];
 
 /// Finds the names of a statement that was not parsed: chains of names and dots, told apart by
 /// the word in front and the clause around them.
-pub(crate) fn scan(text: &str, words: &[Token]) -> Vec<Mention> {
+pub(crate) fn scan(text: &str, words: &[Token]) -> Vec<NameReference> {
     let mut mentions = Vec::new();
     let mut at = 0;
     // What stands in front of a routine's body names types, and no columns.
@@ -344,7 +349,7 @@ pub(crate) fn scan(text: &str, words: &[Token]) -> Vec<Mention> {
                 () if head => NameKind::Type,
                 () => NameKind::Column,
             };
-            mentions.push(Mention { role, words: at..end });
+            mentions.push(NameReference { role, words: at..end });
         }
         at = end;
     }

@@ -5,14 +5,14 @@ use squawk_lexer::TokenKind;
 use squawk_syntax::{SourceFile, SyntaxKind, SyntaxNode};
 
 use super::effects::Effects;
-use super::names::{Mention, NameKind};
+use super::names::{NameKind, NameReference};
 use crate::lexing::token::Token;
 
 /// What the tree of one statement shows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) effects: Effects,
-    pub(crate) mentions: Vec<Mention>,
+    pub(crate) mentions: Vec<NameReference>,
 }
 
 /// Parses a masked statement whose `words` are its tokens without blanks, and which begins at `start` of the
@@ -91,7 +91,7 @@ fn returns_rows(statement: &SyntaxNode) -> bool {
 }
 
 /// The name that this node holds as a whole, if it holds one.
-fn mention(node: &SyntaxNode, words: &[Token], start: usize) -> Option<Mention> {
+fn mention(node: &SyntaxNode, words: &[Token], start: usize) -> Option<NameReference> {
     let parent = node.parent()?.kind();
     let role = match node.kind() {
         SyntaxKind::PATH | SyntaxKind::PATH_REF => match parent {
@@ -112,7 +112,7 @@ fn mention(node: &SyntaxNode, words: &[Token], start: usize) -> Option<Mention> 
     };
     let range = node.text_range();
     let word_at = |octet: usize| words.partition_point(|word| word.start < start + octet);
-    Some(Mention { role, words: word_at(range.start().into())..word_at(range.end().into()) })
+    Some(NameReference { role, words: word_at(range.start().into())..word_at(range.end().into()) })
 }
 
 /// Whether it is names and dots alone: `a.b.c`, not `(a).b` or `f(x).b`.

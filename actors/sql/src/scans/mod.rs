@@ -3,8 +3,8 @@
 pub(crate) mod every_row;
 pub(crate) mod frame;
 pub(crate) mod listed;
-pub(crate) mod outline;
 pub(crate) mod plain;
 pub(crate) mod procedure;
 pub(crate) mod redact;
 pub(crate) mod repeated;
+pub(crate) mod statement_form;

@@ -259,7 +259,7 @@ proptest! {
         let one = changed(&text, &changes);
         let other = with_other_literals(&one, shift);
         for dialect in [Dialect::POSTGRESQL, Dialect::SQLITE] {
-            let given = Given::from(["p".to_owned()]);
+            let given = ParameterNames::from(["p".to_owned()]);
             let _ = statements_with(&one, dialect, SALES, &given);
             let Some(recalled) = recall(&other, dialect, SALES.connection, &given) else { continue };
             let naming = Naming { others: &["b", "x", "Größe"], ..SALES };

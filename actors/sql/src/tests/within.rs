@@ -50,7 +50,7 @@ fn within(text: &str, dialect: Dialect, folder: Option<&str>) -> Result<(Vec<Sta
     let workspace = store();
     let schema_of = |_: &Asset, table: &str| (table == "orders").then(|| "archive".to_owned());
     let within = InWorkspace { workspace: &workspace, connection: "sales", folder, schema_of: &schema_of };
-    statements_within(text, dialect, within, &Given::new())
+    statements_within(text, dialect, within, &ParameterNames::new())
 }
 
 #[track_caller]

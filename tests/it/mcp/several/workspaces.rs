@@ -1,6 +1,6 @@
 //! `/mcp/workspaces/{name}`: one workspace as an address, and what `/mcp` tells of workspaces.
 
-use portico_actors::principal::{Hold, Rights, Scope};
+use portico_actors::principal::{Rights, Scope, WorkspaceGrant};
 use serde_json::{Value, json};
 
 use super::{ERAS, Era, ask, content, failure, listed, names, tool, user};
@@ -104,7 +104,7 @@ async fn the_operations_answer_under_the_workspaces_names_in_both_eras() {
 #[actix_web::test]
 async fn who_is_not_given_it_and_does_not_reach_what_lies_underneath_finds_nothing() {
     let app = store().await;
-    let given = Rights::each([]).with_workspaces([("store".into(), Hold::Given(Scope::Read))]);
+    let given = Rights::each([]).with_workspaces([("store".into(), WorkspaceGrant::Given(Scope::Read))]);
     let [given, one, both] = [
         ("given", given),
         ("one", Rights::only([CONNECTION], Scope::Write)),
@@ -246,7 +246,7 @@ async fn tables_of_a_workspace_are_resources_by_its_names() {
     for (at, prefix) in [(ADDRESS, ""), ("/mcp", "store.")] {
         app.mcp = at.to_owned();
         let app = &app;
-        let given = Rights::each([]).with_workspaces([("store".into(), Hold::Given(Scope::Read))]);
+        let given = Rights::each([]).with_workspaces([("store".into(), WorkspaceGrant::Given(Scope::Read))]);
         let by = user(app, if prefix.is_empty() { "one" } else { "other" }, given);
         app.look().await;
         for era in ERAS {
@@ -302,7 +302,7 @@ async fn who_has_workspaces_alone_finds_them_all_at_one_address() {
     let shop = ["access = \"read-write\"", ORDERS_OF, RENAME].concat();
     let configuration = Configuration::new().sqlite("shop", &shop).sqlite("archive", "");
     let app = configuration.with(&[WORKSPACE, SECOND].concat()).start().await.at("/mcp");
-    let hold = |name: &str, scope| (name.into(), Hold::Given(scope));
+    let hold = |name: &str, scope| (name.into(), WorkspaceGrant::Given(scope));
     let [one, two, mixed] = [
         ("one", Rights::each([]).with_workspaces([hold("store", Scope::Write)])),
         ("two", Rights::each([]).with_workspaces([hold("store", Scope::Write), hold("books", Scope::Read)])),

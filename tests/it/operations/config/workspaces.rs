@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use portico::config::{Config, Problem, Problems};
-use portico_actors::principal::{Hold, Rights, Scope};
+use portico_actors::principal::{Rights, Scope, WorkspaceGrant};
 use portico_actors::workspace::Asset;
 
 const CONNECTIONS: &str = r#"
@@ -162,7 +162,7 @@ fn an_issuer_is_bounded_by_workspaces_too() {
     };
     let reach = |keys: &str| issuer(keys).unwrap().issuers.remove(0).reach;
     assert_eq!(reach(""), Rights::ALL);
-    let given = Rights::each([]).with_workspaces([("revenue".into(), Hold::Given(Scope::Read))]);
+    let given = Rights::each([]).with_workspaces([("revenue".into(), WorkspaceGrant::Given(Scope::Read))]);
     assert_eq!(reach("workspaces = [\"revenue:read\"]"), given);
     assert_eq!(reach("workspaces = []"), Rights::each([]));
     assert_eq!(reach("connections = [\"crm\"]\nworkspaces = [\"revenue:read\"]").workspaces(), given.workspaces());

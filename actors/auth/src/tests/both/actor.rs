@@ -11,7 +11,7 @@ use crate::records::{NewPat, NewUser};
 use crate::sync::lookup::SyncStore;
 use crate::{Algorithm, Authenticate, Jwks};
 use portico_core::error::Kind;
-use portico_core::principal::{Credential, Endpoint, Hold, Principal, Rights, Scope, Validity};
+use portico_core::principal::{Credential, Endpoint, Principal, Rights, Scope, Validity, WorkspaceGrant};
 
 const ANN: &str = "Ann@example.com";
 
@@ -52,7 +52,7 @@ async fn a_personal_access_token_opens_what_user_and_token_share() {
 async fn a_token_for_a_workspace_opens_no_more_than_its_user_reaches_underneath() {
     let house = House::new();
     let mut store = house.store();
-    let workspace = |scope| only(&[], scope).with_workspaces([("revenue".into(), Hold::Given(scope))]);
+    let workspace = |scope| only(&[], scope).with_workspaces([("revenue".into(), WorkspaceGrant::Given(scope))]);
     for (email, rights) in [
         (ANN, Rights::each([(SALES, Scope::Write), (STOCK, Scope::Read)])),
         ("bob@example.com", workspace(Scope::Read)),
@@ -75,7 +75,7 @@ async fn a_token_for_a_workspace_opens_no_more_than_its_user_reaches_underneath(
     let new = NewPat { rights: only(&[SALES], Scope::Read), ..NewPat::default() };
     let refused = store.create_pat("bob@example.com", new).unwrap_err();
     assert!(refused.message.contains("does not reach every connection"), "{refused}");
-    let stores = only(&[], Scope::Read).with_workspaces([("stores".into(), Hold::Given(Scope::Read))]);
+    let stores = only(&[], Scope::Read).with_workspaces([("stores".into(), WorkspaceGrant::Given(Scope::Read))]);
     let refused = store.create_pat("bob@example.com", NewPat { rights: stores, ..NewPat::default() }).unwrap_err();
     assert!(refused.message.contains("does not reach the workspace stores"), "{refused}");
 }

@@ -23,7 +23,7 @@ enum Extent {
         widest: Scope,
         connections: Connections,
         /// By name: those that are reached otherwise than by `connections`.
-        workspaces: Arc<[(Arc<str>, Hold)]>,
+        workspaces: Arc<[(Arc<str>, WorkspaceGrant)]>,
     },
 }
 
@@ -32,14 +32,14 @@ type Connections = Arc<[(Uuid, Scope)]>;
 
 /// By what a workspace is reached, and how far one goes there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Hold {
+pub enum WorkspaceGrant {
     /// It was given, with this scope.
     Given(Scope),
     /// Through the connections underneath it, all of which the caller reaches. The scope is the smallest of theirs.
     Through(Connections),
 }
 
-impl Hold {
+impl WorkspaceGrant {
     /// The widest scope that it can come to.
     pub fn widest(&self) -> Option<Scope> {
         match self {
@@ -118,11 +118,11 @@ impl Rights {
     /// The same with these workspaces, by name. Of one that is named twice, the first mention counts. Where
     /// everything is within reach, they are already.
     #[must_use]
-    pub fn with_workspaces(self, workspaces: impl IntoIterator<Item = (Arc<str>, Hold)>) -> Self {
+    pub fn with_workspaces(self, workspaces: impl IntoIterator<Item = (Arc<str>, WorkspaceGrant)>) -> Self {
         let Extent::Each { connections, workspaces: own, .. } = self.0 else { return self };
         let mut all: Vec<_> = own.iter().cloned().chain(workspaces).collect();
         for (_, hold) in &mut all {
-            if let Hold::Through(connections) = hold {
+            if let WorkspaceGrant::Through(connections) = hold {
                 *connections = connections.iter().copied().collect::<BTreeMap<_, _>>().into_iter().collect();
             }
         }
@@ -132,8 +132,8 @@ impl Rights {
     }
 
     /// Connections and workspaces in order. What says of a workspace just what holds without it is left out.
-    fn holding(connections: Connections, mut workspaces: Vec<(Arc<str>, Hold)>) -> Self {
-        workspaces.retain(|(_, hold)| !matches!(hold, Hold::Through(through) if *through == connections));
+    fn holding(connections: Connections, mut workspaces: Vec<(Arc<str>, WorkspaceGrant)>) -> Self {
+        workspaces.retain(|(_, hold)| !matches!(hold, WorkspaceGrant::Through(through) if *through == connections));
         let held = workspaces.iter().filter_map(|(_, hold)| hold.widest());
         let widest = connections.iter().map(|(_, scope)| *scope).chain(held).max().unwrap_or(Scope::Read);
         // An empty list of its own would be an allocation.
@@ -163,7 +163,7 @@ impl Rights {
     }
 
     /// The workspaces that are reached otherwise than by the connections of [`Rights::list`].
-    pub fn workspaces(&self) -> &[(Arc<str>, Hold)] {
+    pub fn workspaces(&self) -> &[(Arc<str>, WorkspaceGrant)] {
         match &self.0 {
             Extent::All(_) => &[],
             Extent::Each { workspaces, .. } => workspaces,
@@ -188,8 +188,8 @@ impl Rights {
     /// not within reach.
     pub fn scope_in(&self, workspace: &str, underneath: impl IntoIterator<Item = Uuid>) -> Option<Scope> {
         match self.hold(workspace) {
-            Hold::Given(scope) => Some(scope),
-            Hold::Through(connections) => {
+            WorkspaceGrant::Given(scope) => Some(scope),
+            WorkspaceGrant::Through(connections) => {
                 let scopes: Option<Vec<_>> = underneath.into_iter().map(|id| find(&connections, id)).collect();
                 scopes?.into_iter().min()
             }
@@ -197,13 +197,13 @@ impl Rights {
     }
 
     /// By what the workspace of that name is reached, if it is.
-    fn hold(&self, workspace: &str) -> Hold {
+    fn hold(&self, workspace: &str) -> WorkspaceGrant {
         match &self.0 {
-            Extent::All(scope) => Hold::Given(*scope),
+            Extent::All(scope) => WorkspaceGrant::Given(*scope),
             Extent::Each { connections, workspaces, .. } => {
                 let found = workspaces.binary_search_by(|(name, _)| name.as_ref().cmp(workspace)).ok();
                 let held = found.and_then(|at| workspaces.get(at)).map(|(_, hold)| hold.clone());
-                held.unwrap_or_else(|| Hold::Through(Arc::clone(connections)))
+                held.unwrap_or_else(|| WorkspaceGrant::Through(Arc::clone(connections)))
             }
         }
     }
@@ -243,7 +243,7 @@ impl Rights {
     }
 
     /// Other connections, and each workspace with another hold.
-    fn each_hold(&self, connections: Connections, change: impl Fn(&Hold) -> Hold) -> Self {
+    fn each_hold(&self, connections: Connections, change: impl Fn(&WorkspaceGrant) -> WorkspaceGrant) -> Self {
         let workspaces = self.workspaces().iter().map(|(name, hold)| (Arc::clone(name), change(hold)));
         Self::holding(connections, workspaces.collect())
     }
@@ -271,7 +271,7 @@ impl Rights {
     #[must_use]
     pub fn administered(&self) -> Self {
         let Some(connections) = self.list() else { return self.clone() };
-        self.each_hold(administered(connections), Hold::administered)
+        self.each_hold(administered(connections), WorkspaceGrant::administered)
     }
 
     /// The connections, as `name` calls them, and the workspaces for people; with its scope where one is reached
@@ -315,15 +315,15 @@ mod tests {
     }
 
     /// Every hold of a workspace that the connections A and B and two scopes make.
-    fn holds() -> Vec<Option<Hold>> {
+    fn holds() -> Vec<Option<WorkspaceGrant>> {
         let scopes = [None, Some(Scope::Read), Some(Scope::Admin)];
         let through = scopes.into_iter().flat_map(|at_a| {
             scopes.map(|at_b| {
                 let each = [(A, at_a), (B, at_b)].into_iter().filter_map(|(id, at)| Some((id, at?)));
-                Some(Hold::Through(each.collect()))
+                Some(WorkspaceGrant::Through(each.collect()))
             })
         });
-        let given = [None, Some(Hold::Given(Scope::Read)), Some(Hold::Given(Scope::Admin))];
+        let given = [None, Some(WorkspaceGrant::Given(Scope::Read)), Some(WorkspaceGrant::Given(Scope::Admin))];
         given.into_iter().chain(through).collect()
     }
 
@@ -379,13 +379,13 @@ mod tests {
         let by_connections = Rights::each([(A, Scope::Write), (B, Scope::Read)]);
         assert_eq!(by_connections.scope_in("w", [A, B]), Some(Scope::Read));
         assert_eq!(by_connections.scope_in("w", [A, C]), None);
-        let given = Rights::each([]).with_workspaces([("w".into(), Hold::Given(Scope::Write))]);
+        let given = Rights::each([]).with_workspaces([("w".into(), WorkspaceGrant::Given(Scope::Write))]);
         assert_eq!((given.scope_in("w", [A, C]), given.scope_in("v", [A])), (Some(Scope::Write), None));
         assert_eq!((given.covers(A), given.is_empty(), given.widest()), (false, false, Scope::Write));
         let both = by_connections.intersection(&given);
         assert_eq!((both.scope_in("w", [A]), both.scope_in("w", [A, B])), (Some(Scope::Write), Some(Scope::Read)));
         assert_eq!((both.scope_in("w", [A, C]), both.covers(A)), (None, false));
-        let mixed = Rights::only([A], Scope::Write).with_workspaces([("w".into(), Hold::Given(Scope::Read))]);
+        let mixed = Rights::only([A], Scope::Write).with_workspaces([("w".into(), WorkspaceGrant::Given(Scope::Read))]);
         assert_eq!(mixed.describe(|_| "sales".to_owned()), "sales, workspace w:read");
     }
 }

@@ -11,7 +11,7 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 
-use crate::carried::carried;
+use crate::external_error::external;
 use crate::failure::several_rows;
 
 /// What it is called: nothing that a statement can call.
@@ -65,7 +65,7 @@ impl Found {
     fn add(&mut self, value: &ArrayRef, row: usize, rows: i64) -> EngineResult<()> {
         self.rows += rows;
         if self.rows > 1 {
-            return Err(carried(several_rows()));
+            return Err(external(several_rows()));
         }
         if rows == 1 {
             self.value = ScalarValue::try_from_array(value, row)?;

@@ -8,7 +8,7 @@ use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue, not_impl
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{Expr, ExprSchemable, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition};
 
-use crate::carried::carried;
+use crate::external_error::external;
 use crate::functions::allowed;
 use crate::functions::numbers::aggregates;
 use crate::functions::types::casts;
@@ -34,7 +34,7 @@ pub(in crate::functions) fn window(call: WindowFunction, schema: &DFSchema) -> E
         )
     {
         let error = Error::new(Kind::Rejected, "argument of nth_value must be greater than zero").sqlstate("22016");
-        return Err(carried(error.hint("1 is the first row of the frame")));
+        return Err(external(error.hint("1 is the first row of the frame")));
     }
     // To the engine that is 1.
     if let (Some(Expr::Literal(offset, _)), "lag" | "lead") = (params.args.get(1), fun.name())

@@ -17,8 +17,8 @@ use datafusion::logical_expr::{
 
 use crate::functions::numbers::functions::{DIGITS, SCALE, hashed_name};
 use crate::functions::numbers::root;
-use crate::functions::own::refused;
 use crate::functions::types::categories::{AS_DOUBLE, no_function};
+use crate::functions::user_defined::refused;
 
 /// Functions that compute with floats of double precision alone, as the engine calls them, with how many arguments.
 const FUNCTIONS: &[(&str, usize)] = &[

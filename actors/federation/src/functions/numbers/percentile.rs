@@ -15,7 +15,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, ExprSchemable, Signature, Volatility,
 };
 
-use crate::carried::carried;
+use crate::external_error::external;
 use crate::functions::types::categories::no_function;
 use portico_core::error::{Error, Kind};
 
@@ -60,7 +60,7 @@ pub(crate) fn place(name: &str, args: &AccumulatorArgs) -> EngineResult<Option<f
     };
     if let Some(at) = at.filter(|at| !(0.0..=1.0).contains(at)) {
         let message = format!("percentile value {at} is not between 0 and 1");
-        return Err(carried(Error::new(Kind::Rejected, message).sqlstate("22003")));
+        return Err(external(Error::new(Kind::Rejected, message).sqlstate("22003")));
     }
     Ok(at)
 }

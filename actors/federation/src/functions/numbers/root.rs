@@ -9,7 +9,7 @@ use arrow_schema::DataType as ArrowType;
 use datafusion::common::{Result as EngineResult, exec_err};
 use num_bigint::{BigInt, Sign};
 
-use crate::carried::carried;
+use crate::external_error::external;
 use crate::functions::numbers::functions::{DIGITS, SCALE};
 use portico_core::error::{Error, Kind};
 
@@ -45,7 +45,7 @@ pub(super) fn roots(numbers: &ArrayRef) -> EngineResult<ArrayRef> {
     let root = |value: i128| {
         if value < 0 {
             let error = Error::new(Kind::Rejected, "cannot take square root of a negative number");
-            return Err(carried(error.sqlstate("2201F")));
+            return Err(external(error.sqlstate("2201F")));
         }
         quotient(value.into(), &BigInt::from(1), scale.into(), true)
             .map_or_else(|| exec_err!("a root with more digits than its square"), Ok)

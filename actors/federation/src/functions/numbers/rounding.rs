@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::carried::carried;
+use crate::external_error::external;
 use crate::functions::numbers::functions::{DIGITS, rounded};
 use crate::functions::types::categories::no_function;
 use portico_core::error::Error;
@@ -69,7 +69,7 @@ impl Rounding {
         };
         digits.filter(|digits| (-DIGITS.cast_signed()..=DIGITS.cast_signed()).contains(digits)).ok_or_else(|| {
             let name = self.name();
-            carried(
+            external(
                 Error::invalid(format!(
                     "query: {name}(…, digits) over several connections takes a literal number from -38 to 38"
                 ))

@@ -10,10 +10,10 @@ use datafusion::common::{Result as EngineResult, exec_err};
 use datafusion::logical_expr::ScalarFunctionArgs;
 
 use crate::functions::numbers::DIGITS;
-use crate::functions::own::Own;
+use crate::functions::user_defined::UserDefinedFunction;
 
 /// The function.
-pub(in crate::functions) const FUNCTIONS: &[Own] = &[Own {
+pub(in crate::functions) const FUNCTIONS: &[UserDefinedFunction] = &[UserDefinedFunction {
     name: "sign",
     types: |types| match types {
         [of @ ArrowType::Decimal128(..)] => Some((vec![of.clone()], ArrowType::Decimal128(DIGITS, 0))),

@@ -13,8 +13,8 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 
 use self::pattern::Pattern;
 use self::replaced::Replacement;
-use crate::functions::own::{Own, not_there, refused};
-use crate::plan::patience::Until;
+use crate::functions::user_defined::{UserDefinedFunction, not_there, refused};
+use crate::plan::plan_deadline::PlanDeadline;
 
 /// The function behind `~`, as PostgreSQL calls it.
 pub(crate) const MATCHES: &str = "textregexeq";
@@ -22,14 +22,14 @@ pub(crate) const MATCHES: &str = "textregexeq";
 pub(crate) const MATCHES_ANY_CASE: &str = "texticregexeq";
 
 /// The functions behind the operators.
-pub(super) const OPERATORS: &[Own] = &[
-    Own {
+pub(super) const OPERATORS: &[UserDefinedFunction] = &[
+    UserDefinedFunction {
         name: MATCHES,
         types: |types| of_texts(types, 2..=2, ArrowType::Boolean),
         compute: |args| matched(args, false),
         hint: AS_TEXT,
     },
-    Own {
+    UserDefinedFunction {
         name: MATCHES_ANY_CASE,
         types: |types| of_texts(types, 2..=2, ArrowType::Boolean),
         compute: |args| matched(args, true),
@@ -38,8 +38,8 @@ pub(super) const OPERATORS: &[Own] = &[
 ];
 
 /// The functions.
-pub(super) const FUNCTIONS: &[Own] = &[
-    Own {
+pub(super) const FUNCTIONS: &[UserDefinedFunction] = &[
+    UserDefinedFunction {
         name: "regexp_like",
         types: |types| of_texts(types, 2..=3, ArrowType::Boolean),
         compute: |args| {
@@ -53,7 +53,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         },
         hint: AS_TEXT,
     },
-    Own {
+    UserDefinedFunction {
         name: REPLACE,
         types: |types| of_texts(types, 3..=4, ArrowType::Utf8),
         compute: replace,
@@ -135,7 +135,7 @@ fn each<T>(
 ) -> EngineResult<Vec<Option<T>>> {
     let texts = texts.as_string::<i32>().iter().enumerate().map(|(row, text)| {
         if row.is_multiple_of(ROWS_AT_ONCE) {
-            Until::check(&args.config_options)?;
+            PlanDeadline::check(&args.config_options)?;
         }
         text.map(&mut of).transpose()
     });
@@ -163,6 +163,6 @@ fn replace(args: &ScalarFunctionArgs) -> EngineResult<ArrayRef> {
     let mut replacement = Replacement::new(&Pattern::read(pattern, flags.ignores_case)?, by, flags.is_global)?;
     let texts = texts.to_array(args.number_rows)?;
     Ok(Arc::new(StringArray::from(each(&texts, args, |text| {
-        replacement.of(text, || Until::check(&args.config_options))
+        replacement.of(text, || PlanDeadline::check(&args.config_options))
     })?)))
 }

@@ -8,7 +8,7 @@ use std::str::Chars;
 use datafusion::common::{DataFusionError, Result};
 use regex::{Regex, RegexBuilder};
 
-use crate::functions::own::{not_there, refused};
+use crate::functions::user_defined::{not_there, refused};
 
 /// How often a part may be repeated (`RE_DUP_MAX`).
 const MOST_REPEATED: u16 = 255;

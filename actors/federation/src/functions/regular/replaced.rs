@@ -6,9 +6,9 @@ use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input, MatchKind};
 
-use crate::carried::carried;
-use crate::functions::own::{not_there, refused};
+use crate::external_error::external;
 use crate::functions::regular::pattern::Pattern;
+use crate::functions::user_defined::{not_there, refused};
 use portico_core::error::{Error, Kind};
 
 /// Octets of the texts that one call makes of the rows that it is given at once.
@@ -144,7 +144,7 @@ impl Replacement {
 
 fn too_large() -> DataFusionError {
     let message = "regexp_replace: the texts of some rows come to more than 64 MiB";
-    carried(Error::new(Kind::TooLarge, message).sqlstate("54000").hint("make shorter ones"))
+    external(Error::new(Kind::TooLarge, message).sqlstate("54000").hint("make shorter ones"))
 }
 
 fn ambiguous() -> DataFusionError {

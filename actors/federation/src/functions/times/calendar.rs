@@ -13,8 +13,8 @@ use datafusion::arrow::temporal_conversions::timestamp_us_to_datetime;
 use datafusion::common::{DataFusionError, Result as EngineResult, exec_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 
-use crate::functions::own::{Own, not_there, refused};
 use crate::functions::types::categories::instant;
+use crate::functions::user_defined::{UserDefinedFunction, not_there, refused};
 
 /// The function behind `AT TIME ZONE`.
 pub(crate) const TIME_ZONE: &str = "timezone";
@@ -27,8 +27,8 @@ const LAST_YEAR: i32 = 2099;
 const FIRST_YEAR: i32 = -4713;
 
 /// The functions.
-pub(in crate::functions) const FUNCTIONS: &[Own] = &[
-    Own {
+pub(in crate::functions) const FUNCTIONS: &[UserDefinedFunction] = &[
+    UserDefinedFunction {
         name: "make_date",
         types: |types| match types {
             [year, month, day] if [year, month, day].iter().all(|of| of.is_integer() || of.is_null()) => {
@@ -39,7 +39,7 @@ pub(in crate::functions) const FUNCTIONS: &[Own] = &[
         compute: make_date,
         hint: "give it a year, a month and a day as integers",
     },
-    Own {
+    UserDefinedFunction {
         name: TIME_ZONE,
         types: |types| match types {
             [zone, of] if zone.is_string() || zone.is_null() => {
@@ -57,7 +57,7 @@ pub(in crate::functions) const FUNCTIONS: &[Own] = &[
         compute: in_zone,
         hint: "cast what stands before AT TIME ZONE to timestamp or timestamptz",
     },
-    Own {
+    UserDefinedFunction {
         name: BIN,
         types: |types| match types {
             [ArrowType::Interval(_) | ArrowType::Null, of, origin] => {

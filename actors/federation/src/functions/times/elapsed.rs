@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use crate::carried::carried;
+use crate::external_error::external;
 use crate::functions::numbers::{DIGITS, checked, quotient, rounding};
 use crate::functions::times::parts;
 use crate::functions::types::categories::{TypeCategory, type_name};
@@ -184,5 +184,5 @@ pub(in crate::functions) fn refused(left: &ArrowType, op: Operator, right: &Arro
         format!("operator {} {op} {} is not there over several connections", type_name(left), type_name(right));
     let hint = "extract(epoch FROM (a - b)) is the number of seconds between two times, which avg and sum take too; a - b \
                 can be compared with a literal interval, and has a day, an hour, a minute and a second";
-    carried(Error::new(Kind::Rejected, message).sqlstate("42883").hint(hint))
+    external(Error::new(Kind::Rejected, message).sqlstate("42883").hint(hint))
 }

@@ -13,7 +13,7 @@ use datafusion::arrow::temporal_conversions::{date32_to_datetime, timestamp_us_t
 use datafusion::common::{Result as EngineResult, exec_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
-use crate::carried::carried;
+use crate::external_error::external;
 use crate::functions::types::categories::no_function;
 use portico_core::error::{Error, Kind};
 
@@ -302,5 +302,5 @@ fn no_pattern(what: &str) -> datafusion::error::DataFusionError {
     let hint = "use YYYY, YY, IYYY, Q, MM, Month, Mon, IW, WW, DD, DDD, D, ID, Day, Dy, HH24, HH12, MI, SS, MS, US and AM, \
                 with FM in front where nothing is to be filled up, and other letters in double quotes";
     let message = format!("to_char: the pattern {what}");
-    carried(Error::new(Kind::Rejected, message).sqlstate("0A000").hint(hint))
+    external(Error::new(Kind::Rejected, message).sqlstate("0A000").hint(hint))
 }

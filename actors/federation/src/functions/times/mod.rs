@@ -1,7 +1,7 @@
 //! Dates, times and what is computed with them.
 
-pub(crate) mod beside;
 pub(crate) mod calendar;
+pub(crate) mod date_arithmetic;
 pub(crate) mod elapsed;
 pub(crate) mod formatted;
 pub(crate) mod parts;

@@ -13,7 +13,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::carried::carried;
+use crate::external_error::external;
 use crate::functions::numbers::DIGITS;
 use portico_core::error::{Error, Kind};
 
@@ -111,7 +111,7 @@ fn part(name: Option<&ScalarValue>, of: &ArrowType) -> EngineResult<Part> {
         let message = format!("unit \"{name}\" is not there for type {type_} over several connections");
         let hint = "use year, quarter, month, week, day, dow, isodow, doy, isoyear or epoch, and of times hour, minute, \
                     second, millisecond or microsecond";
-        carried(Error::new(Kind::Rejected, message).sqlstate("22023").hint(hint))
+        external(Error::new(Kind::Rejected, message).sqlstate("22023").hint(hint))
     })
 }
 

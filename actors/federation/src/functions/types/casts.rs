@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
     cast as to_type, lit, when,
 };
 
-use crate::carried::carried;
+use crate::external_error::external;
 use crate::functions::numbers::common;
 use crate::functions::times::time_texts::{times, with_zone, without_zone};
 use crate::functions::types::categories::{TypeCategory, is_interval, no_cast, type_name};
@@ -178,7 +178,7 @@ fn octets(text: &str) -> EngineResult<Vec<u8>> {
     let pairs = digits.map(|digits| (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16)));
     pairs.and_then(|mut pairs| pairs.by_ref().collect::<Result<_, _>>().ok()).ok_or_else(|| {
         let message = format!("invalid input syntax for type bytea: {text:?}");
-        carried(Error::new(Kind::Rejected, message).sqlstate("22P02").hint("write octets as '\\x0a1b'"))
+        external(Error::new(Kind::Rejected, message).sqlstate("22P02").hint("write octets as '\\x0a1b'"))
     })
 }
 
@@ -294,7 +294,7 @@ impl ScalarUDFImpl for Conversion {
 
 /// The value in `row` as its type's output function writes it.
 fn written(array: &ArrayRef, row: usize) -> EngineResult<Option<String>> {
-    let cell = values::cell(array, row).map_err(carried)?;
+    let cell = values::cell(array, row).map_err(external)?;
     Ok(Some(match cell {
         Cell::Null => return Ok(None),
         Cell::Float(value) => float(f64::from(value), &format!("{value:e}"), REAL_DIGITS),

@@ -3,7 +3,7 @@
 use arrow_schema::{DataType as ArrowType, TimeUnit};
 use datafusion::common::{DataFusionError, Result};
 
-use crate::carried::carried;
+use crate::external_error::external;
 use portico_core::error::{Error, Kind};
 
 /// Types between which the same casts are there.
@@ -115,7 +115,7 @@ pub(crate) fn type_name(type_: &ArrowType) -> String {
 /// The refusal of a cast.
 pub(in crate::functions) fn no_cast(from: TypeCategory, to: TypeCategory) -> DataFusionError {
     let message = format!("cannot cast type {} to {}", from.name(), to.name());
-    carried(Error::new(Kind::Rejected, message).sqlstate("42846"))
+    external(Error::new(Kind::Rejected, message).sqlstate("42846"))
 }
 
 /// Refuses values of which some are numbers, and some dates or times: to the engine a date is a number of days.
@@ -127,7 +127,7 @@ pub(crate) fn admit_together<'a>(types: impl Iterator<Item = &'a ArrowType> + Cl
         (Some(time), Some(number)) => {
             let message = format!("{time} and {number} cannot stand beside each other");
             let hint = "write a date in quotes: DATE '2026-03-31'; two dates are days apart";
-            Err(carried(Error::new(Kind::Rejected, message).sqlstate("42883").hint(hint)))
+            Err(external(Error::new(Kind::Rejected, message).sqlstate("42883").hint(hint)))
         }
         _ => Ok(()),
     }
@@ -140,5 +140,5 @@ pub(crate) const AS_DOUBLE: &str = "write CAST(… AS double precision) around i
 pub(crate) fn no_function(name: &str, of: &[ArrowType], hint: &'static str) -> DataFusionError {
     let of: Vec<String> = of.iter().map(type_name).collect();
     let message = format!("function {name}({}) is not there over several connections", of.join(", "));
-    carried(Error::new(Kind::Rejected, message).sqlstate("42883").hint(hint))
+    external(Error::new(Kind::Rejected, message).sqlstate("42883").hint(hint))
 }

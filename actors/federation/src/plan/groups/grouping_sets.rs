@@ -8,7 +8,7 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::{Aggregate, Expr, GroupingSet, LogicalPlan, Projection};
 
-use crate::carried::carried;
+use crate::external_error::external;
 use portico_core::error::{Error, Kind};
 
 /// The same plan, in which such values are computed before they are grouped.
@@ -41,7 +41,7 @@ fn computed(groups: &[Expr]) -> Result<HashMap<Expr, Column>> {
         for value in sets.into_iter().flatten().filter(|value| !matches!(value, Expr::Column(_))) {
             if value.column_refs().is_empty() {
                 let message = "a constant in ROLLUP, CUBE or GROUPING SETS is not there over several connections";
-                return Err(carried(
+                return Err(external(
                     Error::new(Kind::Rejected, message).sqlstate("0A000").hint("leave it out of them"),
                 ));
             }

@@ -3,4 +3,4 @@
 pub(crate) mod dependencies;
 pub(crate) mod distinct_on;
 pub(crate) mod grouping_sets;
-pub(crate) mod zeros;
+pub(crate) mod negative_zero;

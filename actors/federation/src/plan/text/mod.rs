@@ -1,7 +1,7 @@
 //! From a text to a statement of the engine: what is written otherwise there, what is refused, and what is bounded.
 
-mod apart;
 pub(super) mod bounds;
+mod cast_aliases;
 mod intervals;
 pub(crate) mod keys;
 mod names;

@@ -14,7 +14,7 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut,
 };
 
-use crate::carried::carried;
+use crate::external_error::external;
 use crate::plan::columns::labels::{folded, shown};
 use crate::plan::text::syntax::{relations, visit_own_expressions};
 use portico_core::error::{Error, Kind};
@@ -93,7 +93,7 @@ fn repeated_names(query: &LogicalPlan) -> Vec<&str> {
 
 fn ambiguous(name: &str, hint: &'static str) -> DataFusionError {
     let message = format!("column reference \"{name}\" is ambiguous");
-    carried(Error::new(Kind::Rejected, message).sqlstate("42702").hint(hint))
+    external(Error::new(Kind::Rejected, message).sqlstate("42702").hint(hint))
 }
 
 /// The plan in which a column that is said in full stays of its type, where `USING` makes a column of another one of it.
@@ -118,7 +118,7 @@ pub(crate) fn unmerged(plan: LogicalPlan, scopes: &[Scope]) -> EngineResult<Logi
                     of.0, of.1
                 );
                 let error = Error::new(Kind::Rejected, message).sqlstate("0A000");
-                return Err(carried(error.hint("say one of them alone, or write ON")));
+                return Err(external(error.hint("say one of them alone, or write ON")));
             }
             (said, merged) = (said || is_said(&of), merged || is_merged(&of));
         }

@@ -6,14 +6,14 @@ use serde_json::Value;
 use crate::values::exact_number;
 use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
-use portico_sources::given;
+use portico_sources::bindings;
 
 /// The value of each placeholder, in order.
 ///
 /// # Errors
 /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) naming what is missing, unknown or no plain value.
 pub(crate) fn values(placeholders: &[String], arguments: &[Argument]) -> Result<Vec<ScalarValue>> {
-    let places = given::all_places(placeholders, arguments)?;
+    let places = bindings::all_places(placeholders, arguments)?;
     places.into_iter().filter_map(|place| arguments.get(place)).map(value).collect()
 }
 

@@ -11,14 +11,14 @@ use datafusion::sql::sqlparser::ast::{self, VisitMut};
 use crate::dialect::Bounded;
 use crate::failure::engine_error;
 use crate::plan::columns::labels;
-use crate::plan::text::apart;
+use crate::plan::text::cast_aliases;
 use crate::plan::text::names::{self, Scope};
 use crate::plan::text::recursive::{self, Casts};
 use crate::plan::text::refused;
 use crate::plan::text::spelling;
 use crate::plan::text::syntax::{cast_to, relations, selects};
 use portico_core::error::{Error, Result};
-use portico_sql::{Class, Dialect, Given};
+use portico_sql::{Class, Dialect, ParameterNames};
 
 /// A query, read.
 pub(crate) struct Query {
@@ -66,7 +66,7 @@ pub(crate) enum Explain {
 /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) for what is no single statement that reads,
 /// [`Kind::Rejected`](portico_core::error::Kind::Rejected) for what cannot be parsed.
 pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
-    let given: Given = given.iter().map(|name| (*name).to_owned()).collect();
+    let given: ParameterNames = given.iter().map(|name| (*name).to_owned()).collect();
     let mut statements = portico_sql::statements_over_connections(text, Dialect::POSTGRESQL, &given)?;
     let count = statements.len();
     let one = statements.pop().filter(|_| count == 1).ok_or_else(|| {
@@ -102,7 +102,7 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
         leave_out_collations(inner)?;
         cut_to_length(inner);
         recursive::count_in_integers(inner);
-        apart::tell_casts(inner);
+        cast_aliases::name_casts(inner);
     }
     match &parsed {
         Parsed::Statement(inner) if matches!(**inner, ast::Statement::Query(_)) => {

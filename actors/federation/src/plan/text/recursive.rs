@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
     CastKind, DataType, Expr, Query, SelectItem, SetExpr, Statement, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
 
-use crate::carried::carried;
+use crate::external_error::external;
 use crate::functions::types::categories::type_name;
 use crate::plan::text::syntax::unnested;
 use crate::tables::table::UNBOUNDED_SCALE;
@@ -102,7 +102,7 @@ pub(crate) fn check(plan: &LogicalPlan, casts: &Casts) -> EngineResult<()> {
                         type_name(to)
                     );
                     let error = Error::new(Kind::Rejected, message).sqlstate("42804");
-                    return Err(carried(error.hint("CAST the column of the first SELECT AS numeric or timestamp, or both to one type")));
+                    return Err(external(error.hint("CAST the column of the first SELECT AS numeric or timestamp, or both to one type")));
                 }
             }
         }
@@ -137,7 +137,7 @@ fn check_reference(term: &LogicalPlan, name: &str) -> EngineResult<()> {
                  outer join that may have no row"
             );
             let hint = "join it in FROM; group the rows of the recursive query behind it";
-            return Err(carried(Error::new(Kind::Rejected, message).sqlstate("42P19").hint(hint)));
+            return Err(external(Error::new(Kind::Rejected, message).sqlstate("42P19").hint(hint)));
         }
         Ok(TreeNodeRecursion::Continue)
     })

@@ -14,7 +14,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use futures_util::{StreamExt, stream};
 
 use crate::run::joins::key_values::KeyValues;
-use crate::run::one_input::one_input;
+use crate::run::unary_node::one_input;
 
 /// A key, and where its values go.
 pub(crate) type Collected = (Arc<dyn PhysicalExpr>, Arc<KeyValues>);

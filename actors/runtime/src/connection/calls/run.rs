@@ -20,11 +20,11 @@ use crate::connection::{instructions, names::listing};
 use crate::queue::{Permit, RefusalReason};
 use portico_core::call::{AllowedStatements, Argument, Call, Mode, Op, ProcedureCall, Sql};
 use portico_core::error::{Error, Kind, Result};
-use portico_core::identity::Assumed;
+use portico_core::identity::AssumedRole;
 use portico_core::principal::{Principal, Scope};
 use portico_core::reply::{Reply, Results};
 use portico_sources::{Access, Invocation, Prepared, Procedure, Profile, Task};
-use portico_sql::{Class, Given, Naming, Renamed, Statement};
+use portico_sql::{Class, Naming, ParameterNames, Renamed, Statement};
 
 /// What to do where a connection does not take what writes.
 const WHO_CHANGES_IT: &str = "an administrator can change that: access = \"read-write\" of the connection";
@@ -92,7 +92,7 @@ impl Runner {
     }
 
     /// Has the source do what `call` asks for, and tells of it in the names that the caller uses.
-    async fn ask_source(&self, identity: Assumed, profile: &Profile, call: &Call) -> Result<Results> {
+    async fn ask_source(&self, identity: AssumedRole, profile: &Profile, call: &Call) -> Result<Results> {
         let (task, access, renamed) = self.prepare(call, profile).await?;
         let names = call.op.within().map(|within| Names::new(within, renamed));
         let class = class_of(&task);
@@ -123,7 +123,7 @@ impl Runner {
         &self,
         error: Error,
         names: Option<&Names>,
-        identity: Assumed,
+        identity: AssumedRole,
         (call, profile): (&Call, &Profile),
     ) -> Error {
         match names {
@@ -135,7 +135,7 @@ impl Runner {
     }
 
     /// Where names like one that `call` has misspelt are looked for.
-    fn nearby(&self, identity: Assumed, call: &Call, profile: &Profile) -> Nearby {
+    fn nearby(&self, identity: AssumedRole, call: &Call, profile: &Profile) -> Nearby {
         let (given, text) = match &call.op {
             Op::Execute(_, sql) | Op::Script(_, sql) => (sql.default_schema.clone(), sql.text.clone()),
             _ => (None, String::new()),
@@ -223,7 +223,8 @@ impl Runner {
         profile: &Profile,
     ) -> Result<(Vec<Statement>, Vec<Renamed>)> {
         let given = values.iter().map(|value| value.name.trim_start_matches('@').to_owned()).collect();
-        let read = |text: &Sql, description: &Description, given: &Given, profile: &Profile| match &text.within {
+        let read = |text: &Sql, description: &Description, given: &ParameterNames, profile: &Profile| match &text.within
+        {
             Some(within) => {
                 let connection = &description.connection;
                 let (dialect, place) = (connection.driver.dialect, (within, text.default_schema.as_deref()));
@@ -363,7 +364,7 @@ fn class_of(task: &Task) -> Option<&'static str> {
 }
 
 /// The statements of `text` in the names of the connection.
-pub(super) fn understand(text: &str, description: &Description, given: &Given) -> Result<Vec<Statement>> {
+pub(super) fn understand(text: &str, description: &Description, given: &ParameterNames) -> Result<Vec<Statement>> {
     let ConnectionSpec { name, driver, .. } = &description.connection;
     if let Some(statement) = portico_sql::recall(text, driver.dialect, name, given) {
         return Ok(vec![statement]);

@@ -9,7 +9,7 @@ use super::runner::Runner;
 use portico_core::call::{AllowedStatements, Argument, Mode, Sql};
 use portico_core::error::{Error, Result};
 use portico_core::principal::Principal;
-use portico_sources::{Access, Prepared, Repeated, Task, given};
+use portico_sources::{Access, Prepared, Repeated, Task, bindings};
 use portico_sql::Statement;
 
 impl Runner {
@@ -85,8 +85,8 @@ fn distributed(
         });
     }
     let places = match substitute {
-        Some(_) => given::places(&names, values)?,
-        None => given::all_places(&names, values)?.into_iter().map(Some).collect(),
+        Some(_) => bindings::places(&names, values)?,
+        None => bindings::all_places(&names, values)?.into_iter().map(Some).collect(),
     };
     let value_of = |name: &String| {
         let place = places.get(*seen.get(name)?).copied().flatten();

@@ -8,7 +8,7 @@ use portico_core::call::Within;
 use portico_core::error::{Error, Result};
 use portico_core::reply::{Column, Part, Results};
 use portico_sources::Profile;
-use portico_sql::{Dialect, Given, InWorkspace, Renamed, Statement};
+use portico_sql::{Dialect, InWorkspace, ParameterNames, Renamed, Statement};
 
 /// The statements of a text over names of a workspace, for the connection of that name.
 ///
@@ -20,7 +20,7 @@ pub(in crate::connection) fn understand(
     dialect: Dialect,
     (within, folder): (&Within, Option<&str>),
     (connection, profile): (&str, &Profile),
-    given: &Given,
+    given: &ParameterNames,
 ) -> Result<(Vec<Statement>, Vec<Renamed>)> {
     let tables = &profile.tables;
     let schema_of = |asset: &portico_core::workspace::Asset, name: &str| {

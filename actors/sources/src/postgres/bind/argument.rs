@@ -14,7 +14,7 @@ use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type, to_sql_checked};
 
 use crate::postgres::decode::cells::hexadecimal;
 use crate::postgres::decode::decoder::is_true_array;
-use crate::statements::given;
+use crate::statements::bindings;
 use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
 
@@ -66,8 +66,8 @@ impl ToSql for BoundValue {
 /// [`Kind::TooLarge`](portico_core::error::Kind::TooLarge) for more than the protocol can carry,
 /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) naming what is missing or unknown.
 pub(crate) fn in_order(placeholders: &[String], arguments: Vec<Argument>) -> Result<Vec<Argument>> {
-    given::check_value_count(placeholders.len().max(arguments.len()), MOST_VALUES)?;
-    let places = given::all_places(placeholders, &arguments)?;
+    bindings::check_value_count(placeholders.len().max(arguments.len()), MOST_VALUES)?;
+    let places = bindings::all_places(placeholders, &arguments)?;
     let mut left: Vec<Option<Argument>> = arguments.into_iter().map(Some).collect();
     Ok(places.into_iter().filter_map(|place| left.get_mut(place)?.take()).collect())
 }
@@ -79,8 +79,8 @@ pub(crate) fn in_order(placeholders: &[String], arguments: Vec<Argument>) -> Res
 pub(crate) fn bound(argument: &Argument, type_: &Type) -> Result<BoundValue> {
     text(&argument.value, type_).map(BoundValue).map_err(|wrong| {
         let refused = wrong_value(&argument.name, type_, wrong.0);
-        let name = given::bare(&argument.name);
-        if given::is_array(argument) && !is_true_array(type_) {
+        let name = bindings::name_without_at(&argument.name);
+        if bindings::is_array(argument) && !is_true_array(type_) {
             return refused.hint(format!(
                 "@{name} is a list: = ANY(@{name}) asks for one of its values, and a cast such as @{name}::int[] or \
                  @{name}::jsonb says what it is"
@@ -95,7 +95,7 @@ pub(crate) fn bound(argument: &Argument, type_: &Type) -> Result<BoundValue> {
 
 /// The error for a value that its type does not take.
 pub(crate) fn wrong_value(name: &str, type_: &Type, form: &str) -> Error {
-    let name = given::bare(name);
+    let name = bindings::name_without_at(name);
     Error::invalid(format!("parameter @{name}: {} expects {form}", type_.name().trim_start_matches('_')))
 }
 

@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 use tokio_postgres::types::{Kind, Type};
 
 use crate::postgres::bind::argument::{MOST_DIMENSIONS, integral};
-use crate::statements::given;
+use crate::statements::bindings;
 use portico_core::call::Argument;
 
 /// The type that the value has by itself, as a literal would; unknown is that of its place.
@@ -36,17 +36,17 @@ pub(crate) fn own_array(argument: &Argument) -> Option<Type> {
 
 /// The type that the caller names, where a JSON array is an array.
 pub(crate) fn named_array(argument: &Argument) -> Type {
-    if given::is_array(argument) { own_array(argument).unwrap_or(Type::UNKNOWN) } else { named(argument) }
+    if bindings::is_array(argument) { own_array(argument).unwrap_or(Type::UNKNOWN) } else { named(argument) }
 }
 
 /// The same, where a JSON array is JSON.
 pub(crate) fn named_json(argument: &Argument) -> Type {
-    if given::is_array(argument) { Type::JSONB } else { named(argument) }
+    if bindings::is_array(argument) { Type::JSONB } else { named(argument) }
 }
 
 /// The type of a value that nothing else gives one, where a JSON array is an array.
 pub(crate) fn array_at_last(argument: &Argument) -> Type {
-    if given::is_array(argument) { own_array(argument).unwrap_or(Type::TEXT_ARRAY) } else { at_last(argument) }
+    if bindings::is_array(argument) { own_array(argument).unwrap_or(Type::TEXT_ARRAY) } else { at_last(argument) }
 }
 
 /// The type that the elements of an array have in common, its arrays' elements too; unknown where none of them says it.
@@ -120,7 +120,7 @@ pub(crate) fn named_but_text(argument: &Argument) -> Type {
 /// The type of a value that nothing else gives one.
 pub(crate) fn at_last(argument: &Argument) -> Type {
     match named(argument) {
-        Type::UNKNOWN if given::is_array(argument) => Type::JSONB,
+        Type::UNKNOWN if bindings::is_array(argument) => Type::JSONB,
         Type::UNKNOWN => Type::TEXT,
         named => named,
     }

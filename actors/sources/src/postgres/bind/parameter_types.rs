@@ -6,7 +6,7 @@ use tokio_postgres::types::Type;
 
 use crate::postgres::bind::fingerprint::QueryFingerprint;
 use crate::postgres::bind::split_parameters::Sharing;
-use crate::postgres::recent::Recent;
+use crate::postgres::ttl_cache::TtlCache;
 
 /// How long a way is remembered: what it rests on in the catalogue may change.
 const LIFETIME: Duration = Duration::from_secs(30);
@@ -26,11 +26,11 @@ pub(crate) struct ParameterTypes {
 }
 
 /// The ways that were found lately.
-pub(crate) struct ParameterTypeCache(Recent<QueryFingerprint, ParameterTypes>);
+pub(crate) struct ParameterTypeCache(TtlCache<QueryFingerprint, ParameterTypes>);
 
 impl Default for ParameterTypeCache {
     fn default() -> Self {
-        Self(Recent::new(LIFETIME, MOST))
+        Self(TtlCache::new(LIFETIME, MOST))
     }
 }
 

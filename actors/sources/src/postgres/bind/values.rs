@@ -5,7 +5,7 @@ use tokio_postgres::Statement;
 use crate::postgres::bind::argument;
 use crate::postgres::bind::argument::BoundValue;
 use crate::postgres::bind::split_parameters::SplitParameters;
-use crate::statements::given;
+use crate::statements::bindings;
 use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
 
@@ -17,7 +17,7 @@ pub(crate) fn bound(
 ) -> Result<Vec<BoundValue>> {
     let values = split.map_or_else(|| arguments.iter().collect(), |split| split.arguments(arguments));
     if let Some(unasked) = values.get(ready.params().len()) {
-        let name = given::bare(&unasked.name);
+        let name = bindings::name_without_at(&unasked.name);
         return Err(Error::invalid(format!("parameter @{name}: the source takes no value there")).hint(format!(
             "@{name} stands for one value, where an expression may stand: definitions are written out"
         )));

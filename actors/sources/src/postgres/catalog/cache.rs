@@ -14,9 +14,9 @@ use crate::postgres::bind::fingerprint::QueryFingerprint;
 use crate::postgres::catalog::relations::{self, Relations, TableLookup};
 use crate::postgres::catalog::routines::{self, KnownRoutines, RoutineLookup};
 use crate::postgres::decode::decoder::ColumnDecoder;
-use crate::postgres::recent::Recent;
 use crate::postgres::session::custom_types::CustomTypes;
 use crate::postgres::session::housekeeping::Housekeeping;
+use crate::postgres::ttl_cache::TtlCache;
 use crate::postgres::walls::check::Walls;
 use crate::postgres::{failure, grants};
 use crate::{Profile, Settings};
@@ -41,7 +41,7 @@ pub(crate) struct CatalogCache {
     housekeeping: Arc<Housekeeping>,
     types: Arc<CustomTypes>,
     /// Which tables the columns of statements came from lately, to ask for them before the next one answers.
-    recent_tables: Recent<QueryFingerprint, Arc<[Oid]>>,
+    recent_tables: TtlCache<QueryFingerprint, Arc<[Oid]>>,
     routines: ArcSwap<KnownRoutines>,
     stale: AtomicBool,
     /// The roles that callers may have, as a part of a query; absent where they have none.
@@ -62,7 +62,7 @@ impl CatalogCache {
         Self {
             housekeeping,
             types,
-            recent_tables: Recent::new(Duration::MAX, MOST_STATEMENTS),
+            recent_tables: TtlCache::new(Duration::MAX, MOST_STATEMENTS),
             routines: ArcSwap::default(),
             stale: AtomicBool::new(false),
             roles,

@@ -14,10 +14,10 @@ use crate::postgres::quote::quoted;
 use crate::postgres::walls::admitted_statements::ExecutionHints;
 use crate::postgres::walls::names::hiding;
 use crate::postgres::walls::policy::PendingCheck;
-use crate::statements::given;
+use crate::statements::bindings;
 use portico_core::call::{Argument, MetadataKind};
 use portico_core::error::{Error, Kind};
-use portico_core::identity::Assumed;
+use portico_core::identity::AssumedRole;
 use portico_core::trace::TraceParent;
 use portico_sql::{Class, Statement};
 
@@ -43,7 +43,7 @@ pub(crate) struct Execution {
     /// Whether it calls a routine among whose overloads the server chooses.
     pub(crate) is_overloaded: bool,
     /// Who runs it, where callers have identities at the source.
-    pub(crate) identity: Assumed,
+    pub(crate) identity: AssumedRole,
     /// What has to be judged before it runs.
     pub(crate) guarded: Option<PendingCheck>,
     /// What it may do without.
@@ -202,7 +202,7 @@ impl Execution {
         else {
             return failure;
         };
-        let name = self.argument(number, sent).map(|argument| given::bare(&argument.name));
+        let name = self.argument(number, sent).map(|argument| bindings::name_without_at(&argument.name));
         let Some(name) = name.filter(|name| name.starts_with(|first: char| first.is_alphabetic() || first == '_'))
         else {
             return failure;
@@ -229,7 +229,7 @@ impl Execution {
         let refused = failure::refused_parameter(error).and_then(|number| self.argument(number, sent));
         if let Some(argument) = refused.filter(|_| failure.kind == Kind::Rejected) {
             failure.kind = Kind::Invalid;
-            failure.message = format!("parameter @{}: {}", given::bare(&argument.name), failure.message);
+            failure.message = format!("parameter @{}: {}", bindings::name_without_at(&argument.name), failure.message);
         }
         let site = failure.get_site().cloned().unwrap_or_default();
         if !site.raised && !site.within {

@@ -14,7 +14,7 @@ use crate::postgres::execute::slots::{
 };
 use crate::postgres::quote::quoted;
 use crate::postgres::walls::refusal::refused;
-use crate::statements::given;
+use crate::statements::bindings;
 use crate::{Direction, Invocation, Parameter};
 use portico_core::call::Argument;
 use portico_core::error::{Error, Kind, Result};
@@ -151,7 +151,7 @@ fn named<'a>(known: &'a KnownRoutines, invocation: &Invocation) -> Vec<&'a Routi
 fn fit(routine: &Routine, arguments: &[Argument]) -> Option<Vec<Option<usize>>> {
     let mut places: Vec<Option<usize>> = vec![None; routine.slots.len()];
     for (index, argument) in arguments.iter().enumerate() {
-        let name = given::bare(&argument.name);
+        let name = bindings::name_without_at(&argument.name);
         if argument.value.get() == "null" && names_output(routine, name) {
             continue;
         }
@@ -221,14 +221,14 @@ fn names_output(routine: &Routine, name: &str) -> bool {
 
 /// Whether the caller gave the value of a slot by its name, not by its place.
 fn is_named(slot: &Slot, argument: &Argument) -> bool {
-    !slot.name.is_empty() && slot.name.eq_ignore_ascii_case(given::bare(&argument.name))
+    !slot.name.is_empty() && slot.name.eq_ignore_ascii_case(bindings::name_without_at(&argument.name))
 }
 
 /// A value with the type of its slot. Where any type is taken, a number is of its own.
 fn cast(value: String, slot: &Slot, argument: Option<&Argument>) -> String {
     let own = match (&slot.type_, argument) {
         (SlotType::Named(type_), _) => return format!("{value}::{type_}"),
-        (SlotType::AnyArray, Some(argument)) if given::is_array(argument) => own_array(argument),
+        (SlotType::AnyArray, Some(argument)) if bindings::is_array(argument) => own_array(argument),
         (_, argument) => argument.map(own).filter(|own| *own != Type::UNKNOWN),
     };
     own.map_or_else(|| value.clone(), |own| format!("{value}::pg_catalog.{}", own.name()))

@@ -13,9 +13,9 @@ use crate::postgres::walls::check::Walls;
 use crate::postgres::walls::policy::StatementUse;
 use crate::{Access, Prepared, Settings};
 use portico_core::error::{Error, Result};
-use portico_core::identity::Assumed;
+use portico_core::identity::AssumedRole;
 use portico_core::trace::TraceParent;
-use portico_sql::{Class, Dialect, Outline, outline};
+use portico_sql::{Class, Dialect, StatementForm, statement_form};
 
 pub(crate) struct Shared {
     pub(crate) name: Arc<str>,
@@ -37,7 +37,7 @@ pub(crate) struct CallOptions<'a> {
     /// The walls that stand around what they may use.
     pub(crate) walls: &'a Walls,
     pub(crate) options: ExecOptions,
-    pub(crate) by: &'a Assumed,
+    pub(crate) by: &'a AssumedRole,
     pub(crate) trace: Option<TraceParent>,
 }
 
@@ -63,7 +63,9 @@ impl Shared {
             }
             _ => {}
         }
-        if statement.class == Class::Other && outline(&statement.text).0 == Outline::Other("COPY".to_owned()) {
+        if statement.class == Class::Other
+            && statement_form(&statement.text).0 == StatementForm::Other("COPY".to_owned())
+        {
             return Err(Error::invalid("COPY is not available").hint("use SELECT to read and INSERT to write"));
         }
         if statement.text.contains('\0') {

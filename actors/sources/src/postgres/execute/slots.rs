@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use crate::postgres::catalog::routines::{Routine, Slot, SlotType};
-use crate::statements::given;
+use crate::statements::bindings;
 use crate::{Direction, Invocation};
 use portico_core::call::Argument;
 
@@ -42,7 +42,7 @@ pub(super) fn slot_of(slots: &[Slot], name: &str) -> Option<usize> {
 /// order.
 pub(super) fn elements<'a>(routine: &Routine, invocation: &'a Invocation) -> Vec<&'a Argument> {
     let belongs = |argument: &&Argument| {
-        let slot = slot_of(&routine.slots, given::bare(&argument.name));
+        let slot = slot_of(&routine.slots, bindings::name_without_at(&argument.name));
         slot.and_then(|slot| routine.slots.get(slot)).is_some_and(|slot| slot.variadic)
     };
     let mut elements: Vec<&Argument> = invocation.arguments.iter().filter(belongs).collect();
@@ -52,13 +52,13 @@ pub(super) fn elements<'a>(routine: &Routine, invocation: &'a Invocation) -> Vec
 
 /// The place of an argument that is given by its place.
 pub(super) fn number(argument: &Argument) -> Option<usize> {
-    given::bare(&argument.name).parse().ok()
+    bindings::name_without_at(&argument.name).parse().ok()
 }
 
 /// Whether a VARIADIC parameter is given its array: one that stands alone, or NULL by the parameter's name.
 pub(super) fn is_whole(elements: &[&Argument]) -> bool {
     let [only] = elements else { return false };
-    given::is_array(only) || (only.value.get() == "null" && number(only).is_none())
+    bindings::is_array(only) || (only.value.get() == "null" && number(only).is_none())
 }
 
 /// Whether each JSON array goes to a parameter that takes one: an array, or JSON.
@@ -73,7 +73,7 @@ pub(super) fn takes_arrays(routine: &Routine, places: &[Option<usize>], invocati
     };
     routine.slots.iter().zip(places).all(|(slot, place)| {
         let argument = place.and_then(|index| invocation.arguments.get(index));
-        takes(&slot.type_) || !argument.is_some_and(given::is_array)
+        takes(&slot.type_) || !argument.is_some_and(bindings::is_array)
     })
 }
 

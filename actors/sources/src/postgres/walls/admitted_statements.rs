@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use crate::postgres::bind::argument_types;
 use crate::postgres::bind::fingerprint::QueryFingerprint;
-use crate::postgres::recent::Recent;
+use crate::postgres::ttl_cache::TtlCache;
 use crate::postgres::walls::policy::Policy;
 use portico_core::call::Argument;
-use portico_core::identity::Assumed;
+use portico_core::identity::AssumedRole;
 
 /// How long a verdict holds. What another session changes in the catalogue meanwhile, such as which
 /// table a name without a schema means, is seen after that time.
@@ -29,14 +29,14 @@ const MOST: usize = 16_384;
 /// The shapes that were admitted lately.
 pub(crate) struct AdmittedStatements {
     /// By the generation that they were found in: what was found of an earlier one is found by nobody.
-    admitted: Recent<(u64, QueryFingerprint), ExecutionHints>,
+    admitted: TtlCache<(u64, QueryFingerprint), ExecutionHints>,
     /// Goes up whenever everything is forgotten.
     generation: AtomicU64,
 }
 
 impl Default for AdmittedStatements {
     fn default() -> Self {
-        Self { admitted: Recent::new(LIFETIME, MOST), generation: AtomicU64::default() }
+        Self { admitted: TtlCache::new(LIFETIME, MOST), generation: AtomicU64::default() }
     }
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn fingerprint(
     text: &str,
     (values, default_schema): (&[Argument], Option<&str>),
     (guard, advisory): (Policy, bool),
-    by: &Assumed,
+    by: &AssumedRole,
 ) -> QueryFingerprint {
     let role = by.as_ref().map_or("", |identity| identity.role.as_str());
     let types: Vec<String> = values.iter().map(|value| format!("{:?}", argument_types::kind(value))).collect();

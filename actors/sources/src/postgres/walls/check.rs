@@ -16,10 +16,10 @@ use futures_util::future::join;
 use crate::postgres::execute::envelope::options::ExecOptions;
 use crate::postgres::execute::execution::Execution;
 use crate::postgres::execute::sent_text::SentText;
-use crate::postgres::recent::Recent;
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
 use crate::postgres::session::housekeeping::Housekeeping;
+use crate::postgres::ttl_cache::TtlCache;
 use crate::postgres::walls::admitted_statements::{AdmittedStatements, ExecutionHints, fingerprint};
 use crate::postgres::walls::ask::Analysis;
 use crate::postgres::walls::names::hidden::{HiddenNames, NameCache};
@@ -30,8 +30,8 @@ use crate::postgres::walls::{ask, functions, harmless, judge, plan, tree};
 use crate::{Access, Exposure};
 use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
-use portico_core::identity::Assumed;
-use portico_sql::{Class, Outline, Statement, outline};
+use portico_core::identity::AssumedRole;
+use portico_sql::{Class, Statement, StatementForm, statement_form};
 
 /// Walls around less than what a connection exposes that are kept at most: of workspaces.
 const MOST_NARROWER: usize = 32;
@@ -48,7 +48,7 @@ pub(crate) struct Walls {
     memory: AdmittedStatements,
     names: NameCache,
     /// Whether the server could be asked, by role.
-    able: Recent<String, bool>,
+    able: TtlCache<String, bool>,
     /// What these walls are around, where that is less than what the connection exposes.
     within: Option<Arc<Exposure>>,
     /// The walls around less, those of lately first.
@@ -63,7 +63,7 @@ impl Walls {
             housekeeping,
             memory: AdmittedStatements::default(),
             names: NameCache::default(),
-            able: Recent::new(ABILITY, MOST_ROLES),
+            able: TtlCache::new(ABILITY, MOST_ROLES),
             within: None,
             narrower: Mutex::default(),
         }
@@ -122,7 +122,7 @@ impl Walls {
         &self,
         statement: &mut Statement,
         (values, default_schema): (&[Argument], Option<&str>),
-        (options, by): (ExecOptions, &Assumed),
+        (options, by): (ExecOptions, &AssumedRole),
         extent: StatementUse,
     ) -> Result<(Option<PendingCheck>, ExecutionHints)> {
         let read_only = options.access == Access::ReadOnly && extent != StatementUse::Described;
@@ -136,32 +136,35 @@ impl Walls {
         if let Some(admission) = fingerprint.and_then(|fingerprint| self.memory.get(&fingerprint)) {
             return Ok((None, admission));
         }
-        let (outline, plain) = outline(&statement.text);
+        let (statement_form, plain) = statement_form(&statement.text);
         if let Some(plain) = plain {
             statement.text = plain;
         }
-        match &outline {
-            Outline::Show(setting) if guard.hides && !functions::is_harmless_setting(setting) => {
+        match &statement_form {
+            StatementForm::Show(setting) if guard.hides && !functions::is_harmless_setting(setting) => {
                 return Err(refused(&format!("SHOW {setting}")));
             }
-            Outline::Query | Outline::Explain { .. } | Outline::Show(_) => {}
-            Outline::CreateAs { .. } | Outline::SelectInto { .. } | Outline::Call | Outline::Definition
+            StatementForm::Query | StatementForm::Explain { .. } | StatementForm::Show(_) => {}
+            StatementForm::CreateAs { .. }
+            | StatementForm::SelectInto { .. }
+            | StatementForm::Call
+            | StatementForm::Definition
                 if !read_only => {}
             // It may be no statement at all, which the server says best.
-            Outline::Other(_) if alone => {}
-            Outline::Other(word) if !read_only => {
+            StatementForm::Other(_) if alone => {}
+            StatementForm::Other(word) if !read_only => {
                 return Err(refused(if word.is_empty() { "this statement" } else { word }));
             }
             _ => return Err(writes()),
         }
         if (!alone || extent == StatementUse::Repeated)
             && guard.hides
-            && matches!(outline, Outline::Explain { .. } | Outline::Show(_))
+            && matches!(statement_form, StatementForm::Explain { .. } | StatementForm::Show(_))
         {
             return Err(refused("EXPLAIN or SHOW in a batch or a script").hint("send it in a call of its own"));
         }
         let fingerprint = fingerprint.map(|fingerprint| (fingerprint, self.memory.generation()));
-        let pending = PendingCheck::of(statement, outline, guard, fingerprint);
+        let pending = PendingCheck::of(statement, statement_form, guard, fingerprint);
         let pending = PendingCheck { within: self.within.clone(), ..pending };
         Ok((Some(pending), ExecutionHints::default()))
     }
@@ -172,7 +175,7 @@ impl Walls {
         &self,
         statement: &Statement,
         (values, default_schema): (&[Argument], Option<&str>),
-        (options, by): (ExecOptions, &Assumed),
+        (options, by): (ExecOptions, &AssumedRole),
         extent: StatementUse,
     ) -> (Option<PendingCheck>, ExecutionHints) {
         let guard = Policy { hides: false, identity: by.is_some(), read_only: options.access == Access::ReadOnly };
@@ -185,8 +188,9 @@ impl Walls {
             return (None, admission);
         }
         let known = Some((fingerprint, self.memory.generation()));
-        let pending = PendingCheck { advisory: true, ..PendingCheck::of(statement, Outline::Query, guard, known) };
-        if outline(&statement.text) != (Outline::Query, None) {
+        let pending =
+            PendingCheck { advisory: true, ..PendingCheck::of(statement, StatementForm::Query, guard, known) };
+        if statement_form(&statement.text) != (StatementForm::Query, None) {
             self.advised_nothing(&pending);
             return (None, ExecutionHints::default());
         }
@@ -238,13 +242,13 @@ impl Walls {
     /// The part of the statement that is a query, once the rest is judged by its names; `None` where no part is one.
     async fn query(&self, guarded: &PendingCheck, execution: &Execution) -> Result<Option<Range<usize>>> {
         let whole = 0..guarded.text.len();
-        let (rest, query) = match &guarded.outline {
-            Outline::Query | Outline::Other(_) => (None, Some(whole)),
-            Outline::Explain { query, target, .. } => (target.clone(), Some(query.clone())),
-            Outline::CreateAs { head, query } => (Some(head.clone()), Some(query.clone())),
-            Outline::SelectInto { into } => (Some(into.clone()), Some(whole)),
-            Outline::Definition | Outline::Call => (Some(whole), None),
-            Outline::Show(_) => (None, None),
+        let (rest, query) = match &guarded.statement_form {
+            StatementForm::Query | StatementForm::Other(_) => (None, Some(whole)),
+            StatementForm::Explain { query, target, .. } => (target.clone(), Some(query.clone())),
+            StatementForm::CreateAs { head, query } => (Some(head.clone()), Some(query.clone())),
+            StatementForm::SelectInto { into } => (Some(into.clone()), Some(whole)),
+            StatementForm::Definition | StatementForm::Call => (Some(whole), None),
+            StatementForm::Show(_) => (None, None),
         };
         if let Some(rest) = rest {
             self.admit(guarded.part(rest), guarded.guard, execution).await?;
@@ -255,10 +259,10 @@ impl Walls {
     /// Remembers what every statement of the shape of `guarded` may do without, where that does not depend on more.
     fn remember(&self, guarded: &PendingCheck, admission: ExecutionHints) {
         let Some((fingerprint, generation)) = guarded.fingerprint else { return };
-        match &guarded.outline {
-            Outline::Query => self.memory.keep(fingerprint, generation, admission),
+        match &guarded.statement_form {
+            StatementForm::Query => self.memory.keep(fingerprint, generation, admission),
             // What an option means can stand in a literal, and what is told of a plan depends on what is hidden.
-            Outline::Explain { query, target: None, .. }
+            StatementForm::Explain { query, target: None, .. }
                 if !guarded.guard.hides && has_words_alone(guarded.part(0..query.start)) =>
             {
                 self.memory.keep(fingerprint, generation, ExecutionHints::default());
@@ -305,7 +309,7 @@ impl Walls {
         let uses = tree::read(tree)
             .map_err(|what| refused("this form of statement").because(format!("the server's tree holds {what}")))?;
         // What is only planned changes nothing.
-        let planned = matches!(guarded.outline, Outline::Explain { runs: false, .. });
+        let planned = matches!(guarded.statement_form, StatementForm::Explain { runs: false, .. });
         if guarded.guard.read_only && !planned && !uses.only_reads() {
             return Err(writes());
         }
@@ -316,7 +320,7 @@ impl Walls {
         ));
         let (judged, plain) = asked.await;
         let called = judged?;
-        let explains = matches!(guarded.outline, Outline::Explain { .. });
+        let explains = matches!(guarded.statement_form, StatementForm::Explain { .. });
         if guarded.guard.hides && explains && plan::goes_behind(session, &uses, &self.exposure).await? {
             guarded.tell_briefly()?;
         }
@@ -327,7 +331,7 @@ impl Walls {
     /// The judgement where the server cannot be asked.
     async fn judge_by_names(&self, guarded: &PendingCheck, execution: &Execution) -> Result<()> {
         if !guarded.understood
-            || matches!(guarded.outline, Outline::Other(_))
+            || matches!(guarded.statement_form, StatementForm::Other(_))
             || (guarded.guard.read_only && guarded.class != Class::Select)
         {
             let why = "this statement, which was not wholly understood and which the server cannot be asked about,";
@@ -367,9 +371,9 @@ impl Walls {
 /// The query of a statement as the server is asked about it: with blanks in the place of an INTO.
 fn query_text<'g>(guarded: &'g PendingCheck, query: &Range<usize>) -> Cow<'g, str> {
     let mut text = Cow::Borrowed(guarded.part(query.clone()));
-    let into = match &guarded.outline {
-        Outline::SelectInto { into } => Some(into),
-        Outline::Explain { target, .. } => target.as_ref().filter(|target| query.contains(&target.start)),
+    let into = match &guarded.statement_form {
+        StatementForm::SelectInto { into } => Some(into),
+        StatementForm::Explain { target, .. } => target.as_ref().filter(|target| query.contains(&target.start)),
         _ => None,
     };
     if let Some(into) = into {
@@ -382,9 +386,9 @@ fn query_text<'g>(guarded: &'g PendingCheck, query: &Range<usize>) -> Cow<'g, st
 
 /// The refusal of what the server says is no query.
 fn no_query(guarded: &PendingCheck) -> Error {
-    match &guarded.outline {
+    match &guarded.statement_form {
         _ if guarded.guard.read_only => writes(),
-        Outline::Other(word) if !word.is_empty() => refused(word),
+        StatementForm::Other(word) if !word.is_empty() => refused(word),
         _ => refused("this kind of statement"),
     }
 }

@@ -7,7 +7,7 @@ use crate::Exposure;
 use crate::postgres::bind::fingerprint::QueryFingerprint;
 use crate::postgres::walls::refusal::refused;
 use portico_core::error::Result;
-use portico_sql::{Class, Outline, Statement};
+use portico_sql::{Class, Statement, StatementForm};
 
 /// Which walls stand around a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,7 +45,7 @@ pub(crate) enum StatementUse {
 /// A statement that has to be judged before it runs.
 pub(crate) struct PendingCheck {
     pub(crate) guard: Policy,
-    pub(crate) outline: Outline,
+    pub(crate) statement_form: StatementForm,
     /// Its text as it will be sent, but for a trace behind it.
     pub(crate) text: String,
     /// By which it is remembered, where that is allowed.
@@ -63,16 +63,16 @@ pub(crate) struct PendingCheck {
 }
 
 impl PendingCheck {
-    /// What has to be judged of `statement`, which is `outline` as a whole.
+    /// What has to be judged of `statement`, which is `statement_form` as a whole.
     pub(crate) fn of(
         statement: &Statement,
-        outline: Outline,
+        statement_form: StatementForm,
         guard: Policy,
         fingerprint: Option<(QueryFingerprint, u64)>,
     ) -> Self {
         Self {
             guard,
-            outline,
+            statement_form,
             text: statement.text.clone(),
             fingerprint,
             understood: statement.understood,
@@ -100,12 +100,15 @@ impl PendingCheck {
 
     /// Whether the server finds what it names only when it runs.
     pub(crate) fn is_definition(&self) -> bool {
-        self.outline == Outline::Definition
+        self.statement_form == StatementForm::Definition
     }
 
     /// Whether it makes or changes what has a name.
     pub(crate) fn makes(&self) -> bool {
-        matches!(self.outline, Outline::Definition | Outline::CreateAs { .. } | Outline::SelectInto { .. })
+        matches!(
+            self.statement_form,
+            StatementForm::Definition | StatementForm::CreateAs { .. } | StatementForm::SelectInto { .. }
+        )
     }
 
     /// Whether of its plan only the nodes are told.
@@ -115,7 +118,7 @@ impl PendingCheck {
 
     /// The plan may hold what is hidden: of formats that are one value nothing can be left out.
     pub(crate) fn tell_briefly(&self) -> Result<()> {
-        let Outline::Explain { query, .. } = &self.outline else { return Ok(()) };
+        let StatementForm::Explain { query, .. } = &self.statement_form else { return Ok(()) };
         let options = self.part(0..query.start).to_ascii_uppercase();
         if ["JSON", "XML", "YAML"].iter().any(|format| options.contains(format)) {
             let what = "EXPLAIN in this format, of what reads something through a view, a policy or a function,";

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use crate::sqlite::catalog::comments::Remarks;
 use crate::sqlite::catalog::{checks, comments};
 use crate::sqlite::decode::columns::is_row_id;
-use crate::sqlite::decode::types::Declared;
+use crate::sqlite::decode::types::DeclaredType;
 use crate::sqlite::schema::{SCHEMA, lossy};
 use crate::sqlite::walls::hidden_objects;
 use portico_core::call::MetadataFilter;
@@ -103,7 +103,7 @@ pub(crate) fn column_rows(
 }
 
 fn column_row(connection: &Connection, catalog: &str, table: &Table, column: &Described, remarks: &Remarks) -> Row {
-    let declared = Declared::read(&column.declared);
+    let declared = DeclaredType::read(&column.declared);
     // CREATE TABLE, §5 of its page: such a column stands for the row's id, which SQLite hands out.
     let row_id =
         column.key > 0 && column.declared.eq_ignore_ascii_case("INTEGER") && is_row_id(connection, &table.name);
@@ -121,7 +121,7 @@ fn column_row(connection: &Connection, catalog: &str, table: &Table, column: &De
 }
 
 /// `DATA_TYPE`, `TYPE_NAME`, `COLUMN_SIZE`, `PRECISION` and `SCALE`.
-pub(crate) fn type_cells(declared: &Declared) -> [Cell<'static>; 5] {
+pub(crate) fn type_cells(declared: &DeclaredType) -> [Cell<'static>; 5] {
     let known = |number: i64| if number > 0 { Cell::Integer(number) } else { Cell::Null };
     let exact = matches!(declared.data_type, DataType::Decimal | DataType::Numeric);
     [

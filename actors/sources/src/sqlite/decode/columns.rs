@@ -8,7 +8,7 @@ use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Connection, Row, Statement};
 
 use crate::sqlite::decode::proof::Proof;
-use crate::sqlite::decode::types::{ColumnDecoder, Declared, digits, of_value};
+use crate::sqlite::decode::types::{ColumnDecoder, DeclaredType, digits, of_value};
 use crate::sqlite::walls::authorizer::Authorizer;
 use crate::sqlite::walls::hidden_objects::HiddenObjects;
 use portico_core::error::{Error, Result};
@@ -57,7 +57,7 @@ pub(crate) fn describe(
                 column.schema = Some(read(schema));
                 column.catalog = Some(catalog.to_owned());
             }
-            if let Some(declared) = declared.map(|words| Declared::read(&words.to_string_lossy())).filter(named) {
+            if let Some(declared) = declared.map(|words| DeclaredType::read(&words.to_string_lossy())).filter(named) {
                 form = declared.form;
                 let row_id =
                     key && declared.data_type == DataType::BigInt && declared.name.eq_ignore_ascii_case("INTEGER");
@@ -79,7 +79,7 @@ pub(crate) fn describe(
 }
 
 /// A column may be declared without a type.
-fn named(declared: &Declared) -> bool {
+fn named(declared: &DeclaredType) -> bool {
     !declared.name.is_empty()
 }
 

@@ -7,7 +7,7 @@ use portico_core::reply::DataType;
 
 /// A declared type, read from its words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Declared {
+pub(crate) struct DeclaredType {
     /// The type on the wire.
     pub(crate) data_type: DataType,
     /// The words without their numbers, as they stand: `DECIMAL`, `double precision`.
@@ -65,7 +65,7 @@ pub(crate) const fn digits(data_type: DataType) -> i64 {
 /// Padding beyond this is no declaration anybody means, and would cost memory for every value.
 const MOST_DIGITS: i64 = 100;
 
-impl Declared {
+impl DeclaredType {
     /// Reads declared words; any words are legal in SQLite, so that this cannot fail.
     pub(crate) fn read(words: &str) -> Self {
         let (before, numbers) = match words.split_once('(') {
@@ -146,19 +146,19 @@ mod tests {
             ("NVARCHAR(30)", DataType::Varchar),
             ("anything else", DataType::Varchar),
         ] {
-            assert_eq!(Declared::read(words).data_type, expected, "{words}");
+            assert_eq!(DeclaredType::read(words).data_type, expected, "{words}");
         }
     }
 
     #[test]
     fn numbers_in_parentheses_are_size_or_digits() {
-        let price = Declared::read("decimal ( 10 , 2 )");
+        let price = DeclaredType::read("decimal ( 10 , 2 )");
         assert_eq!((price.precision, price.scale, price.form), (10, Some(2), ColumnDecoder::Decimal(2)));
         assert_eq!(price.name, "decimal");
-        assert_eq!(Declared::read("VARCHAR(40)").length, 40);
+        assert_eq!(DeclaredType::read("VARCHAR(40)").length, 40);
         for odd in ["DECIMAL(", "DECIMAL()", "DECIMAL(,)", "DECIMAL(-1,x)", "DECIMAL(99999999999999999999,5)"] {
-            assert_eq!(Declared::read(odd).data_type, DataType::Decimal, "{odd}");
+            assert_eq!(DeclaredType::read(odd).data_type, DataType::Decimal, "{odd}");
         }
-        assert_eq!(Declared::read("NUMERIC(5,999999999)").form, ColumnDecoder::Decimal(100));
+        assert_eq!(DeclaredType::read("NUMERIC(5,999999999)").form, ColumnDecoder::Decimal(100));
     }
 }

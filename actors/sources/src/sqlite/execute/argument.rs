@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rusqlite::types::Value;
 
-use crate::statements::given::{self, bare};
+use crate::statements::bindings::{self, name_without_at};
 use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
 use portico_core::reply::DataType;
@@ -20,19 +20,19 @@ const MOST_VALUES: usize = 32_766;
 /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) naming the placeholders without a value, the
 /// values without a placeholder, or the value that cannot be read.
 pub(crate) fn bind(placeholders: &[String], given: &[Argument]) -> Result<Vec<Value>> {
-    given::check_value_count(placeholders.len().max(given.len()), MOST_VALUES)?;
-    let places = given::all_places(placeholders, given)?;
+    bindings::check_value_count(placeholders.len().max(given.len()), MOST_VALUES)?;
+    let places = bindings::all_places(placeholders, given)?;
     places.into_iter().filter_map(|place| given.get(place)).map(value).collect()
 }
 
 /// A name with its one `@`.
 pub(crate) fn at(name: &str) -> String {
-    format!("@{}", bare(name))
+    format!("@{}", name_without_at(name))
 }
 
 /// Whether two names mean the same placeholder.
 pub(crate) fn same(one: &str, other: &str) -> bool {
-    bare(one).eq_ignore_ascii_case(bare(other))
+    name_without_at(one).eq_ignore_ascii_case(name_without_at(other))
 }
 
 /// What is bound for one argument.

@@ -4,11 +4,11 @@
 use serde_json::value::RawValue;
 
 use crate::sqlite::catalog::metadata::{optional, text, type_cells};
-use crate::sqlite::decode::types::Declared as DeclaredType;
+use crate::sqlite::decode::types::DeclaredType;
 use crate::sqlite::execute::argument::{at, decimal_parts, same};
 use crate::sqlite::schema::SCHEMA;
-use crate::statements::given::bare;
-use crate::{Declared, Direction, Invocation, Parameter, Procedure};
+use crate::statements::bindings::name_without_at;
+use crate::{DeclaredProcedure, Direction, Invocation, Parameter, Procedure};
 use portico_core::call::{Argument, MetadataFilter, MetadataKind};
 use portico_core::error::{Error, Result};
 use portico_core::near;
@@ -19,9 +19,9 @@ use portico_core::reply::{Cell, DataType};
 ///
 /// # Errors
 /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) with near names.
-pub(crate) fn find<'a>(declared: &'a [Declared], invocation: &Invocation) -> Result<&'a Declared> {
+pub(crate) fn find<'a>(declared: &'a [DeclaredProcedure], invocation: &Invocation) -> Result<&'a DeclaredProcedure> {
     let schema_fits = invocation.schema.as_ref().is_none_or(|schema| schema.eq_ignore_ascii_case(SCHEMA));
-    let by_name = |declared: &&Declared| declared.procedure.name.eq_ignore_ascii_case(&invocation.name);
+    let by_name = |declared: &&DeclaredProcedure| declared.procedure.name.eq_ignore_ascii_case(&invocation.name);
     match declared.iter().find(by_name) {
         Some(found) if schema_fits => Ok(found),
         found => {
@@ -60,7 +60,7 @@ pub(crate) fn arguments(procedure: &Procedure, given: &[Argument], placeholders:
     let mut taken: Vec<Option<&Argument>> = vec![None; inputs.len()];
     for argument in given {
         let by_name = inputs.iter().position(|parameter| same(&parameter.name, &argument.name));
-        let place = by_name.or_else(|| bare(&argument.name).parse::<usize>().ok()?.checked_sub(1));
+        let place = by_name.or_else(|| name_without_at(&argument.name).parse::<usize>().ok()?.checked_sub(1));
         match place.and_then(|place| taken.get_mut(place)) {
             None => {
                 return wrong(format!("procedure {} has no parameter {}", procedure.name, at(&argument.name)));
@@ -152,7 +152,7 @@ fn signature(procedure: &Procedure) -> String {
 
 /// The rows of [`MetadataKind::Procedures`] or [`MetadataKind::ProcedureParameters`].
 pub(crate) fn list(
-    declared: &[Declared],
+    declared: &[DeclaredProcedure],
     metadata: MetadataKind,
     narrow: &MetadataFilter,
     catalog: &str,

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use tempfile::TempDir;
 
 use crate::sqlite::DatabaseFile;
-use crate::{Access, Declared, Exposure, Location, Plan, Prepared, Settings, Source, Task};
+use crate::{Access, DeclaredProcedure, Exposure, Location, Plan, Prepared, Settings, Source, Task};
 use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
 use portico_core::reply::{Cell, Column, Part, Results};
@@ -38,7 +38,7 @@ pub(crate) struct Fixture {
 pub(crate) struct Options {
     pub(crate) access: Access,
     pub(crate) pool: usize,
-    pub(crate) declared: Vec<Declared>,
+    pub(crate) declared: Vec<DeclaredProcedure>,
     pub(crate) connect_timeout: Duration,
     pub(crate) exposure: Exposure,
 }

@@ -2,7 +2,7 @@
 
 use crate::sqlite::execute::procedure;
 use crate::sqlite::tests::{Fixture, Options, argument, fixture, whole};
-use crate::{Access, Declared, Direction, Invocation, Parameter, Plan, Procedure, Task};
+use crate::{Access, DeclaredProcedure, Direction, Invocation, Parameter, Plan, Procedure, Task};
 use portico_core::call::{Argument, MetadataFilter, MetadataKind};
 use portico_core::error::{Error, Kind};
 use portico_core::reply::DataType;
@@ -19,7 +19,7 @@ fn parameter(name: &str, type_name: &str, data_type: DataType, optional: bool) -
     }
 }
 
-fn declared() -> Vec<Declared> {
+fn declared() -> Vec<DeclaredProcedure> {
     let orders_of = Procedure {
         schema: "main".to_owned(),
         name: "orders_of".to_owned(),
@@ -40,13 +40,13 @@ fn declared() -> Vec<Declared> {
         roles: None,
     };
     vec![
-        Declared {
+        DeclaredProcedure {
             procedure: orders_of,
             sql: "SELECT id, total FROM orders WHERE customer_id = @customer_id AND (@least IS NULL OR total >= @least)
                   ORDER BY id"
                 .to_owned(),
         },
-        Declared {
+        DeclaredProcedure {
             procedure: rename,
             sql: "INSERT INTO orders (customer_id, total) VALUES (@customer_id, 1) RETURNING id".to_owned(),
         },

@@ -2,7 +2,7 @@
 
 use super::super::support::{SALES, STOCK};
 use super::LABEL;
-use portico_core::principal::{Hold, Rights, Scope};
+use portico_core::principal::{Rights, Scope, WorkspaceGrant};
 
 /// Numbers by chance (`SplitMix64`).
 pub(super) struct Dice(pub(super) u64);
@@ -34,7 +34,7 @@ impl Dice {
         let connection = |(at, scope): &(usize, Scope)| Some(([SALES, STOCK, LABEL].get(*at).copied()?, *scope));
         let workspace = |(at, scope): &(usize, Scope)| {
             let name = ["revenue", "stores"].get(at.checked_sub(3)?).copied()?;
-            Some((name.into(), Hold::Given(*scope)))
+            Some((name.into(), WorkspaceGrant::Given(*scope)))
         };
         let connections = Rights::each(chosen.iter().filter_map(connection));
         connections.with_workspaces(chosen.iter().filter_map(workspace))

@@ -14,8 +14,8 @@ use tokio_postgres::Client;
 use tokio_postgres::types::{Oid, Type};
 
 use crate::Exposure;
-use crate::postgres::recent::Recent;
 use crate::postgres::session::own::{ask, get};
+use crate::postgres::ttl_cache::TtlCache;
 use crate::postgres::walls::called::{Function, all_functions_query};
 use crate::postgres::walls::objects::{NAMING_TYPES, belongings, is_naming_type, is_system, naming_types_query};
 use crate::postgres::walls::policy::Policy;
@@ -334,13 +334,13 @@ pub(crate) fn begin(text: &str, octets: usize) -> &str {
 
 /// The names as last read, for each guard.
 pub(crate) struct NameCache {
-    names: Recent<Policy, Arc<HiddenNames>>,
-    routines: Recent<Policy, Arc<Routines>>,
+    names: TtlCache<Policy, Arc<HiddenNames>>,
+    routines: TtlCache<Policy, Arc<Routines>>,
 }
 
 impl Default for NameCache {
     fn default() -> Self {
-        Self { names: Recent::new(LIFETIME, Policy::KINDS), routines: Recent::new(LIFETIME, Policy::KINDS) }
+        Self { names: TtlCache::new(LIFETIME, Policy::KINDS), routines: TtlCache::new(LIFETIME, Policy::KINDS) }
     }
 }
 

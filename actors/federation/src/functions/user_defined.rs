@@ -8,13 +8,13 @@ use arrow_schema::DataType as ArrowType;
 use datafusion::common::{DataFusionError, Result as EngineResult};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
-use crate::carried::carried;
+use crate::external_error::external;
 use crate::functions::types::categories::no_function;
 use portico_core::error::{Error, Kind};
 
 /// A function that is not the engine's.
 #[derive(Debug)]
-pub(super) struct Own {
+pub(super) struct UserDefinedFunction {
     /// What it is called.
     pub(super) name: &'static str,
     /// The types that it computes with, and the one that it answers; `None` for what it does not take.
@@ -25,23 +25,23 @@ pub(super) struct Own {
 }
 
 /// The function.
-pub(super) fn function(own: &'static Own) -> Arc<ScalarUDF> {
+pub(super) fn function(own: &'static UserDefinedFunction) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(Function { own, signature: Signature::user_defined(Volatility::Immutable) }))
 }
 
 /// What a call says that PostgreSQL refuses too.
 pub(super) fn refused(sqlstate: &'static str, message: String) -> DataFusionError {
-    carried(Error::new(Kind::Rejected, message).sqlstate(sqlstate))
+    external(Error::new(Kind::Rejected, message).sqlstate(sqlstate))
 }
 
 /// What a call says that is not there over several connections.
 pub(super) fn not_there(message: String, hint: &'static str) -> DataFusionError {
-    carried(Error::new(Kind::Rejected, message).sqlstate("0A000").hint(hint))
+    external(Error::new(Kind::Rejected, message).sqlstate("0A000").hint(hint))
 }
 
 #[derive(Debug)]
 struct Function {
-    own: &'static Own,
+    own: &'static UserDefinedFunction,
     signature: Signature,
 }
 

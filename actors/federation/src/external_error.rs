@@ -8,30 +8,30 @@ use portico_core::error::Error;
 
 /// A failure of ours, as the engine carries it.
 #[derive(Debug)]
-struct Carried(Error);
+struct ExternalError(Error);
 
-impl fmt::Display for Carried {
+impl fmt::Display for ExternalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)
     }
 }
 
-impl std::error::Error for Carried {}
+impl std::error::Error for ExternalError {}
 
 /// `error` for the engine to carry.
-pub(crate) fn carried(error: Error) -> DataFusionError {
-    DataFusionError::External(Box::new(Carried(error)))
+pub(crate) fn external(error: Error) -> DataFusionError {
+    DataFusionError::External(Box::new(ExternalError(error)))
 }
 
 /// The failure of ours that is somewhere within.
 pub(crate) fn find(error: &DataFusionError) -> Option<&Error> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
-        if let Some(Carried(error)) = error.downcast_ref() {
+        if let Some(ExternalError(error)) = error.downcast_ref() {
             return Some(error);
         }
         if let Some(DataFusionError::External(inner)) = error.downcast_ref()
-            && let Some(Carried(error)) = inner.downcast_ref()
+            && let Some(ExternalError(error)) = inner.downcast_ref()
         {
             return Some(error);
         }

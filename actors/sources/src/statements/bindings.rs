@@ -34,7 +34,7 @@ pub fn places(placeholders: &[String], given: &[Argument]) -> Result<Vec<Option<
     let mut places: Vec<Option<usize>> = vec![None; placeholders.len()];
     let mut unknown = Vec::new();
     for (at, argument) in given.iter().enumerate() {
-        let name = bare(&argument.name);
+        let name = name_without_at(&argument.name);
         match names.place(name).and_then(|place| places.get_mut(place)) {
             None => unknown.push(name),
             Some(Some(_)) => return Err(Error::invalid(format!("parameters: @{name} is given twice"))),
@@ -66,7 +66,7 @@ pub fn all_places(placeholders: &[String], given: &[Argument]) -> Result<Vec<usi
 }
 
 /// A name without its `@`.
-pub fn bare(name: &str) -> &str {
+pub fn name_without_at(name: &str) -> &str {
     name.trim_start_matches('@')
 }
 
@@ -111,7 +111,7 @@ impl<'a> Names<'a> {
 
 /// The first of these names, each with its `@`, and how many there are beyond.
 pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    let mut names = names.into_iter().map(|name| format!("@{}", bare(name)));
+    let mut names = names.into_iter().map(|name| format!("@{}", name_without_at(name)));
     let first: Vec<String> = names.by_ref().take(MOST_NAMES).collect();
     match names.count() {
         0 => first.join(", "),

@@ -16,7 +16,7 @@ use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 use futures_util::{StreamExt, stream};
 
 use crate::functions::allowed::is_ordered_set;
-use crate::run::one_input::{one_input, shown_as};
+use crate::run::unary_node::{one_input, shown_as};
 use crate::run::wrap::Wrap;
 
 /// Has the copies of gathered values counted.

@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
     Statement, VisitMut, VisitorMut, visit_expressions_mut,
 };
 
-use crate::functions::types::apart::NAME;
+use crate::functions::types::named_cast::NAME;
 use crate::plan::text::refused::{is_grouped, looks_at_several_rows};
 use crate::plan::text::syntax::{call, selects, visit_own_expressions};
 
@@ -17,7 +17,7 @@ use crate::plan::text::syntax::{call, selects, visit_own_expressions};
 const MOST_OCTETS: usize = 16 << 10;
 
 /// Gives casts names of their own, where they would have another one's.
-pub(super) fn tell_casts(statement: &mut Statement) {
+pub(super) fn name_casts(statement: &mut Statement) {
     let _ = statement.visit(&mut Queries);
 }
 

@@ -12,31 +12,31 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::carried::carried;
+use crate::external_error::external;
 use crate::statement::{Deadline, timed_out};
 
 /// The deadline of a statement, among the options that it is planned with.
 #[derive(Clone, Debug)]
-pub(crate) struct Until(pub(crate) Deadline);
+pub(crate) struct PlanDeadline(pub(crate) Deadline);
 
-impl Until {
+impl PlanDeadline {
     /// Refuses to go on behind the deadline.
     ///
     /// # Errors
     /// [`Kind::TimedOut`](portico_core::error::Kind::TimedOut).
     pub(crate) fn check(options: &ConfigOptions) -> Result<()> {
         match options.extensions.get::<Self>() {
-            Some(Self(deadline)) if Instant::now() > deadline.instant() => Err(carried(timed_out())),
+            Some(Self(deadline)) if Instant::now() > deadline.instant() => Err(external(timed_out())),
             _ => Ok(()),
         }
     }
 }
 
-impl ConfigExtension for Until {
+impl ConfigExtension for PlanDeadline {
     const PREFIX: &'static str = "until";
 }
 
-impl ExtensionOptions for Until {
+impl ExtensionOptions for PlanDeadline {
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -97,7 +97,7 @@ impl ScalarUDFImpl for InTime {
 
     fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         if Instant::now() > self.until {
-            return Err(carried(timed_out()));
+            return Err(external(timed_out()));
         }
         match args.args.pop() {
             Some(condition) => Ok(condition),

@@ -5,9 +5,9 @@ use arrow_schema::DataType as ArrowType;
 use datafusion::common::{DFSchema, Result as EngineResult, not_impl_err};
 use datafusion::logical_expr::{Expr, ExprSchemable, cast as to_type};
 
-use crate::carried::carried;
+use crate::external_error::external;
 use crate::functions::numbers;
-use crate::functions::times::beside;
+use crate::functions::times::date_arithmetic;
 use crate::functions::types::casts;
 use crate::functions::types::categories::{TypeCategory, admit_together, is_interval, type_name};
 use crate::functions::types::padded;
@@ -37,8 +37,8 @@ pub(in crate::functions) fn same(
         }
     }
     let is_date = |expr: &Expr| expr.get_type(schema).is_ok_and(|of| of == ArrowType::Date32);
-    let is_beside = exprs.iter().any(beside::is_midnight) && exprs.iter().any(is_date);
-    let exprs = if is_beside { exprs.into_iter().map(beside::as_date).collect() } else { exprs };
+    let is_beside = exprs.iter().any(date_arithmetic::is_midnight) && exprs.iter().any(is_date);
+    let exprs = if is_beside { exprs.into_iter().map(date_arithmetic::as_date).collect() } else { exprs };
     let exprs = casts::literals_beside(exprs, schema)?;
     comparison::compared(of_one_type(exprs, schema, use_)?, schema, by_order)
 }
@@ -77,7 +77,7 @@ pub(in crate::functions) fn admit_texts(types: &[ArrowType]) -> EngineResult<()>
     match (find(true), find(false)) {
         (Some(text), Some(other)) => {
             let message = format!("types {} and {} cannot be matched", type_name(other), type_name(text));
-            Err(carried(Error::new(Kind::Rejected, message).sqlstate("42804").hint("CAST both to one type")))
+            Err(external(Error::new(Kind::Rejected, message).sqlstate("42804").hint("CAST both to one type")))
         }
         _ => Ok(()),
     }
@@ -100,7 +100,7 @@ fn of_one_type(exprs: Vec<Expr>, schema: &DFSchema, use_: Use) -> EngineResult<V
     let (is_number, to): (fn(&ArrowType) -> bool, _) = if has(ArrowType::is_floating) && has(numbers::is_exact) {
         let is_single = use_ == Use::Answered && !has(|of| *of == ArrowType::Float64);
         (ArrowType::is_numeric, if is_single { ArrowType::Float32 } else { ArrowType::Float64 })
-    } else if let Some(to) = beside::common_time(types.iter().flatten()) {
+    } else if let Some(to) = date_arithmetic::common_time(types.iter().flatten()) {
         (ArrowType::is_temporal, to)
     } else {
         let is_wide = use_ == Use::Compared && types.iter().all(Option::is_some) && !exprs.iter().any(is_constant);

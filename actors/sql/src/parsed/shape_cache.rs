@@ -10,7 +10,7 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
 use super::mask::mask;
-use super::names::Mention;
+use super::names::NameReference;
 use super::tree::{self, Facts};
 use crate::dialect::Dialect;
 use crate::lexing::token::{Kind, Token, words};
@@ -33,7 +33,7 @@ struct Octets;
 impl Weighter<KeyedHash, Option<Arc<Facts>>> for Octets {
     fn weight(&self, _: &KeyedHash, facts: &Option<Arc<Facts>>) -> u64 {
         let mentions = facts.as_ref().map_or(0, |facts| facts.mentions.len());
-        (OCTETS + mentions * size_of::<Mention>()) as u64
+        (OCTETS + mentions * size_of::<NameReference>()) as u64
     }
 }
 

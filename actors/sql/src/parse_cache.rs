@@ -12,7 +12,7 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
 use crate::dialect::Dialect;
-use crate::lexing::placeholder::Given;
+use crate::lexing::placeholder::ParameterNames;
 use crate::lexing::token::{closing_quote, continues_word};
 use crate::parsed::names::Naming;
 use crate::rewrite;
@@ -49,7 +49,7 @@ impl Weighter<KeyedHash, Arc<Understood>> for Octets {
 }
 
 /// The only statement of `text`, where one like it was understood lately on the same `connection`.
-pub fn recall(text: &str, dialect: Dialect, connection: &str, given: &Given) -> Option<Statement> {
+pub fn recall(text: &str, dialect: Dialect, connection: &str, given: &ParameterNames) -> Option<Statement> {
     let known = UNDERSTOOD.get(&key(text, dialect, connection, given)?)?;
     let mut statement = known.statement.clone();
     statement.text = rewrite::apply(text, known.range.clone(), 0, &statement.edits).0;
@@ -62,7 +62,12 @@ pub fn recall(text: &str, dialect: Dialect, connection: &str, given: &Given) -> 
 ///
 /// # Errors
 /// As [`statements`](crate::statements).
-pub fn statements_with(text: &str, dialect: Dialect, naming: Naming<'_>, given: &Given) -> Result<Vec<Statement>> {
+pub fn statements_with(
+    text: &str,
+    dialect: Dialect,
+    naming: Naming<'_>,
+    given: &ParameterNames,
+) -> Result<Vec<Statement>> {
     let read = statement::read(text, dialect, Some(naming), given)?;
     if let ([statement], Some(range)) = (&*read.statements, read.alone)
         && VERBS.contains(&statement.verb.as_str())
@@ -73,7 +78,7 @@ pub fn statements_with(text: &str, dialect: Dialect, naming: Naming<'_>, given: 
     Ok(read.statements)
 }
 
-fn key(text: &str, dialect: Dialect, connection: &str, given: &Given) -> Option<KeyedHash> {
+fn key(text: &str, dialect: Dialect, connection: &str, given: &ParameterNames) -> Option<KeyedHash> {
     (text.len() <= LONGEST).then(|| {
         let mut given: Vec<&str> = given.iter().map(String::as_str).collect();
         given.sort_unstable();
@@ -151,7 +156,7 @@ mod tests {
     #[test]
     fn what_a_literal_decides_about_is_not_remembered() {
         let recalled = |one: &str, other: &str| {
-            let (naming, given) = (Naming { connection: "here", others: &[] }, Given::new());
+            let (naming, given) = (Naming { connection: "here", others: &[] }, ParameterNames::new());
             statements_with(one, Dialect::POSTGRESQL, naming, &given).unwrap();
             recall(other, Dialect::POSTGRESQL, "here", &given)
         };

@@ -11,7 +11,7 @@ use datafusion::logical_expr::expr::{BinaryExpr, Case, Cast, ScalarFunction};
 use datafusion::logical_expr::utils::{split_binary, split_conjunction};
 use datafusion::logical_expr::{Expr, ExprSchemable, Operator, cast as to_type, lit};
 
-use crate::functions::types::together::is_constant;
+use crate::functions::types::common_type::is_constant;
 
 /// Conditions that another one stands behind, at most.
 const MOST_BEFORE: usize = 8;

@@ -17,7 +17,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
-use crate::carried::carried;
+use crate::external_error::external;
 use portico_core::error::{Error, Kind};
 
 /// Octets of the texts that one call makes of the rows that it is given at once.
@@ -226,7 +226,7 @@ impl ScalarUDFImpl for Bounded {
         if size.fold(0, u64::saturating_add) > most as u64 {
             let name = self.name();
             let message = format!("{name}: the texts of {rows} rows come to more than {} MiB", most >> 20);
-            return Err(carried(Error::new(Kind::TooLarge, message).sqlstate("54000").hint("make shorter ones")));
+            return Err(external(Error::new(Kind::TooLarge, message).sqlstate("54000").hint("make shorter ones")));
         }
         self.inner.invoke_with_args(args)
     }

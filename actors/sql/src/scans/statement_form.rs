@@ -10,7 +10,7 @@ use crate::lexing::token::{Kind, Token, words};
 
 /// A statement as a whole. Ranges are bytes of its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outline {
+pub enum StatementForm {
     /// SELECT, VALUES, TABLE, WITH, INSERT, UPDATE, DELETE, MERGE.
     Query,
     /// EXPLAIN of a query.
@@ -95,9 +95,9 @@ const NO_RELATIONS: &[&str] = &[
 
 /// The kind of `text`, one statement of PostgreSQL, and the text to send where that is another one: of
 /// a statement that is no query its comments are blanks, so that nothing is sent that was not read.
-pub fn outline(text: &str) -> (Outline, Option<String>) {
+pub fn statement_form(text: &str) -> (StatementForm, Option<String>) {
     let found = kind(text);
-    if matches!(found, Outline::Query | Outline::Other(_)) {
+    if matches!(found, StatementForm::Query | StatementForm::Other(_)) {
         return (found, None);
     }
     let tokens = tokens_at_source(text, Dialect::POSTGRESQL);
@@ -117,15 +117,17 @@ pub fn outline(text: &str) -> (Outline, Option<String>) {
     (kind(&plain), Some(plain))
 }
 
-fn kind(text: &str) -> Outline {
+fn kind(text: &str) -> StatementForm {
     let tokens = tokens_at_source(text, Dialect::POSTGRESQL);
     let words = words(&tokens);
-    let Some(first) = words.iter().find(|word| word.kind != Kind::Open) else { return Outline::Other(String::new()) };
+    let Some(first) = words.iter().find(|word| word.kind != Kind::Open) else {
+        return StatementForm::Other(String::new());
+    };
     let reader = Reader { text, words: &words };
     let bare = words.first().is_some_and(|token| token.start == first.start);
-    let other = || Outline::Other(first.text(text).to_ascii_uppercase());
+    let other = || StatementForm::Other(first.text(text).to_ascii_uppercase());
     if first.is_any(text, QUERIES) {
-        return reader.select_into().unwrap_or(Outline::Query);
+        return reader.select_into().unwrap_or(StatementForm::Query);
     }
     if !bare {
         return other();
@@ -133,7 +135,7 @@ fn kind(text: &str) -> Outline {
     match first.text(text).to_ascii_uppercase().as_str() {
         "EXPLAIN" => reader.explain(),
         "SHOW" => reader.show(),
-        "CALL" => Some(Outline::Call),
+        "CALL" => Some(StatementForm::Call),
         "CREATE" => reader.create_as().or_else(|| reader.definition()),
         "ALTER" | "DROP" | "COMMENT" => reader.definition(),
         "TRUNCATE" | "ANALYZE" | "ANALYSE" | "LOCK" | "REFRESH" | "GRANT" | "REVOKE" => reader.named(),
@@ -181,7 +183,7 @@ impl Reader<'_> {
     }
 
     /// A query with INTO in front of a table to make.
-    fn select_into(&self) -> Option<Outline> {
+    fn select_into(&self) -> Option<StatementForm> {
         if !self.begins_query(0) {
             return None;
         }
@@ -197,19 +199,19 @@ impl Reader<'_> {
             end += 2;
         }
         self.words.get(name).filter(|word| word.is_name())?;
-        Some(Outline::SelectInto { into: self.range(into, end)? })
+        Some(StatementForm::SelectInto { into: self.range(into, end)? })
     }
 
-    fn show(&self) -> Option<Outline> {
+    fn show(&self) -> Option<StatementForm> {
         let named = self.words.get(1..)?;
         let plain = named.iter().all(|word| matches!(word.kind, Kind::Word | Kind::Dot));
         let name: String = named.iter().map(|word| word.text(self.text).to_ascii_lowercase()).collect();
         // Of `SHOW TRANSACTION ISOLATION LEVEL` and `SHOW TIME ZONE` the words are one name.
         let name = if name == "transactionisolationlevel" { "transaction_isolation".to_owned() } else { name };
-        (plain && !name.is_empty()).then_some(Outline::Show(name))
+        (plain && !name.is_empty()).then_some(StatementForm::Show(name))
     }
 
-    fn explain(&self) -> Option<Outline> {
+    fn explain(&self) -> Option<StatementForm> {
         let mut at = 1;
         let mut runs = false;
         if self.sign(1) == "(" && self.is(2, EXPLAIN_OPTIONS) {
@@ -245,13 +247,17 @@ impl Reader<'_> {
         match explained.create_as().or_else(|| explained.select_into()) {
             // What it makes would have to be judged too.
             Some(_) if runs => None,
-            Some(Outline::CreateAs { head, query }) => Some(Outline::Explain { query, runs, target: Some(head) }),
-            Some(Outline::SelectInto { into }) => Some(Outline::Explain { query, runs, target: Some(into) }),
-            _ => explained.begins_query(0).then_some(Outline::Explain { query, runs, target: None }),
+            Some(StatementForm::CreateAs { head, query }) => {
+                Some(StatementForm::Explain { query, runs, target: Some(head) })
+            }
+            Some(StatementForm::SelectInto { into }) => {
+                Some(StatementForm::Explain { query, runs, target: Some(into) })
+            }
+            _ => explained.begins_query(0).then_some(StatementForm::Explain { query, runs, target: None }),
         }
     }
 
-    fn create_as(&self) -> Option<Outline> {
+    fn create_as(&self) -> Option<StatementForm> {
         if !self.is(0, &["CREATE"]) {
             return None;
         }
@@ -279,16 +285,16 @@ impl Reader<'_> {
                 break;
             }
         }
-        Some(Outline::CreateAs { head: self.range(0, as_ + 1)?, query: self.range(as_ + 1, end)? })
+        Some(StatementForm::CreateAs { head: self.range(0, as_ + 1)?, query: self.range(as_ + 1, end)? })
     }
 
-    fn definition(&self) -> Option<Outline> {
+    fn definition(&self) -> Option<StatementForm> {
         let at = if self.is(0, &["COMMENT"]) {
             if !self.is(1, &["ON"]) {
                 return None;
             }
             if self.is(2, &["COLUMN", "CONSTRAINT"]) && !self.reaches(0, self.words.len()) {
-                return Some(Outline::Definition);
+                return Some(StatementForm::Definition);
             }
             2
         } else {
@@ -300,18 +306,18 @@ impl Reader<'_> {
         // A schema is made with statements of its own in it, a table of what was prepared.
         let holds = (at..self.words.len()).any(|at| self.is(at, &["CREATE", "GRANT", "AUTHORIZATION", "EXECUTE"]))
             && self.is(0, &["CREATE"]);
-        (plain && !elsewhere && !holds && !self.reaches(0, self.words.len())).then_some(Outline::Definition)
+        (plain && !elsewhere && !holds && !self.reaches(0, self.words.len())).then_some(StatementForm::Definition)
     }
 
     /// A statement about relations that it has to name.
-    fn named(&self) -> Option<Outline> {
+    fn named(&self) -> Option<StatementForm> {
         let names =
             self.words.iter().skip(1).any(|word| word.is_name() && !word.is_any(self.text, &["TABLE", "VERBOSE"]));
         let grants = self.is(0, &["GRANT", "REVOKE"]);
         let on = (1..self.words.len()).find(|at| self.is(*at, &["ON"]));
         let relations = on.is_some_and(|on| !self.is(on + 1, NO_RELATIONS));
         let fits = names && (!grants || relations);
-        (fits && !self.reaches(0, self.words.len())).then_some(Outline::Definition)
+        (fits && !self.reaches(0, self.words.len())).then_some(StatementForm::Definition)
     }
 
     /// Whether it reaches beyond what it names, or changes to whom a thing belongs.
@@ -330,8 +336,10 @@ mod tests {
 
     #[test]
     fn a_query_is_found_in_the_statement_that_holds_it() {
-        let query = |text: &str| match outline(text).0 {
-            Outline::Explain { query, .. } | Outline::CreateAs { query, .. } => text.get(query).map(str::to_owned),
+        let query = |text: &str| match statement_form(text).0 {
+            StatementForm::Explain { query, .. } | StatementForm::CreateAs { query, .. } => {
+                text.get(query).map(str::to_owned)
+            }
             _ => None,
         };
         for (text, expected) in [
@@ -355,15 +363,15 @@ mod tests {
         ] {
             assert_eq!(query(text).as_deref(), expected, "{text}");
         }
-        let (found, plain) = outline("/* é /* b */ */ explain analyze delete from t -- x");
-        assert_eq!(found, Outline::Explain { query: 32..45, runs: true, target: None });
+        let (found, plain) = statement_form("/* é /* b */ */ explain analyze delete from t -- x");
+        assert_eq!(found, StatementForm::Explain { query: 32..45, runs: true, target: None });
         assert_eq!(plain.as_deref(), Some("                explain analyze delete from t     "));
     }
 
     #[test]
     fn a_table_to_make_is_told_from_one_to_write_to() {
-        let into = |text: &str| match outline(text).0 {
-            Outline::SelectInto { into } => text.get(into).map(str::to_owned),
+        let into = |text: &str| match statement_form(text).0 {
+            StatementForm::SelectInto { into } => text.get(into).map(str::to_owned),
             _ => None,
         };
         for (text, expected) in [
@@ -403,7 +411,7 @@ mod tests {
             "VACUUM t",
             "(COPY t TO STDOUT)",
         ] {
-            assert!(matches!(outline(text).0, Outline::Other(_)), "{text}");
+            assert!(matches!(statement_form(text).0, StatementForm::Other(_)), "{text}");
         }
         for text in [
             "CREATE TABLE t (a int, owner text, b int REFERENCES u ON DELETE CASCADE)",
@@ -416,7 +424,7 @@ mod tests {
             "COMMENT ON COLUMN t.a IS 'x'",
             "ANALYZE t (a)",
         ] {
-            assert_eq!(outline(text).0, Outline::Definition, "{text}");
+            assert_eq!(statement_form(text).0, StatementForm::Definition, "{text}");
         }
     }
 }

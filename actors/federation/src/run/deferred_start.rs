@@ -12,7 +12,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 use futures_util::{TryStreamExt, stream};
 
-use crate::run::one_input::{one_input, shown_as};
+use crate::run::unary_node::{one_input, shown_as};
 use crate::run::wrap::Wrap;
 
 /// Has what merges several inputs begin when it is read.

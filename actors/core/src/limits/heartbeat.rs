@@ -16,13 +16,13 @@ static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// The sign of life of one thread.
 #[derive(Clone, Debug)]
-pub struct Beat {
+pub struct Heartbeat {
     thread: Arc<str>,
     /// Milliseconds after `BEGIN`.
     last: Arc<AtomicU64>,
 }
 
-impl Beat {
+impl Heartbeat {
     /// Begins to watch the thread of `arbiter`, by that name.
     pub fn of(arbiter: &ArbiterHandle, thread: impl Into<Arc<str>>) -> Self {
         let beat = Self { thread: thread.into(), last: Arc::new(AtomicU64::new(now())) };
@@ -99,8 +99,8 @@ mod tests {
     #[actix::test]
     async fn a_thread_that_waits_for_something_does_not_turn() {
         let arbiter = Arbiter::new();
-        let beat = Beat::of(&arbiter.handle(), "one");
-        let own = Beat::here("own");
+        let beat = Heartbeat::of(&arbiter.handle(), "one");
+        let own = Heartbeat::here("own");
         let (free, waits) = mpsc::channel::<()>();
         arbiter.spawn(async move {
             let _ = waits.recv_timeout(DEADLINE);
@@ -112,6 +112,6 @@ mod tests {
         arbiter.stop();
         until("its end was not seen", || beat.has_ended()).await;
         assert!(beat.turns(Duration::ZERO) && own.turns(DEADLINE));
-        assert!(Beat::of(&arbiter.handle(), "gone").turns(Duration::ZERO));
+        assert!(Heartbeat::of(&arbiter.handle(), "gone").turns(Duration::ZERO));
     }
 }

@@ -7,13 +7,13 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 /// A cache bounded in time and number. Readers share its lock: nearly all who come only look a key up.
-pub(crate) struct Recent<K, V> {
+pub(crate) struct TtlCache<K, V> {
     kept: RwLock<HashMap<K, (Instant, V)>>,
     lifetime: Duration,
     most: usize,
 }
 
-impl<K: Eq + Hash, V: Clone> Recent<K, V> {
+impl<K: Eq + Hash, V: Clone> TtlCache<K, V> {
     /// Nothing was found yet.
     pub(crate) fn new(lifetime: Duration, most: usize) -> Self {
         Self { kept: RwLock::default(), lifetime, most }
@@ -64,12 +64,12 @@ mod tests {
 
     #[test]
     fn what_is_too_old_or_too_many_is_forgotten() {
-        let recent = Recent::new(Duration::from_secs(3600), 2);
+        let recent = TtlCache::new(Duration::from_secs(3600), 2);
         for key in [1, 2, 3] {
             recent.keep(key, key);
         }
         assert_eq!([1, 2, 3].map(|key| recent.get(&key)), [None, None, Some(3)]);
-        let brief = Recent::new(Duration::ZERO, 2);
+        let brief = TtlCache::new(Duration::ZERO, 2);
         brief.keep(1, 1);
         assert_eq!(brief.get(&1), None);
     }
