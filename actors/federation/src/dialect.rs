@@ -21,6 +21,11 @@ macro_rules! as_postgresql {
             POSTGRESQL.$name()
         })*
     };
+    ($($name:ident($given:ident: $type:ty) -> $answer:ty;)*) => {
+        $(fn $name(&self, $given: $type) -> $answer {
+            POSTGRESQL.$name($given)
+        })*
+    };
 }
 
 impl Dialect for Bounded {
@@ -41,26 +46,6 @@ impl Dialect for Bounded {
         let (left, right) = (Box::new(left.clone()), parser.parse_subexpr(self.prec_value(Precedence::Is)));
         let compared = if is_distinct { Expr::IsDistinctFrom } else { Expr::IsNotDistinctFrom };
         Some(right.map(|right| compared(left, Box::new(right))))
-    }
-
-    fn identifier_quote_style(&self, identifier: &str) -> Option<char> {
-        POSTGRESQL.identifier_quote_style(identifier)
-    }
-
-    fn is_delimited_identifier_start(&self, character: char) -> bool {
-        POSTGRESQL.is_delimited_identifier_start(character)
-    }
-
-    fn is_identifier_start(&self, character: char) -> bool {
-        POSTGRESQL.is_identifier_start(character)
-    }
-
-    fn is_identifier_part(&self, character: char) -> bool {
-        POSTGRESQL.is_identifier_part(character)
-    }
-
-    fn is_reserved_for_identifier(&self, keyword: Keyword) -> bool {
-        POSTGRESQL.is_reserved_for_identifier(keyword)
     }
 
     /// PostgreSQL reads `>-3` as `> -3` and `>/**/3` as `> 3`. The operators that go on with one of these are not there.
@@ -87,8 +72,13 @@ impl Dialect for Bounded {
         POSTGRESQL.get_next_precedence(parser)
     }
 
-    fn prec_value(&self, precedence: Precedence) -> u8 {
-        POSTGRESQL.prec_value(precedence)
+    as_postgresql! {
+        identifier_quote_style(identifier: &str) -> Option<char>;
+        is_delimited_identifier_start(character: char) -> bool;
+        is_identifier_start(character: char) -> bool;
+        is_identifier_part(character: char) -> bool;
+        is_reserved_for_identifier(keyword: Keyword) -> bool;
+        prec_value(precedence: Precedence) -> u8;
     }
 
     as_postgresql! {

@@ -18,6 +18,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::external_error::external;
+use crate::functions::delegation::{of_inner, own_signature, same_by};
 use portico_core::error::{Error, Kind};
 
 /// Octets of the texts that one call makes of the rows that it is given at once.
@@ -173,39 +174,13 @@ struct Bounded {
     growth: Growth,
 }
 
-impl PartialEq for Bounded {
-    fn eq(&self, other: &Self) -> bool {
-        self.inner == other.inner
-    }
-}
-
-impl Eq for Bounded {}
-
-impl std::hash::Hash for Bounded {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.inner.hash(state);
-    }
-}
+same_by!(Bounded, |it| it.inner);
 
 impl ScalarUDFImpl for Bounded {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.inner.aliases()
-    }
+    of_inner! { name aliases return_type return_field_from_args }
 
     fn signature(&self) -> &Signature {
         self.inner.signature()
-    }
-
-    fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
-        self.inner.return_type(types)
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> EngineResult<FieldRef> {
-        self.inner.return_field_from_args(args)
     }
 
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
@@ -242,9 +217,7 @@ impl ScalarUDFImpl for Concatenation {
         "concatenation"
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    own_signature!();
 
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
         Ok(vec![ArrowType::Utf8; types.len()])

@@ -12,6 +12,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::external_error::external;
+use crate::functions::delegation::{of_inner, own_signature};
 use crate::functions::numbers::{self, doubles};
 use crate::functions::types::casts::{self, type_of_literal};
 use crate::functions::types::categories::type_name;
@@ -86,13 +87,9 @@ pub(super) fn with_literals(inner: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
 }
 
 impl ScalarUDFImpl for Coalesce {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
+    of_inner! { name return_type return_field_from_args simplify invoke_with_args }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    own_signature!();
 
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
         let others: Vec<ArrowType> = types.iter().filter(|of| !of.is_string()).cloned().collect();
@@ -100,22 +97,6 @@ impl ScalarUDFImpl for Coalesce {
             Some(type_) => Ok(vec![type_; types.len()]),
             None => self.inner.coerce_types(types),
         }
-    }
-
-    fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
-        self.inner.return_type(types)
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> EngineResult<FieldRef> {
-        self.inner.return_field_from_args(args)
-    }
-
-    fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> EngineResult<ExprSimplifyResult> {
-        self.inner.simplify(args, info)
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
-        self.inner.invoke_with_args(args)
     }
 
     fn conditional_arguments<'a>(&self, args: &'a [Expr]) -> Option<(Vec<&'a Expr>, Vec<&'a Expr>)> {

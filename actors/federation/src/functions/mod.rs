@@ -4,6 +4,7 @@ pub(crate) mod aggregates;
 pub(crate) mod allowed;
 pub(crate) mod bounded_text;
 mod cases;
+mod delegation;
 pub(crate) mod numbers;
 pub(crate) mod postgresql;
 mod recursive;

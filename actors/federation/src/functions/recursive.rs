@@ -12,6 +12,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::external_error::external;
+use crate::functions::delegation::own_signature;
 use crate::functions::types::casts::plain_text;
 use crate::functions::types::padded::is_padding;
 use crate::plan::comparison::Comparison;
@@ -69,9 +70,7 @@ impl ScalarUDFImpl for Unmarked {
         "unmarked"
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    own_signature!();
 
     fn return_type(&self, _: &[ArrowType]) -> Result<ArrowType> {
         internal_err!("its field says more")

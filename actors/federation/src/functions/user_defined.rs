@@ -1,6 +1,5 @@
 //! Functions of PostgreSQL that are not the engine's: each is a row of a list.
 
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
@@ -9,6 +8,7 @@ use datafusion::common::{DataFusionError, Result as EngineResult};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
 use crate::external_error::external;
+use crate::functions::delegation::{own_signature, same_by};
 use crate::functions::types::categories::no_function;
 use portico_core::error::{Error, Kind};
 
@@ -45,28 +45,14 @@ struct Function {
     signature: Signature,
 }
 
-impl PartialEq for Function {
-    fn eq(&self, other: &Self) -> bool {
-        self.own.name == other.own.name
-    }
-}
-
-impl Eq for Function {}
-
-impl Hash for Function {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.own.name.hash(state);
-    }
-}
+same_by!(Function, |it| it.own.name);
 
 impl ScalarUDFImpl for Function {
     fn name(&self) -> &str {
         self.own.name
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    own_signature!();
 
     /// What it does not take is left as it is, and refused with its type.
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {

@@ -9,10 +9,10 @@ use datafusion::common::Result;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::utils::collect_columns;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode};
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 use futures_util::{StreamExt, stream};
 
 use crate::functions::allowed::is_ordered_set;
@@ -67,15 +67,7 @@ struct Release {
 shown_as!(Release, "Release");
 
 impl ExecutionPlan for Release {
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    one_input!("Release", |node: &Self, input| Self { input, held: Arc::clone(&node.held) });
+    one_input!("Release" in order, |node: &Self, input| Self { input, held: Arc::clone(&node.held) });
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let groups = self.input.execute(partition, context)?;
@@ -104,15 +96,7 @@ impl Count {
 shown_as!(Count, "Count");
 
 impl ExecutionPlan for Count {
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    one_input!("Count", |node: &Self, input| {
+    one_input!("Count" in order, |node: &Self, input| {
         Self { input, columns: node.columns.clone(), held: Arc::clone(&node.held) }
     });
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 use futures_util::{TryStreamExt, stream};
 
 use crate::run::unary_node::{one_input, shown_as};
@@ -34,15 +34,7 @@ struct WhenRead {
 shown_as!(WhenRead, "WhenRead");
 
 impl ExecutionPlan for WhenRead {
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    one_input!("WhenRead", |_: &Self, input| Self { input });
+    one_input!("WhenRead" in order, |_: &Self, input| Self { input });
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let input = Arc::clone(&self.input);

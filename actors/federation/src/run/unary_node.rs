@@ -1,7 +1,8 @@
 //! What all of our nodes that read one other node have alike.
 
 /// The methods of [`ExecutionPlan`](datafusion::physical_plan::ExecutionPlan) by which a node with the field `input` is put
-/// over another one: `$over` makes the same node of that. With a name, also those of a node without expressions.
+/// over another one: `$over` makes the same node of that. With a name, also those of a node without expressions; `in order`
+/// those of one that hands its input's rows on as they come.
 macro_rules! one_input {
     ($name:literal, $over:expr) => {
         fn name(&self) -> &'static str {
@@ -18,6 +19,17 @@ macro_rules! one_input {
         }
 
         one_input!($over);
+    };
+    ($name:literal in order, $over:expr) => {
+        fn properties(&self) -> &::std::sync::Arc<::datafusion::physical_plan::PlanProperties> {
+            self.input.properties()
+        }
+
+        fn maintains_input_order(&self) -> Vec<bool> {
+            vec![true]
+        }
+
+        one_input!($name, $over);
     };
     ($over:expr) => {
         fn children(&self) -> Vec<&::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>> {

@@ -87,15 +87,7 @@ struct CountOut {
 shown_as!(CountOut, "CountOut");
 
 impl ExecutionPlan for CountOut {
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    one_input!("CountOut", |node: &Self, input| Self { input, kept: Arc::clone(&node.kept) });
+    one_input!("CountOut" in order, |node: &Self, input| Self { input, kept: Arc::clone(&node.kept) });
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let reservation = MemoryConsumer::new("rows of a window").register(context.memory_pool());

@@ -14,6 +14,7 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 
+use crate::functions::delegation::own_signature;
 use crate::functions::numbers::percentile;
 
 /// What they are called.
@@ -52,9 +53,7 @@ impl AggregateUDFImpl for OrderedSet {
         self.name
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    own_signature!();
 
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
         // The place among the values.

@@ -13,6 +13,7 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Sign
 
 use crate::external_error::external;
 use crate::failure::several_rows;
+use crate::functions::delegation::own_signature;
 
 /// What it is called: nothing that a statement can call.
 pub(crate) const NAME: &str = "\u{1}single";
@@ -32,9 +33,7 @@ impl AggregateUDFImpl for Single {
         NAME
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    own_signature!();
 
     fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
         match types {

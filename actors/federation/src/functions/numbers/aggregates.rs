@@ -13,6 +13,7 @@ use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 use num_bigint::BigInt;
 
+use crate::functions::delegation::own_signature;
 use crate::functions::numbers::functions::{DIGITS, SCALE, as_decimal, rounded};
 use crate::functions::numbers::root;
 
@@ -79,9 +80,7 @@ impl AggregateUDFImpl for Exact {
         self.name
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    own_signature!();
 
     fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
         Ok(match (self.asked, types) {

@@ -15,6 +15,7 @@ use datafusion::logical_expr::{
     Signature, Volatility,
 };
 
+use crate::functions::delegation::{of_inner, own_signature};
 use crate::functions::numbers::functions::{DIGITS, SCALE, hashed_name};
 use crate::functions::numbers::root;
 use crate::functions::types::categories::{AS_DOUBLE, no_function};
@@ -80,17 +81,9 @@ fn out_of_range(what: &str) -> DataFusionError {
 }
 
 impl ScalarUDFImpl for Checked {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
+    of_inner! { name aliases }
 
-    fn aliases(&self) -> &[String] {
-        self.inner.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    own_signature!();
 
     /// What it does not take is left as it is, and refused with its type.
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
@@ -260,9 +253,7 @@ impl ScalarUDFImpl for Arithmetic {
         self.name
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    own_signature!();
 
     /// As of operators on exact numbers.
     fn schema_name(&self, args: &[Expr]) -> EngineResult<String> {

@@ -12,6 +12,8 @@ use datafusion::common::{Result as EngineResult, ScalarValue, exec_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 
+use crate::functions::delegation::own_signature;
+
 /// The function.
 pub(crate) fn of_floats(is_greatest: bool) -> Arc<AggregateUDF> {
     static BOTH: LazyLock<[Arc<AggregateUDF>; 2]> = LazyLock::new(|| {
@@ -35,9 +37,7 @@ impl AggregateUDFImpl for Extreme {
         if self.is_greatest { "max" } else { "min" }
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    own_signature!();
 
     fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
         match types {

@@ -16,6 +16,8 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use crate::functions::delegation::own_signature;
+
 /// Digits behind the point of a quotient, of 38 in all: PostgreSQL gives at least 16 that count.
 pub(crate) const SCALE: i8 = 20;
 /// Digits of an exact number that is only compared.
@@ -148,9 +150,7 @@ impl ScalarUDFImpl for Exact {
         Ok(hashed_name(self.name(), args))
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    own_signature!();
 
     /// The wider one, for both; beside a number with digits behind the point another one is such a number too.
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
@@ -233,9 +233,7 @@ impl ScalarUDFImpl for Quotient {
         Ok(hashed_name(self.name(), args))
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    own_signature!();
 
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
         let exact = |of: &ArrowType| if of.is_integer() { ArrowType::Decimal128(DIGITS, 0) } else { of.clone() };

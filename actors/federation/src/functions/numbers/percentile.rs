@@ -16,6 +16,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::external_error::external;
+use crate::functions::delegation::own_signature;
 use crate::functions::types::categories::no_function;
 use portico_core::error::{Error, Kind};
 
@@ -75,9 +76,7 @@ impl AggregateUDFImpl for Percentile {
         NAME
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    own_signature!();
 
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
         // What it does not take is refused with its type.

@@ -15,6 +15,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::external_error::external;
+use crate::functions::delegation::own_signature;
 use crate::functions::numbers::functions::{DIGITS, rounded};
 use crate::functions::types::categories::no_function;
 use portico_core::error::Error;
@@ -121,9 +122,7 @@ impl ScalarUDFImpl for Rounding {
         self.names.get(1..).unwrap_or_default()
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    own_signature!();
 
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
         let takes_digits = matches!(self.mode, Mode::Nearest | Mode::TowardsZero);

@@ -13,6 +13,7 @@ use datafusion::logical_expr::{
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use crate::external_error::external;
+use crate::functions::delegation::own_signature;
 use crate::functions::numbers::{DIGITS, checked, quotient, rounding};
 use crate::functions::times::parts;
 use crate::functions::types::categories::{TypeCategory, type_name};
@@ -40,9 +41,7 @@ impl ScalarUDFImpl for Elapsed {
         "elapsed"
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    own_signature!();
 
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
         Ok(types.to_vec())

@@ -14,6 +14,7 @@ use datafusion::common::{Result as EngineResult, exec_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
 use crate::external_error::external;
+use crate::functions::delegation::own_signature;
 use crate::functions::types::categories::no_function;
 use portico_core::error::{Error, Kind};
 
@@ -242,9 +243,7 @@ impl ScalarUDFImpl for ToChar {
         NAME
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    own_signature!();
 
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
         match types {

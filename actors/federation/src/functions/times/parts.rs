@@ -14,6 +14,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::external_error::external;
+use crate::functions::delegation::own_signature;
 use crate::functions::numbers::DIGITS;
 use portico_core::error::{Error, Kind};
 
@@ -134,9 +135,7 @@ impl ScalarUDFImpl for Extract {
         EXTRACT
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    own_signature!();
 
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
         match types {

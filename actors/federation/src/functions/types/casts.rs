@@ -17,6 +17,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::external_error::external;
+use crate::functions::delegation::{own_signature, same_by};
 use crate::functions::numbers::common;
 use crate::functions::times::time_texts::{times, with_zone, without_zone};
 use crate::functions::types::categories::{TypeCategory, is_interval, no_cast, type_name};
@@ -251,19 +252,7 @@ impl Conversion {
     }
 }
 
-impl PartialEq for Conversion {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Conversion {}
-
-impl std::hash::Hash for Conversion {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.name.hash(state);
-    }
-}
+same_by!(Conversion, |it| it.name);
 
 impl ScalarUDFImpl for Conversion {
     fn name(&self) -> &'static str {
@@ -276,9 +265,7 @@ impl ScalarUDFImpl for Conversion {
         Ok(format!("{}({})::{}", self.name, args.join(", "), self.to))
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    own_signature!();
 
     fn return_type(&self, _: &[ArrowType]) -> EngineResult<ArrowType> {
         Ok(self.to.clone())

@@ -8,6 +8,8 @@ use datafusion::logical_expr::{
     Cast, ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use crate::functions::delegation::own_signature;
+
 /// What it is called: nothing that a statement can call, and nothing that is shown.
 pub(crate) const NAME: &str = "\u{1}cast";
 
@@ -34,9 +36,7 @@ impl ScalarUDFImpl for Apart {
         }
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    own_signature!();
 
     fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
         match types {

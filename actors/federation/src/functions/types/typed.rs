@@ -10,6 +10,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use crate::functions::delegation::{of_inner, own_signature};
 use crate::functions::regular;
 use crate::functions::types::categories::{instant, no_function};
 use crate::plan::comparison;
@@ -135,17 +136,9 @@ impl Typed {
 }
 
 impl ScalarUDFImpl for Typed {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
+    of_inner! { name aliases return_type simplify invoke_with_args }
 
-    fn aliases(&self) -> &[String] {
-        self.inner.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    own_signature!();
 
     /// What it does not take is left as it is, and refused with its type.
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
@@ -156,10 +149,6 @@ impl ScalarUDFImpl for Typed {
         Ok(types.iter().zip(self.takes).map(given).collect())
     }
 
-    fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
-        self.inner.return_type(types)
-    }
-
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> EngineResult<FieldRef> {
         let types: Vec<ArrowType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
         if self.fits(types.len()) && types.iter().zip(self.takes).all(|(of, takes)| takes.takes(of)) {
@@ -167,13 +156,5 @@ impl ScalarUDFImpl for Typed {
         } else {
             Err(refusal(self.name(), &types))
         }
-    }
-
-    fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> EngineResult<ExprSimplifyResult> {
-        self.inner.simplify(args, info)
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
-        self.inner.invoke_with_args(args)
     }
 }

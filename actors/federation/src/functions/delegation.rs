@@ -1,0 +1,71 @@
+//! What many of our functions say in the same words.
+
+/// The method of a function whose signature is its field `signature`.
+macro_rules! own_signature {
+    () => {
+        fn signature(&self) -> &::datafusion::logical_expr::Signature {
+            &self.signature
+        }
+    };
+}
+
+/// Methods of [`ScalarUDFImpl`](datafusion::logical_expr::ScalarUDFImpl) that a function leaves to the one in its field
+/// `inner`.
+macro_rules! of_inner {
+    ($($method:ident)*) => {
+        $(of_inner!(@ $method);)*
+    };
+    (@ name) => {
+        fn name(&self) -> &str {
+            self.inner.name()
+        }
+    };
+    (@ aliases) => {
+        fn aliases(&self) -> &[String] {
+            self.inner.aliases()
+        }
+    };
+    (@ return_type) => {
+        fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
+            self.inner.return_type(types)
+        }
+    };
+    (@ return_field_from_args) => {
+        fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> EngineResult<FieldRef> {
+            self.inner.return_field_from_args(args)
+        }
+    };
+    (@ simplify) => {
+        fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> EngineResult<ExprSimplifyResult> {
+            self.inner.simplify(args, info)
+        }
+    };
+    (@ invoke_with_args) => {
+        fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
+            self.inner.invoke_with_args(args)
+        }
+    };
+}
+
+/// Makes two functions one where `$key` of both is the same.
+macro_rules! same_by {
+    ($function:ty, |$it:ident| $key:expr) => {
+        impl PartialEq for $function {
+            fn eq(&self, other: &Self) -> bool {
+                let key = |$it: &Self| $key.clone();
+                key(self) == key(other)
+            }
+        }
+
+        impl Eq for $function {}
+
+        impl ::std::hash::Hash for $function {
+            fn hash<H: ::std::hash::Hasher>(&self, state: &mut H) {
+                let $it = self;
+                $key.hash(state);
+            }
+        }
+    };
+}
+
+pub(in crate::functions) use {of_inner, own_signature, same_by};
