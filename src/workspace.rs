@@ -66,11 +66,7 @@ pub(crate) fn named(mut within: Vec<Reachable>, name: &str) -> Result<Reachable>
     let known: Vec<&str> = within.iter().map(|it| it.workspace.name.as_ref()).collect();
     let near = near::did_you_mean(&near::nearest(name, known.iter().copied()));
     let listed = || (!known.is_empty()).then(|| format!("workspaces: {}", known.join(", ")));
-    let error = Error::not_found(format!("there is no workspace {name:?}"));
-    Err(match near.or_else(listed) {
-        Some(hint) => error.hint(hint),
-        None => error,
-    })
+    Err(Error::not_found(format!("there is no workspace {name:?}")).with(near.or_else(listed), Error::hint))
 }
 
 #[cfg(test)]

@@ -118,12 +118,6 @@ fn end(failures: Vec<(Arc<str>, Error)>) -> Result<Part> {
     for (name, error) in failures {
         message.push_str(&format!("; {name}: {}", error.message));
     }
-    let mut told = Error::new(first.kind, message).hint("give catalogName to ask one connection");
-    if let Some(delay) = first.get_retry_after() {
-        told = told.retry_after(delay);
-    }
-    Err(match first.cause() {
-        Some(cause) => told.because(cause),
-        None => told,
-    })
+    let told = Error::new(first.kind, message).hint("give catalogName to ask one connection");
+    Err(told.with(first.get_retry_after(), Error::retry_after).with(first.cause(), Error::because))
 }

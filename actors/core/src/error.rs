@@ -217,6 +217,15 @@ impl Error {
         Self { kind: self.kind, message: self.message.clone(), more: self.more.clone() }
     }
 
+    /// The same with what `add` makes of a value that may not be given.
+    #[must_use]
+    pub fn with<T>(self, given: Option<T>, add: impl FnOnce(Self, T) -> Self) -> Self {
+        match given {
+            Some(given) => add(self, given),
+            None => self,
+        }
+    }
+
     /// Adds what the reader can do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

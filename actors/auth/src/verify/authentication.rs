@@ -30,15 +30,11 @@ impl AuthActor {
             }
             Credential::Bearer(token) => self.tokens.identity(token.expose_secret(), refusal).unwrap_or_default(),
         };
-        let because = |mut error: Error| {
-            error = error.because(refusal.message());
-            if let Some(id) = &id {
-                error = error.of_credential(id);
-            }
-            if let Some(name) = &claimed {
-                error = error.claimed(name);
-            }
+        let because = |error: Error| {
             error
+                .because(refusal.message())
+                .with(id.as_ref(), Error::of_credential)
+                .with(claimed.as_ref(), Error::claimed)
         };
         if refusal == Refusal::NoScope {
             let error = Error::forbidden("the access token has no scope that is known here").needs("read");

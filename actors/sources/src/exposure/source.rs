@@ -189,11 +189,10 @@ impl Shared {
             Error::not_found(format!("there is no procedure or function {}", invocation.name)).sqlstate("42883");
         let shown = profile.procedures.iter().filter(|known| self.shows(known));
         let names: Vec<(&str, &str)> = shown.map(|known| (known.schema.as_str(), known.name.as_str())).collect();
-        match near::did_you_mean_qualified(invocation.schema.as_deref(), &invocation.name, &names) {
-            Some(hint) => error.hint(hint),
-            None => error
-                .hint("no procedure or function has a name like it: look for the right one in the list of procedures"),
-        }
+        let near = near::did_you_mean_qualified(invocation.schema.as_deref(), &invocation.name, &names);
+        error.hint(near.unwrap_or_else(|| {
+            "no procedure or function has a name like it: look for the right one in the list of procedures".to_owned()
+        }))
     }
 }
 

@@ -79,10 +79,7 @@ pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str
                 None => failure,
             },
         },
-        "42601" => match syntax(&words()) {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        },
+        "42601" => failure.with(syntax(&words()), Error::hint),
         "42803" if routine == Some("check_agg_arguments") => {
             failure.hint("aggregate what a subquery has aggregated: SELECT max(n) FROM (SELECT count(*) AS n …) AS q")
         }

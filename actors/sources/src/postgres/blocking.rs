@@ -209,11 +209,7 @@ fn late() -> Error {
 }
 
 fn broken(error: &tokio_postgres::Error) -> Error {
-    let failed = failure::unavailable(failure::chain(error));
-    match error.code() {
-        Some(code) => failed.sqlstate(code.code()),
-        None => failed,
-    }
+    failure::unavailable(failure::chain(error)).with(error.code().map(SqlState::code), Error::sqlstate)
 }
 
 impl Value {

@@ -83,10 +83,8 @@ pub(crate) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
         let failure = unavailable(chain(error)).sqlstate(sqlstate);
         return if sqlstate == TOO_MANY { failure.retry_after(Duration::from_secs(1)) } else { failure };
     }
-    let mut failure = Error::new(kind, source.message()).sqlstate(sqlstate).at(site(source));
-    if let Some(detail) = source.detail() {
-        failure = failure.detail(detail);
-    }
+    let failure = Error::new(kind, source.message()).sqlstate(sqlstate).at(site(source));
+    let mut failure = failure.with(source.detail(), Error::detail);
     if let Some(hint) = source.hint() {
         failure = failure.hint(hint);
     } else if sqlstate.starts_with("53") && sqlstate != TOO_MANY {

@@ -376,10 +376,7 @@ impl Failure {
         let said: Vec<&str> = self.said.iter().map(String::as_str).chain(more).collect();
         let fault = self.fault.unwrap_or(Fault::Other);
         let error = Error::new(Kind::Unavailable, fault.message()).because(said.join("; "));
-        let error = match fault.remedy() {
-            Some(remedy) => error.hint(remedy),
-            None => error,
-        };
+        let error = error.with(fault.remedy(), Error::hint);
         match self.code {
             // The source is there, and will have room again.
             Some(code) if code == SqlState::TOO_MANY_CONNECTIONS => {

@@ -369,8 +369,5 @@ fn not_found(known: &KnownRoutines, invocation: &Invocation) -> Error {
     let names: Vec<(&str, &str)> = (known.routines.iter())
         .map(|routine| (routine.procedure.schema.as_str(), routine.procedure.name.as_str()))
         .collect();
-    match near::did_you_mean_qualified(invocation.schema.as_deref(), &invocation.name, &names) {
-        Some(hint) => error.hint(hint),
-        None => error,
-    }
+    error.with(near::did_you_mean_qualified(invocation.schema.as_deref(), &invocation.name, &names), Error::hint)
 }

@@ -36,11 +36,7 @@ pub(crate) fn find<'a>(declared: &'a [DeclaredProcedure], invocation: &Invocatio
                 Some(found) => Some(format!("did you mean {SCHEMA}.{}?", found.procedure.name)),
                 None => near::did_you_mean(&near::nearest(&invocation.name, names)),
             };
-            let error = error.sqlstate("42883");
-            Err(match hint {
-                Some(hint) => error.hint(hint),
-                None => error,
-            })
+            Err(error.sqlstate("42883").with(hint, Error::hint))
         }
     }
 }

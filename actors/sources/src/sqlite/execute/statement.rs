@@ -312,10 +312,7 @@ fn suggest(connection: &Connection, authorizer: &Authorizer, failure: Error) -> 
         "42703" => authorizer.trusting(|| metadata::column_names(connection)),
         _ => return failure,
     };
-    match near::did_you_mean(&near::nearest(&wrong, names.iter().map(String::as_str))) {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
+    failure.with(near::did_you_mean(&near::nearest(&wrong, names.iter().map(String::as_str))), Error::hint)
 }
 
 fn is_forbidden_commit(error: &rusqlite::Error) -> bool {

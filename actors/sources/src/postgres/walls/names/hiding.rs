@@ -183,38 +183,21 @@ pub(crate) fn uttered(error: Error) -> Error {
 /// The failure without hints that are near, its words as `without` leaves them. A detail that `of_detail` would change is
 /// left out.
 fn stripped(error: Error, without: impl Fn(&str) -> String, of_detail: impl Fn(&str) -> String) -> Error {
-    let mut plain = Error::new(error.kind, without(&error.message)).judged();
-    if let Some(sqlstate) = error.get_sqlstate() {
-        plain = plain.sqlstate(sqlstate);
-    }
-    if let Some(position) = error.get_position() {
-        plain = plain.position(position);
-    }
-    if let Some(needs) = error.get_needs() {
-        plain = plain.needs(needs);
-    }
     // It repeats words of the message alone; what is near is looked for among what the caller sees.
-    if let Some(missing) = error.get_missing().filter(|missing| missing.renamed(&without) == **missing) {
-        plain = plain.missing(missing.clone());
-    }
-    if let Some(delay) = error.get_retry_after() {
-        plain = plain.retry_after(delay);
-    }
-    if let Some(detail) = error.get_detail().filter(|detail| of_detail(detail) == **detail) {
-        plain = plain.detail(detail);
-    }
+    let missing = error.get_missing().filter(|missing| missing.renamed(&without) == **missing);
     let near = matches!(error.get_sqlstate(), Some("42P01" | "42703" | "42883"));
-    match error.get_hint().filter(|hint| !near && without(hint) == **hint) {
-        Some(hint) => plain.hint(hint),
-        None => plain,
-    }
+    Error::new(error.kind, without(&error.message))
+        .judged()
+        .with(error.get_sqlstate(), Error::sqlstate)
+        .with(error.get_position(), Error::position)
+        .with(error.get_needs(), Error::needs)
+        .with(missing.cloned(), Error::missing)
+        .with(error.get_retry_after(), Error::retry_after)
+        .with(error.get_detail().filter(|detail| of_detail(detail) == **detail), Error::detail)
+        .with(error.get_hint().filter(|hint| !near && without(hint) == **hint), Error::hint)
 }
 
 /// A failure of which nothing can be told, since it is not known what is hidden.
 pub(crate) fn withheld(error: &Error) -> Error {
-    let plain = Error::new(error.kind, "the source refused the statement").judged();
-    match error.get_sqlstate() {
-        Some(sqlstate) => plain.sqlstate(sqlstate),
-        None => plain,
-    }
+    Error::new(error.kind, "the source refused the statement").judged().with(error.get_sqlstate(), Error::sqlstate)
 }

@@ -95,16 +95,10 @@ impl NameMask {
     /// The failure in the words of the text before it was masked.
     pub(crate) fn lift(&self, mut error: Error) -> Error {
         error.message = self.lifted(&error.message);
-        if let Some(detail) = error.get_detail().map(|detail| self.lifted(detail)) {
-            error = error.detail(detail);
-        }
-        if let Some(missing) = error.get_missing().map(|missing| missing.renamed(|name| self.lifted(name))) {
-            error = error.missing(missing);
-        }
-        match error.get_hint().map(|hint| self.lifted(hint)) {
-            Some(hint) => error.hint(hint),
-            None => error,
-        }
+        let detail = error.get_detail().map(|detail| self.lifted(detail));
+        let missing = error.get_missing().map(|missing| missing.renamed(|name| self.lifted(name)));
+        let hint = error.get_hint().map(|hint| self.lifted(hint));
+        error.with(detail, Error::detail).with(missing, Error::missing).with(hint, Error::hint)
     }
 
     fn lifted(&self, words: &str) -> String {
