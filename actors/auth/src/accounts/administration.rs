@@ -8,6 +8,7 @@ use crate::accounts::Accounts;
 use crate::oauth::authorization::Consent;
 use crate::records::{NewPat, NewServiceAccount, NewUser, ServiceAccount, User};
 use crate::secret::Digest;
+use crate::store::Store;
 use portico_core::error::Result;
 
 /// Everything that an administrator's page shows.
@@ -36,13 +37,21 @@ pub enum AdminAction {
     RemoveUser(String),
 }
 
+/// Work at the store in the name of whoever the session is.
+fn acting<T, W: FnOnce(&mut Store) -> Result<T>>(
+    session: &SecretString,
+    work: W,
+) -> impl FnOnce(&mut Store) -> Result<T> + use<T, W> {
+    let digest = Digest::of(session.expose_secret());
+    move |store| store.acting(&digest, work)
+}
+
 impl Accounts {
     /// Every user and service account within an administrator's own rights.
     pub async fn directory(&self, session: &SecretString) -> Result<Directory> {
-        let digest = Digest::of(session.expose_secret());
-        self.store(move |store| {
-            store.acting(&digest, |store| Ok(Directory { users: store.users()?, accounts: store.service_accounts()? }))
-        })
+        self.store(acting(session, |store| {
+            Ok(Directory { users: store.users()?, accounts: store.service_accounts()? })
+        }))
         .await
     }
 
@@ -52,8 +61,7 @@ impl Accounts {
         session: &SecretString,
         new: NewServiceAccount,
     ) -> Result<(ServiceAccount, SecretString)> {
-        let digest = Digest::of(session.expose_secret());
-        self.store(move |store| store.acting(&digest, |store| store.create_service_account(new))).await
+        self.store(acting(session, move |store| store.create_service_account(new))).await
     }
 
     /// Replaces the secret of a service account.
@@ -62,41 +70,34 @@ impl Accounts {
         session: &SecretString,
         which: String,
     ) -> Result<(ServiceAccount, SecretString)> {
-        let digest = Digest::of(session.expose_secret());
-        self.changing(move |store| store.acting(&digest, |store| store.rotate_service_account(&which))).await
+        self.changing(acting(session, move |store| store.rotate_service_account(&which))).await
     }
 
     /// Adds a user, with a first token to sign in with.
     pub async fn add_user(&self, session: &SecretString, new: NewUser, first: NewPat) -> Result<(User, SecretString)> {
-        let digest = Digest::of(session.expose_secret());
-        self.store(move |store| store.acting(&digest, |store| store.add_user_with_token(&new, first))).await
+        self.store(acting(session, move |store| store.add_user_with_token(&new, first))).await
     }
 
     /// What people have allowed applications, within an administrator's own rights.
     pub async fn consents(&self, session: &SecretString) -> Result<Vec<Consent>> {
-        let digest = Digest::of(session.expose_secret());
-        self.store(move |store| store.acting(&digest, |store| store.consents(None))).await
+        self.store(acting(session, move |store| store.consents(None))).await
     }
 
     /// Takes back what somebody has allowed an application.
     pub async fn revoke_consent(&self, session: &SecretString, grant: Uuid) -> Result<()> {
-        let digest = Digest::of(session.expose_secret());
-        self.changing(move |store| store.acting(&digest, |store| store.revoke_consent(grant))).await
+        self.changing(acting(session, move |store| store.revoke_consent(grant))).await
     }
 
     /// Changes a user or a service account. Administrators cannot shut themselves out.
     pub async fn change(&self, session: &SecretString, change: AdminAction) -> Result<()> {
-        let digest = Digest::of(session.expose_secret());
-        self.changing(move |store| {
-            store.acting(&digest, |store| match change {
-                AdminAction::DisableAccount(id) => store.disable_service_account(&id).map(drop),
-                AdminAction::EnableAccount(id) => store.enable_service_account(&id).map(drop),
-                AdminAction::RemoveAccount(id) => store.remove_service_account(&id).map(drop),
-                AdminAction::DisableUser(email) => store.disable_user(&email).map(drop),
-                AdminAction::EnableUser(email) => store.enable_user(&email).map(drop),
-                AdminAction::RemoveUser(email) => store.remove_user(&email).map(drop),
-            })
-        })
+        self.changing(acting(session, move |store| match change {
+            AdminAction::DisableAccount(id) => store.disable_service_account(&id).map(drop),
+            AdminAction::EnableAccount(id) => store.enable_service_account(&id).map(drop),
+            AdminAction::RemoveAccount(id) => store.remove_service_account(&id).map(drop),
+            AdminAction::DisableUser(email) => store.disable_user(&email).map(drop),
+            AdminAction::EnableUser(email) => store.enable_user(&email).map(drop),
+            AdminAction::RemoveUser(email) => store.remove_user(&email).map(drop),
+        }))
         .await
     }
 }

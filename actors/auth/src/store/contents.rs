@@ -14,6 +14,7 @@ use crate::oauth::client::ClientKind;
 use crate::secret::Digest;
 use crate::store::connection::StoreConnection;
 use crate::store::open::Store;
+use crate::store::rows::consents::{FROM, RIGHTS, remaining_rights};
 use crate::store::sql::columns::rights;
 use portico_core::error::Result;
 use portico_core::principal::Rights;
@@ -173,20 +174,19 @@ fn accounts(connection: &StoreConnection) -> Result<Vec<AccountRow>> {
 /// Reads the grants that are in use, of users that are not disabled.
 fn grants(connection: &StoreConnection) -> Result<Vec<GrantRow>> {
     connection.query(
-        "SELECT g.id, g.expires_at, g.scope, g.connections, u.scope, u.reach, t.scope, t.reach, g.token_id,
-                g.client_id, c.kind, c.redirect_uris
-         FROM grants g JOIN users u ON u.id = g.user_id
-         LEFT JOIN personal_access_tokens t ON t.id = g.token_id
-         LEFT JOIN clients c ON c.client_id = g.client_id
-         WHERE g.used_at IS NOT NULL AND u.disabled_at IS NULL",
+        &format!(
+            "SELECT {RIGHTS}, g.id, g.expires_at, g.token_id, g.client_id, c.kind, c.redirect_uris
+             {FROM} WHERE g.used_at IS NOT NULL AND u.disabled_at IS NULL"
+        ),
         (),
         |row| {
+            let client: String = row.get("client_id")?;
             Ok(GrantRow {
-                id: row.id(0)?,
-                rights: rights(row, 2, 3)?.intersection(&rights(row, 4, 5)?).intersection(&rights(row, 6, 7)?),
-                expires_at: row.get(1)?,
-                token: row.optional_id(8)?,
-                kind: ClientKind::of_grant(&row.get::<_, String>(9)?, row.get(10)?, row.get(11)?),
+                id: row.id("id")?,
+                rights: remaining_rights(row)?,
+                expires_at: row.get("expires_at")?,
+                token: row.optional_id("token_id")?,
+                kind: ClientKind::of_grant(&client, row.get("kind")?, row.get("redirect_uris")?),
             })
         },
     )

@@ -7,21 +7,12 @@ use rusqlite::types::Value;
 
 use crate::clock::Clock;
 use crate::store::postgres::session::PostgresSession;
-use crate::store::sql::format::quoted;
+use crate::store::sql::format::{Migrations, migrations, quoted};
 use crate::store::sql::{format, namesakes};
 use portico_core::error::{Error, Kind, Result};
 
 /// Each step of the format, under the version that it leads to.
-const MIGRATIONS: &[(i64, &str)] = &[
-    (1, include_str!("../migrations/postgres/0001_identities.sql")),
-    (2, include_str!("../migrations/postgres/0002_tokens.sql")),
-    (3, include_str!("../migrations/postgres/0003_people.sql")),
-    (4, include_str!("../migrations/postgres/0004_audit.sql")),
-    (5, include_str!("../migrations/postgres/0005_stamps.sql")),
-    (6, include_str!("../migrations/postgres/0006_parents.sql")),
-    (namesakes::VERSION, "-- Addresses get the keys that `namesakes` gives them."),
-    (8, include_str!("../migrations/postgres/0008_secrets.sql")),
-];
+const MIGRATIONS: Migrations = migrations!("postgres");
 
 const _: () = assert!(matches!(MIGRATIONS, [.., (format::CURRENT, _)]), "the last step leads to the current version");
 

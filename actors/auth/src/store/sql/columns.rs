@@ -59,33 +59,15 @@ impl FromSql for PublicKey {
     }
 }
 
-/// A scope, by its word.
-struct StoredScope(Scope);
-
-impl FromSql for StoredScope {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        Scope::parse(value.as_str()?).map(Self).ok_or_else(|| invalid_column("scope"))
-    }
-}
-
-/// A list of connections and workspaces, as it stands beside a scope.
-struct Listed(Vec<Reached>);
-
-impl FromSql for Listed {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        serde_json::from_str(value.as_str()?).map(Self).map_err(|_| invalid_column("list of connections"))
-    }
-}
-
 /// Rights as they stand in two columns, which are nowhere read one without the other: the widest scope,
 /// and the connections and workspaces, or NULL for all of them.
 pub(crate) fn rights<C: Column + Copy>(row: &Row<'_>, scope: C, connections: C) -> Result<Rights> {
     // A personal access token without a scope has its user's.
-    let scope = row.get::<_, Option<StoredScope>>(scope)?.map_or(Scope::Admin, |StoredScope(scope)| scope);
-    match row.get::<_, Option<Listed>>(connections)? {
-        None => Ok(Rights::all(scope)),
-        Some(Listed(listed)) => Reached::rights(listed, scope).ok_or_else(|| broken(invalid_column("scope"))),
-    }
+    let scope = row.get::<_, Option<String>>(scope)?.map_or(Some(Scope::Admin), |word| Scope::parse(&word));
+    let scope = scope.ok_or_else(|| broken(invalid_column("scope")))?;
+    let Some(listed) = row.get::<_, Option<String>>(connections)? else { return Ok(Rights::all(scope)) };
+    let listed = serde_json::from_str(&listed).map_err(|_| broken(invalid_column("list of connections")))?;
+    Reached::rights(listed, scope).ok_or_else(|| broken(invalid_column("scope")))
 }
 
 /// The text of the column of connections and workspaces; the other one holds [`Rights::widest`].

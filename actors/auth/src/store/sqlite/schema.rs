@@ -5,21 +5,13 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use crate::clock::Clock;
 use crate::store::sql::failure::broken;
+use crate::store::sql::format::{Migrations, migrations};
 use crate::store::sql::{format, namesakes};
 use crate::store::sqlite::statements::{execute, query};
 use portico_core::error::{Error, Result};
 
 /// Each step of the format, under the version that it leads to.
-const MIGRATIONS: &[(i64, &str)] = &[
-    (1, include_str!("../migrations/sqlite/0001_identities.sql")),
-    (2, include_str!("../migrations/sqlite/0002_tokens.sql")),
-    (3, include_str!("../migrations/sqlite/0003_people.sql")),
-    (4, include_str!("../migrations/sqlite/0004_audit.sql")),
-    (5, include_str!("../migrations/sqlite/0005_stamps.sql")),
-    (6, include_str!("../migrations/sqlite/0006_parents.sql")),
-    (namesakes::VERSION, "-- Addresses get the keys that `namesakes` gives them."),
-    (8, include_str!("../migrations/sqlite/0008_secrets.sql")),
-];
+const MIGRATIONS: Migrations = migrations!("sqlite");
 
 const _: () = assert!(matches!(MIGRATIONS, [.., (format::CURRENT, _)]), "the last step leads to the current version");
 
