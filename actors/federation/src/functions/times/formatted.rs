@@ -41,59 +41,46 @@ const MONTHS: [&str; 12] = [
 ];
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
-/// A part of a pattern, by its word in capitals. Of two that begin alike the longer one stands first.
+/// What a part of a pattern writes.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    /// A number, filled up to so many digits.
+    Number(fn(NaiveDateTime) -> u32, usize),
+    /// Parts of a second, of so many nanoseconds each. They are always filled up.
+    Fraction(u32, usize),
+    /// A name, filled up to so many characters.
+    Name(fn(NaiveDateTime) -> &'static str, usize),
+    /// Which half of the day it is.
+    Half,
+}
+
+/// The parts by their words in capitals. Of two that begin alike the longer one stands first.
 const PARTS: &[(&str, Part)] = &[
-    ("YYYY", Part::Year),
-    ("YY", Part::YearOfCentury),
-    ("IYYY", Part::IsoYear),
-    ("IW", Part::IsoWeek),
-    ("ID", Part::IsoDay),
-    ("Q", Part::Quarter),
-    ("MONTH", Part::MonthName),
-    ("MON", Part::MonthShort),
-    ("MM", Part::Month),
-    ("MI", Part::Minute),
-    ("MS", Part::Millisecond),
-    ("WW", Part::Week),
-    ("DAY", Part::DayName),
-    ("DY", Part::DayShort),
-    ("DDD", Part::DayOfYear),
-    ("DD", Part::Day),
-    ("D", Part::DayOfWeek),
-    ("HH24", Part::Hour),
-    ("HH12", Part::HourOfHalf),
-    ("HH", Part::HourOfHalf),
-    ("SS", Part::Second),
-    ("US", Part::Microsecond),
+    ("YYYY", Part::Number(|at| era(at.year()), 4)),
+    ("YY", Part::Number(|at| era(at.year()) % 100, 2)),
+    ("IYYY", Part::Number(|at| era(at.iso_week().year()), 4)),
+    ("IW", Part::Number(|at| at.iso_week().week(), 2)),
+    ("ID", Part::Number(|at| at.weekday().number_from_monday(), 1)),
+    ("Q", Part::Number(|at| at.month0() / 3 + 1, 1)),
+    ("MONTH", Part::Name(month, WIDTH)),
+    ("MON", Part::Name(|at| short(month(at)), 0)),
+    ("MM", Part::Number(|at| at.month(), 2)),
+    ("MI", Part::Number(|at| at.minute(), 2)),
+    ("MS", Part::Fraction(1_000_000, 3)),
+    ("WW", Part::Number(|at| at.ordinal0() / 7 + 1, 2)),
+    ("DAY", Part::Name(day, WIDTH)),
+    ("DY", Part::Name(|at| short(day(at)), 0)),
+    ("DDD", Part::Number(|at| at.ordinal(), 3)),
+    ("DD", Part::Number(|at| at.day(), 2)),
+    ("D", Part::Number(|at| at.weekday().number_from_sunday(), 1)),
+    ("HH24", Part::Number(|at| at.hour(), 2)),
+    ("HH12", Part::Number(|at| at.hour12().1, 2)),
+    ("HH", Part::Number(|at| at.hour12().1, 2)),
+    ("SS", Part::Number(|at| at.second(), 2)),
+    ("US", Part::Fraction(1_000, 6)),
     ("AM", Part::Half),
     ("PM", Part::Half),
 ];
-
-#[derive(Clone, Copy, Debug)]
-enum Part {
-    Year,
-    YearOfCentury,
-    IsoYear,
-    IsoWeek,
-    IsoDay,
-    Quarter,
-    MonthName,
-    MonthShort,
-    Month,
-    Week,
-    DayName,
-    DayShort,
-    DayOfYear,
-    Day,
-    DayOfWeek,
-    Hour,
-    HourOfHalf,
-    Half,
-    Minute,
-    Second,
-    Millisecond,
-    Microsecond,
-}
 
 /// In which letters a name is written.
 #[derive(Clone, Copy, Debug)]
@@ -139,7 +126,7 @@ fn pieces(pattern: &str) -> Option<Vec<Piece>> {
         let (word, part, letters) = PARTS.iter().find_map(|(word, part)| {
             let written = at.get(..word.len())?;
             let small = word.to_lowercase();
-            let is_name = matches!(part, Part::MonthName | Part::MonthShort | Part::DayName | Part::DayShort);
+            let is_name = matches!(part, Part::Name(..));
             let letters = if written == *word {
                 Letters::Capital
             } else if written == small {
@@ -155,7 +142,7 @@ fn pieces(pattern: &str) -> Option<Vec<Piece>> {
         rest = at.get(word.len()..)?;
         // `SSSS` and `YYY` are other parts, `DDth` has a suffix.
         let goes_on = rest.starts_with(|next| word.ends_with(next));
-        if goes_on && matches!(part, Part::Second | Part::YearOfCentury | Part::Year) {
+        if goes_on && matches!(word, "SS" | "YY" | "YYYY") {
             return None;
         }
     }
@@ -170,28 +157,10 @@ impl Piece {
         };
         // Writing to a String cannot fail.
         let _ = match part {
-            Part::Year => number(out, era(at.year()), 4, is_bare),
-            Part::YearOfCentury => number(out, era(at.year()) % 100, 2, is_bare),
-            Part::IsoYear => number(out, era(at.iso_week().year()), 4, is_bare),
-            Part::IsoWeek => number(out, at.iso_week().week(), 2, is_bare),
-            Part::IsoDay => number(out, at.weekday().number_from_monday(), 1, is_bare),
-            Part::Quarter => number(out, at.month0() / 3 + 1, 1, is_bare),
-            Part::Month => number(out, at.month(), 2, is_bare),
-            Part::Week => number(out, at.ordinal0() / 7 + 1, 2, is_bare),
-            Part::DayOfYear => number(out, at.ordinal(), 3, is_bare),
-            Part::Day => number(out, at.day(), 2, is_bare),
-            Part::DayOfWeek => number(out, at.weekday().number_from_sunday(), 1, is_bare),
-            Part::Hour => number(out, at.hour(), 2, is_bare),
-            Part::HourOfHalf => number(out, at.hour12().1, 2, is_bare),
-            Part::Minute => number(out, at.minute(), 2, is_bare),
-            Part::Second => number(out, at.second(), 2, is_bare),
-            Part::Millisecond => number(out, at.nanosecond() / 1_000_000, 3, false),
-            Part::Microsecond => number(out, at.nanosecond() / 1_000, 6, false),
+            Part::Number(of, digits) => number(out, of(at), digits, is_bare),
+            Part::Fraction(nanoseconds, digits) => number(out, at.nanosecond() / nanoseconds, digits, false),
+            Part::Name(of, width) => name(out, of(at), letters, if is_bare { 0 } else { width }),
             Part::Half => name(out, if at.hour12().0 { "PM" } else { "AM" }, letters, 0),
-            Part::MonthName => name(out, month(at), letters, if is_bare { 0 } else { WIDTH }),
-            Part::MonthShort => name(out, month(at).get(..3).unwrap_or_default(), letters, 0),
-            Part::DayName => name(out, day(at), letters, if is_bare { 0 } else { WIDTH }),
-            Part::DayShort => name(out, day(at).get(..3).unwrap_or_default(), letters, 0),
         };
     }
 }
@@ -208,6 +177,10 @@ fn month(at: NaiveDateTime) -> &'static str {
 fn day(at: NaiveDateTime) -> &'static str {
     let place = usize::try_from(at.weekday().num_days_from_sunday()).ok();
     place.and_then(|place| DAYS.get(place)).copied().unwrap_or_default()
+}
+
+fn short(name: &'static str) -> &'static str {
+    name.get(..3).unwrap_or_default()
 }
 
 fn number(out: &mut String, number: u32, digits: usize, is_bare: bool) -> std::fmt::Result {
