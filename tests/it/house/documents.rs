@@ -1,12 +1,19 @@
 //! What the documents name is there: each file, and each function that stands behind a file's name.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use portico_actors::auth::store::Change;
 
-const DOCUMENTS: [&str; 3] = ["docs/architecture.md", "docs/extending.md", "CONTRIBUTING.md"];
+const DOCUMENTS: [&str; 6] = [
+    "docs/architecture.md",
+    "docs/extending.md",
+    "docs/glossary.md",
+    "docs/performance.md",
+    "CONTRIBUTING.md",
+    "README.md",
+];
 
 /// Where a name in a document starts.
 const ROOTS: [&str; 3] = ["", "src", "actors/runtime/src"];
@@ -15,6 +22,22 @@ fn find(name: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let floor = name.split_once('/').map(|(floor, rest)| root.join("actors").join(floor).join("src").join(rest));
     ROOTS.into_iter().map(|start| root.join(start).join(name)).chain(floor).find(|path| path.exists())
+}
+
+/// Puts every word of the code under `folder` among `words`.
+fn read_words(folder: &Path, words: &mut HashSet<String>) {
+    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            read_words(&path, words);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(path).unwrap();
+            words.extend(text.split(|each: char| !is_of_a_name(each)).map(str::to_owned));
+        }
+    }
+}
+
+fn is_of_a_name(each: char) -> bool {
+    each.is_ascii_alphanumeric() || each == '_'
 }
 
 /// What stands between backticks in the first cell of each row of the table in `text` that begins with `head`.
@@ -65,4 +88,26 @@ fn the_documents_name_what_is_there() {
         }
     }
     assert!(files > 30 && functions >= 8, "{files} files and {functions} functions were found");
+}
+
+#[test]
+fn the_documents_name_types_constants_and_functions_that_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut words = HashSet::new();
+    for folder in ["src", "actors", "tests", "examples"] {
+        read_words(&root.join(folder), &mut words);
+    }
+    let mut found = 0;
+    for document in ["docs/architecture.md", "docs/extending.md", "docs/glossary.md"] {
+        let text = fs::read_to_string(root.join(document)).unwrap();
+        // Every second piece of a line stands between backticks.
+        for name in text.lines().flat_map(|line| line.split('`').skip(1).step_by(2)) {
+            if name.split("::").all(|word| !word.is_empty() && word.chars().all(is_of_a_name)) {
+                let unknown = name.split("::").find(|word| !words.contains(*word));
+                assert_eq!(unknown, None, "{document} names {name}, of which the code has a part nowhere");
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 100, "{found} names were found");
 }
