@@ -31,7 +31,8 @@ fn read_words(folder: &Path, words: &mut HashSet<String>) {
             read_words(&path, words);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = fs::read_to_string(path).unwrap();
-            words.extend(text.split(|each: char| !is_of_a_name(each)).map(str::to_owned));
+            let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+            words.extend(code.flat_map(|line| line.split(|each: char| !is_of_a_name(each))).map(str::to_owned));
         }
     }
 }

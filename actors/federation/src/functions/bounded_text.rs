@@ -6,15 +6,14 @@ use std::sync::{Arc, LazyLock};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef};
-use arrow_schema::{DataType as ArrowType, FieldRef};
+use arrow_schema::DataType as ArrowType;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::compute::kernels::concat_elements::concat_elements_utf8_many;
 use datafusion::arrow::compute::kernels::length::length;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result as EngineResult, ScalarValue};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
+    ColumnarValue, Expr, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
 use crate::external_error::external;
@@ -174,7 +173,7 @@ struct Bounded {
     growth: Growth,
 }
 
-same_by!(Bounded, |it| it.inner);
+same_by!(Bounded, inner);
 
 impl ScalarUDFImpl for Bounded {
     of_inner! { name aliases return_type return_field_from_args }

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType as ArrowType, FieldRef};
+use arrow_schema::DataType as ArrowType;
 use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue, not_impl_err};
 use datafusion::logical_expr::expr::Case;
-use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility, cast as to_type, when,
+    Expr, ExprSchemable, ScalarUDF, ScalarUDFImpl, Signature, Volatility, cast as to_type, when,
 };
 
 use crate::external_error::external;

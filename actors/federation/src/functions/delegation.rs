@@ -26,34 +26,33 @@ macro_rules! of_inner {
         }
     };
     (@ return_type) => {
-        fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
+        fn return_type(&self, types: &[::arrow_schema::DataType]) -> ::datafusion::common::Result<::arrow_schema::DataType> {
             self.inner.return_type(types)
         }
     };
     (@ return_field_from_args) => {
-        fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> EngineResult<FieldRef> {
+        fn return_field_from_args(&self, args: ::datafusion::logical_expr::ReturnFieldArgs<'_>) -> ::datafusion::common::Result<::arrow_schema::FieldRef> {
             self.inner.return_field_from_args(args)
         }
     };
     (@ simplify) => {
-        fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> EngineResult<ExprSimplifyResult> {
+        fn simplify(&self, args: Vec<::datafusion::logical_expr::Expr>, info: &::datafusion::logical_expr::simplify::SimplifyContext) -> ::datafusion::common::Result<::datafusion::logical_expr::simplify::ExprSimplifyResult> {
             self.inner.simplify(args, info)
         }
     };
     (@ invoke_with_args) => {
-        fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
+        fn invoke_with_args(&self, args: ::datafusion::logical_expr::ScalarFunctionArgs) -> ::datafusion::common::Result<::datafusion::logical_expr::ColumnarValue> {
             self.inner.invoke_with_args(args)
         }
     };
 }
 
-/// Makes two functions one where `$key` of both is the same.
+/// Makes two functions one where the same field of both is the same.
 macro_rules! same_by {
-    ($function:ty, |$it:ident| $key:expr) => {
+    ($function:ty, $($field:ident).+) => {
         impl PartialEq for $function {
             fn eq(&self, other: &Self) -> bool {
-                let key = |$it: &Self| $key.clone();
-                key(self) == key(other)
+                self.$($field).+ == other.$($field).+
             }
         }
 
@@ -61,8 +60,7 @@ macro_rules! same_by {
 
         impl ::std::hash::Hash for $function {
             fn hash<H: ::std::hash::Hasher>(&self, state: &mut H) {
-                let $it = self;
-                $key.hash(state);
+                self.$($field).+.hash(state);
             }
         }
     };

@@ -45,7 +45,7 @@ struct Function {
     signature: Signature,
 }
 
-same_by!(Function, |it| it.own.name);
+same_by!(Function, own.name);
 
 impl ScalarUDFImpl for Function {
     fn name(&self) -> &str {

@@ -19,7 +19,7 @@ use crate::connection::state::{State, unavailable};
 use portico_core::call::Call;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::reply::{Reply, Results};
-use portico_sources::Profile;
+use portico_sources::{Profile, in_local_set};
 use portico_sql::Class;
 
 thread_local! {
@@ -168,7 +168,8 @@ impl Handler<Call> for ConnectionActor {
 
     fn handle(&mut self, call: Call, _: &mut Self::Context) -> Self::Result {
         let connection = Arc::clone(&self.connection);
-        Box::pin(async move { connection.run(call).await })
+        // An actor's futures are polled in the local set of its thread.
+        Box::pin(in_local_set(async move { connection.run(call).await }))
     }
 }
 

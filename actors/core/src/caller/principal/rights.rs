@@ -35,7 +35,8 @@ type Connections = Arc<[(Uuid, Scope)]>;
 pub enum WorkspaceGrant {
     /// It was given, with this scope.
     Given(Scope),
-    /// Through the connections underneath it, all of which the caller reaches. The scope is the smallest of theirs.
+    /// Through connections, each with its scope: who reaches all of those underneath goes as far as at the one where they
+    /// may least.
     Through(Connections),
 }
 

@@ -252,7 +252,7 @@ impl Conversion {
     }
 }
 
-same_by!(Conversion, |it| it.name);
+same_by!(Conversion, name);
 
 impl ScalarUDFImpl for Conversion {
     fn name(&self) -> &'static str {

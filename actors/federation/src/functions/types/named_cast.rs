@@ -15,15 +15,15 @@ pub(crate) const NAME: &str = "\u{1}cast";
 
 /// The function.
 pub(in crate::functions) fn function() -> Arc<ScalarUDF> {
-    Arc::new(ScalarUDF::new_from_impl(Apart { signature: Signature::any(1, Volatility::Immutable) }))
+    Arc::new(ScalarUDF::new_from_impl(NamedCast { signature: Signature::any(1, Volatility::Immutable) }))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Apart {
+struct NamedCast {
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Apart {
+impl ScalarUDFImpl for NamedCast {
     fn name(&self) -> &'static str {
         NAME
     }

@@ -5,10 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType as ArrowType, FieldRef};
 use datafusion::common::{DFSchema, DataFusionError, Result as EngineResult};
-use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
-use datafusion::logical_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion::logical_expr::{Expr, ReturnFieldArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
 use crate::functions::delegation::{of_inner, own_signature};
 use crate::functions::regular;

@@ -308,7 +308,6 @@ impl Attempts<'_> {
             return Ok(None);
         }
         match self.opened_but_some(split, literal, numbers).await? {
-            None if self.is_exhausted() => Ok(None),
             None => self.opened_few(split, literal, numbers).await,
             found => Ok(found),
         }

@@ -15,6 +15,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use crate::local_set;
 use crate::postgres::address::Address;
 use crate::postgres::connect::conninfo::invalid::refusal;
 use crate::postgres::connect::conninfo::options::{self, Host, Mode, Options, Target};
@@ -301,7 +302,7 @@ impl Connector {
         let (client, connection) = connected.map_err(|error| Refusal::of(&error))?;
         let messages = Arc::<MessageListener>::default();
         // The task ends with the client or with the connection, whichever goes first.
-        let driver = tokio::spawn(notices::drive(connection, Arc::clone(&messages)));
+        let driver = local_set::spawn(notices::drive(connection, Arc::clone(&messages)));
         let pooled = self.pooler == Pooler::Transaction;
         let canceller =
             Arc::new(Canceller { token: client.cancel_token(), place, name: name.to_owned(), tls: tls.clone() });

@@ -126,7 +126,7 @@ impl Session {
         self.object.as_ref().map_or(0, |object| object.process)
     }
 
-    /// Where work for this session is spawned: the runtime that drives its connection.
+    /// Where work for this session is spawned: the runtime of the thread that uses it.
     pub(crate) fn runtime(&self) -> &Handle {
         &self.runtime
     }
