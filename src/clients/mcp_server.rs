@@ -7,7 +7,7 @@ const LEAN: &str = "?ops=get_instructions,get_columns,execute_select";
 
 /// Which endpoint of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum ServerTarget {
     /// All that a credential opens.
     All,
     /// One connection, by its name.
@@ -21,7 +21,7 @@ pub(crate) enum Part {
 pub(crate) struct McpServer {
     /// Its origin, without a slash at its end.
     pub(crate) server: String,
-    pub(crate) part: Part,
+    pub(crate) target: ServerTarget,
     pub(crate) lean: bool,
 }
 
@@ -33,10 +33,10 @@ impl McpServer {
 
     /// The address for clients.
     pub(crate) fn mcp_url(&self) -> String {
-        let path = match &self.part {
-            Part::All => String::new(),
-            Part::Connection(name) => format!("/connections/{name}"),
-            Part::Workspace(name) => format!("/workspaces/{name}"),
+        let path = match &self.target {
+            ServerTarget::All => String::new(),
+            ServerTarget::Connection(name) => format!("/connections/{name}"),
+            ServerTarget::Workspace(name) => format!("/workspaces/{name}"),
         };
         format!("{}/mcp{path}{}", self.server, if self.lean { LEAN } else { "" })
     }
@@ -48,17 +48,17 @@ impl McpServer {
 
     /// What the client knows it by.
     pub(crate) fn name(&self) -> &str {
-        match &self.part {
-            Part::All => "portico",
-            Part::Connection(name) | Part::Workspace(name) => name,
+        match &self.target {
+            ServerTarget::All => "portico",
+            ServerTarget::Connection(name) | ServerTarget::Workspace(name) => name,
         }
     }
 
     /// The variable of the environment that its token is looked for in.
     pub(crate) fn variable(&self) -> String {
-        match &self.part {
-            Part::All => "PORTICO_TOKEN".to_owned(),
-            Part::Connection(name) | Part::Workspace(name) => {
+        match &self.target {
+            ServerTarget::All => "PORTICO_TOKEN".to_owned(),
+            ServerTarget::Connection(name) | ServerTarget::Workspace(name) => {
                 let letters = name.chars().map(|each| if each.is_ascii_alphanumeric() { each } else { '_' });
                 format!("PORTICO_TOKEN_{}", letters.collect::<String>().to_ascii_uppercase())
             }
@@ -68,10 +68,10 @@ impl McpServer {
     /// The arguments of the program that speaks for it on standard input and output.
     pub(crate) fn stdio(&self) -> Vec<String> {
         let mut arguments = vec!["stdio".to_owned(), "--server".to_owned(), self.server.clone()];
-        match &self.part {
-            Part::All => {}
-            Part::Connection(name) => arguments.extend(["--connection".to_owned(), name.clone()]),
-            Part::Workspace(name) => arguments.extend(["--workspace".to_owned(), name.clone()]),
+        match &self.target {
+            ServerTarget::All => {}
+            ServerTarget::Connection(name) => arguments.extend(["--connection".to_owned(), name.clone()]),
+            ServerTarget::Workspace(name) => arguments.extend(["--workspace".to_owned(), name.clone()]),
         }
         if self.lean {
             arguments.push("--lean".to_owned());

@@ -1,7 +1,7 @@
 //! What is pasted into a shell: one call by curl, one by the Inspector, and a program of Python and of TypeScript.
 
 use super::client::Client;
-use super::mcp_server::{McpServer, Part};
+use super::mcp_server::{McpServer, ServerTarget};
 use super::setup::ClientSetup;
 
 /// Lists the tools and calls one, with the package mcp (2.3.0).
@@ -76,10 +76,10 @@ pub(super) fn form(client: Client, place: &McpServer, token: Option<&str>) -> Cl
             let header = "-H \"Authorization: Bearer $PORTICO_TOKEN\"";
             let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
             lines.push(format!("curl -s {} {header} -H 'Content-Type: application/json' -d '{list}'", quoted(&url)));
-            let filter = match &place.part {
-                Part::All => String::new(),
-                Part::Connection(name) => format!("?catalogName={name}"),
-                Part::Workspace(name) => format!("?workspace={name}"),
+            let filter = match &place.target {
+                ServerTarget::All => String::new(),
+                ServerTarget::Connection(name) => format!("?catalogName={name}"),
+                ServerTarget::Workspace(name) => format!("?workspace={name}"),
             };
             let tables = format!("{}/api/tables{filter}", place.server);
             lines.push(format!("curl -s {} {header}", quoted(&tables)));

@@ -1,12 +1,13 @@
 //! Rows become bytes here, incrementally; this is the only place that writes cells.
 
+mod compressor;
 mod failure;
 mod formats;
-mod packing;
 mod stream;
 mod truncation;
 mod values;
 
+pub use compressor::Compressor;
 pub use failure::ErrorBody;
 pub(crate) use failure::surplus;
 pub use formats::arrow::Arrow;
@@ -14,7 +15,6 @@ pub use formats::document::Document;
 pub use formats::lines::{LineFormat, Lines};
 pub use formats::text::{FORMATS, Format};
 pub use formats::tool_result::{JsonChunks, ToolResult, read_tool_result};
-pub use packing::Packing;
 pub use stream::Encoded;
 pub use truncation::{Caps, TruncationHint};
 pub use values::columns::Descriptor;

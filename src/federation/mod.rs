@@ -1,18 +1,18 @@
 //! Statements over several connections, where this build has the engine for them.
 
 #[cfg(not(feature = "federation"))]
-mod absent;
+mod disabled;
 #[cfg(feature = "federation")]
-mod lent;
+mod enabled;
 mod statement;
 
 #[cfg(not(feature = "federation"))]
-pub use self::absent::Federation;
+pub use self::disabled::Federation;
 #[cfg(not(feature = "federation"))]
-pub(crate) use self::absent::functions;
+pub(crate) use self::disabled::functions;
 #[cfg(feature = "federation")]
-pub use self::lent::Federation;
+pub use self::enabled::Federation;
 #[cfg(feature = "federation")]
-pub(crate) use self::lent::functions;
+pub(crate) use self::enabled::functions;
 pub(crate) use self::statement::OverConnections;
 pub use self::statement::SentStatements;

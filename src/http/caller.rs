@@ -24,7 +24,7 @@ use crate::http::authenticated::{self, Authenticated, SignedIn};
 use crate::http::error::Challenge;
 use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::http::middleware::timing::Timing;
-use crate::http::policy::{Authentication, Policy};
+use crate::http::policy::{Authentication, RoutePolicy};
 use crate::http::{connections::peer, error};
 
 /// The caller of a handler of the SQL API.
@@ -101,7 +101,7 @@ pub(super) async fn require_authentication(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let wanted = Policy::of(request.request()).map(|policy| policy.caller);
+    let wanted = RoutePolicy::of(request.request()).map(|policy| policy.caller);
     let response = next.call(request).await?.map_into_boxed_body();
     let known = match wanted {
         Some(Authentication::Credential) | None => authenticated::known(response.request()).is_some(),

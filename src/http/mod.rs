@@ -123,11 +123,11 @@ pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Serv
 mod tests {
     use std::fmt::Write as _;
 
-    use super::policy::{AuditPolicy, Authentication, Calls, OriginCheck, Policy};
+    use super::policy::{AuditPolicy, Authentication, Calls, OriginCheck, RoutePolicy};
     use super::*;
     use crate::observe::operation;
 
-    fn described(policy: &Policy) -> String {
+    fn described(policy: &RoutePolicy) -> String {
         let audit = match policy.audit {
             AuditPolicy::Before(event) => format!("audit {event:?}"),
             AuditPolicy::After(event) => format!("audit {event:?} at its end"),

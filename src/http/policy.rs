@@ -8,7 +8,7 @@ use crate::audit::AuditEvent;
 
 /// The policy of a scope, or of a route by itself. What it goes without it says, and why.
 #[derive(Debug)]
-pub(super) struct Policy {
+pub(super) struct RoutePolicy {
     /// The form of refusals.
     pub(super) form: ErrorFormat,
     /// What is left in the audit trail.
@@ -85,7 +85,7 @@ pub(super) enum Authentication {
     No(&'static str),
 }
 
-impl Policy {
+impl RoutePolicy {
     /// The policy of the scope that `request` was matched to.
     pub(super) fn of(request: &HttpRequest) -> Option<&'static Self> {
         request.app_data::<&'static Self>().copied()
@@ -93,8 +93,8 @@ impl Policy {
 }
 
 /// The SQL API.
-pub(super) static API: Policy = BASE;
-const BASE: Policy = Policy {
+pub(super) static API: RoutePolicy = BASE;
+const BASE: RoutePolicy = RoutePolicy {
     form: ErrorFormat::Api,
     audit: AuditPolicy::Before(AuditEvent::Call),
     origin: OriginCheck::Allowed,
@@ -106,10 +106,10 @@ const BASE: Policy = Policy {
 };
 
 /// The MCP endpoints.
-pub(super) static MCP: Policy = Policy { form: ErrorFormat::Mcp, head: false, ..BASE };
+pub(super) static MCP: RoutePolicy = RoutePolicy { form: ErrorFormat::Mcp, head: false, ..BASE };
 
 /// Tokens and clients.
-pub(super) static OAUTH: Policy = Policy {
+pub(super) static OAUTH: RoutePolicy = RoutePolicy {
     form: ErrorFormat::OAuth,
     audit: AuditPolicy::After(AuditEvent::Token),
     calls: Calls::Uncounted("a small form, and attempts are limited"),
@@ -118,30 +118,32 @@ pub(super) static OAUTH: Policy = Policy {
 };
 
 /// Where people arrive.
-pub(super) static FRONT: Policy =
-    Policy { caller: Authentication::Handler("the session, where there is one; the rest everybody may read"), ..PAGE };
+pub(super) static FRONT: RoutePolicy = RoutePolicy {
+    caller: Authentication::Handler("the session, where there is one; the rest everybody may read"),
+    ..PAGE
+};
 
 /// Where people agree to what a client asks for.
-pub(super) static AUTHORIZE: Policy = Policy {
+pub(super) static AUTHORIZE: RoutePolicy = RoutePolicy {
     audit: AuditPolicy::After(AuditEvent::Token),
     caller: Authentication::Handler("the session, where there is one; else it is begun here"),
     ..PAGE
 };
 
 /// Where people sign in and out.
-pub(super) static SIGN_IN: Policy = Policy {
+pub(super) static SIGN_IN: RoutePolicy = RoutePolicy {
     audit: AuditPolicy::After(AuditEvent::Call),
     caller: Authentication::Handler("the password that is shown here, or the session that is ended"),
     ..PAGE
 };
 
 /// What people change on their pages. What is changed has its own record, which waits for no place.
-pub(super) static CHANGES: Policy =
-    Policy { audit: AuditPolicy::After(AuditEvent::Call), caller: Authentication::Session, ..PAGE };
+pub(super) static CHANGES: RoutePolicy =
+    RoutePolicy { audit: AuditPolicy::After(AuditEvent::Call), caller: Authentication::Session, ..PAGE };
 
 /// What people look at.
-pub(super) static PAGES: Policy = PAGE;
-const PAGE: Policy = Policy {
+pub(super) static PAGES: RoutePolicy = PAGE;
+const PAGE: RoutePolicy = RoutePolicy {
     audit: AuditPolicy::No("nothing is changed"),
     origin: OriginCheck::Any("forms carry a token of their session, and its cookie stays with our own pages"),
     cors: false,
@@ -151,8 +153,8 @@ const PAGE: Policy = Policy {
 };
 
 /// What everybody may read.
-pub(super) static PUBLIC: Policy = OPEN;
-const OPEN: Policy = Policy {
+pub(super) static PUBLIC: RoutePolicy = OPEN;
+const OPEN: RoutePolicy = RoutePolicy {
     audit: AuditPolicy::No("everybody may read it"),
     origin: OriginCheck::Any("everybody may read it"),
     calls: Calls::Uncounted("no source is asked"),
@@ -162,7 +164,7 @@ const OPEN: Policy = Policy {
 };
 
 /// How the service is, for those who watch it.
-pub(super) static HEALTH: Policy = Policy {
+pub(super) static HEALTH: RoutePolicy = RoutePolicy {
     audit: AuditPolicy::No("machines ask every few seconds"),
     caller: Authentication::No("machines ask without one"),
     while_stopping: true,
@@ -170,7 +172,7 @@ pub(super) static HEALTH: Policy = Policy {
 };
 
 /// What it counts.
-pub(super) static METRICS: Policy = Policy {
+pub(super) static METRICS: RoutePolicy = RoutePolicy {
     audit: AuditPolicy::No("machines ask every few seconds"),
     caller: Authentication::Handler("the credential of an administrator, as server.metrics wants it"),
     while_stopping: true,

@@ -10,14 +10,14 @@ use crate::http::caller;
 use crate::http::error::READ;
 use crate::http::middleware::body::{self, Limit};
 use crate::http::middleware::{audit_trail, drain, head, limits, origin};
-use crate::http::policy::Policy;
+use crate::http::policy::RoutePolicy;
 use crate::http::public::fallback;
 
 /// Puts the middleware around a scope, or around a route by itself. The last one sees a request first.
 macro_rules! within {
     ($policy:expr, $service:expr) => {
         $service
-            .app_data::<&'static Policy>($policy)
+            .app_data::<&'static RoutePolicy>($policy)
             .wrap(from_fn(caller::require_authentication))
             .wrap(from_fn(origin::check))
             .wrap(from_fn(audit_trail::reserve))
@@ -43,12 +43,12 @@ pub(super) struct Row {
     pub(super) body: Limit,
     /// Whether `Idempotency-Key` counts.
     pub(super) keyed: bool,
-    pub(super) policy: &'static Policy,
+    pub(super) policy: &'static RoutePolicy,
 }
 
 /// The routes of one scope.
-pub(super) struct Part {
-    policy: &'static Policy,
+pub(super) struct RouteScope {
+    policy: &'static RoutePolicy,
     prefix: &'static str,
     scope: Scope,
     rows: Vec<Row>,
@@ -62,7 +62,7 @@ impl<'c> Table<'c> {
     /// A route by itself.
     pub(super) fn route(
         &mut self,
-        policy: &'static Policy,
+        policy: &'static RoutePolicy,
         path: &'static str,
         methods: &'static str,
         body: Limit,
@@ -76,9 +76,9 @@ impl<'c> Table<'c> {
     /// The routes below `prefix`.
     pub(super) fn scope(
         &mut self,
-        policy: &'static Policy,
+        policy: &'static RoutePolicy,
         prefix: &'static str,
-        build: impl FnOnce(Part) -> Part,
+        build: impl FnOnce(RouteScope) -> RouteScope,
     ) -> &mut Self {
         let scope = self.build(policy, prefix, build);
         self.config.service(within!(policy, scope));
@@ -88,9 +88,9 @@ impl<'c> Table<'c> {
     /// The same, where results are sent in several forms.
     pub(super) fn scope_of_results(
         &mut self,
-        policy: &'static Policy,
+        policy: &'static RoutePolicy,
         prefix: &'static str,
-        build: impl FnOnce(Part) -> Part,
+        build: impl FnOnce(RouteScope) -> RouteScope,
     ) -> &mut Self {
         let scope = self.build(policy, prefix, build);
         let scope = scope.wrap(from_fn(body::uncoded)).wrap(from_fn(media::compress));
@@ -98,15 +98,20 @@ impl<'c> Table<'c> {
         self
     }
 
-    fn build(&mut self, policy: &'static Policy, prefix: &'static str, build: impl FnOnce(Part) -> Part) -> Scope {
+    fn build(
+        &mut self,
+        policy: &'static RoutePolicy,
+        prefix: &'static str,
+        build: impl FnOnce(RouteScope) -> RouteScope,
+    ) -> Scope {
         let scope = web::scope(prefix).default_service(web::to(fallback::no_such_path));
-        let part = build(Part { policy, prefix, scope, rows: Vec::new() });
+        let part = build(RouteScope { policy, prefix, scope, rows: Vec::new() });
         self.rows.extend(part.rows);
         part.scope
     }
 }
 
-impl Part {
+impl RouteScope {
     /// A route at `path` below the scope's own.
     pub(super) fn route(
         mut self,

@@ -35,7 +35,7 @@ use crate::plan::plan_deadline::PlanDeadline;
 use crate::plan::planning::{self, LowMemoryPlan, Planned};
 use crate::plan::rules;
 use crate::plan::text::parse::Explain;
-use crate::run::buffered_aggregates::COUNT_GATHERED_VALUES;
+use crate::run::buffered_aggregates::COUNT_BUFFERED_VALUES;
 use crate::run::deferred_start::BEGIN_WHEN_READ;
 use crate::run::joins::binding::BindKeys;
 use crate::run::joins::yielding::YieldInJoins;
@@ -297,7 +297,7 @@ fn base(batch_size: usize) -> SessionState {
         .with_physical_optimizer_rule(Arc::new(BindKeys))
         .with_physical_optimizer_rule(Arc::new(YieldInJoins))
         .with_physical_optimizer_rule(Arc::new(COUNT_ROWS_OF_WINDOWS))
-        .with_physical_optimizer_rule(Arc::new(COUNT_GATHERED_VALUES))
+        .with_physical_optimizer_rule(Arc::new(COUNT_BUFFERED_VALUES))
         .with_physical_optimizer_rule(Arc::new(BEGIN_WHEN_READ))
         .build()
 }

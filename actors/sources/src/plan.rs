@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use crate::exposure::names::Exposure;
 use portico_core::call::{Argument, Limits, MetadataFilter, MetadataKind, Notices};
 use portico_core::error::Error;
-use portico_core::identity::AssumedRole;
+use portico_core::identity::AssumedIdentity;
 use portico_core::trace::TraceParent;
 use portico_sql::Statement;
 
@@ -26,7 +26,7 @@ pub struct Plan {
     /// Hears what the source says beside the result, where it says anything.
     pub notices: Option<Notices>,
     /// Who the caller is to the source, where callers have identities there.
-    pub identity: AssumedRole,
+    pub identity: AssumedIdentity,
     /// Handed to the source as a comment on its statements, where it keeps comments.
     pub trace: Option<TraceParent>,
     /// Whether somebody is told which columns of which tables the results' columns are. Where nobody is,

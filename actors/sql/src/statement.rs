@@ -173,7 +173,7 @@ fn understand(
     let connection = naming.map_or("", |naming| naming.connection);
     let mut edits = Vec::new();
     let by_naming = match naming {
-        Some(naming) => names::strip(text, &words, &reading.mentions, reading.sure, naming, &mut edits)?,
+        Some(naming) => names::strip(text, &words, &reading.references, reading.sure, naming, &mut edits)?,
         None => false,
     };
     let placeholders = placeholder::number(text, &words, dialect, &mut edits)?;
@@ -195,12 +195,13 @@ pub(super) fn assemble(
     (before, catalog): (usize, &str),
 ) -> Statement {
     let words = words(tokens);
-    let Reading { effects, mentions, sure, class, returns_rows } = reading;
+    let Reading { effects, references, sure, class, returns_rows } = reading;
     let verb = verb(text, &words);
     let counts = effects.counts && matches!(class, Class::Insert | Class::Update) && verb != "EXPLAIN";
     let every_row = if class.reads_only() { None } else { every_row::every_row(text, &words) };
-    let calls_functions = !sure || matches!(class, Class::Call | Class::Other) || names::calls(text, &words, &mentions);
-    let named = names::named(text, &words, &mentions, sure, dialect, catalog);
+    let calls_functions =
+        !sure || matches!(class, Class::Call | Class::Other) || names::calls(text, &words, &references);
+    let named = names::named(text, &words, &references, sure, dialect, catalog);
     edits.sort_by_key(|edit| edit.range.start);
     // A part that was removed needs no other quotes.
     edits.dedup_by(|later, earlier| later.range == earlier.range);
@@ -230,7 +231,7 @@ pub(super) fn verb(text: &str, tokens: &[Token]) -> String {
 /// What one statement is, before anything of it is rewritten.
 pub(super) struct Reading {
     effects: Effects,
-    pub(super) mentions: Vec<NameReference>,
+    pub(super) references: Vec<NameReference>,
     /// Whether they come from the parser, which then understood all of it, not from a scan.
     pub(super) sure: bool,
     pub(super) class: Class,
@@ -241,13 +242,13 @@ pub(super) struct Reading {
 pub(super) fn reading(text: &str, tokens: &[Token], words: &[Token], dialect: Dialect) -> Result<Reading> {
     let facts = facts(text, tokens, words, dialect)?;
     let sure = facts.is_some();
-    let (effects, mut mentions) = match facts {
-        Some(facts) => (facts.effects, facts.mentions.clone()),
+    let (effects, mut references) = match facts {
+        Some(facts) => (facts.effects, facts.references.clone()),
         None => (effects::scan(text, words), names::scan(text, words)),
     };
-    mentions.extend(names::operators(text, words));
+    references.extend(names::operators(text, words));
     let (class, returns_rows) = class::classify(text, words, effects, dialect);
-    Ok(Reading { effects, mentions, sure, class, returns_rows })
+    Ok(Reading { effects, references, sure, class, returns_rows })
 }
 
 /// What the parser says, if the statement is one that it is shown and understands.
@@ -302,9 +303,9 @@ pub fn addressed(text: &str) -> Result<Addressed> {
         if chained {
             let facts = facts(text, tokens, &words, Dialect::POSTGRESQL)?;
             // What the scan takes for a relation may be a column.
-            found.by_schema |= facts.as_ref().is_some_and(|facts| names::are_by_schema(&words, &facts.mentions));
-            let mentions = facts.map_or_else(|| names::scan(text, &words), |facts| facts.mentions.clone());
-            found.catalogs.extend(names::catalogs(text, &words, &mentions, &mut seen));
+            found.by_schema |= facts.as_ref().is_some_and(|facts| names::are_by_schema(&words, &facts.references));
+            let references = facts.map_or_else(|| names::scan(text, &words), |facts| facts.references.clone());
+            found.catalogs.extend(names::catalogs(text, &words, &references, &mut seen));
         }
     }
     Ok(found)

@@ -156,8 +156,8 @@ impl<'a> Rewriter<'a> {
         for relation in &found {
             self.relation(text, &words, relation, &mut edits)?;
         }
-        for mention in &reading.mentions {
-            self.column(text, &words, mention, &found, &mut edits);
+        for reference in &reading.references {
+            self.column(text, &words, reference, &found, &mut edits);
         }
         let taken: Vec<Range<usize>> = edits.iter().map(|edit| edit.range.clone()).collect();
         let is_taken =
@@ -310,19 +310,26 @@ impl<'a> Rewriter<'a> {
 
     /// Takes the workspace and the folder off a column's name, whose table bears its own name there; and puts a
     /// procedure's own name in the place of a call.
-    fn column(&self, text: &str, words: &[Token], mention: &NameReference, found: &[Relation], edits: &mut Vec<Edit>) {
-        let inside = words.get(mention.words.clone()).unwrap_or_default();
+    fn column(
+        &self,
+        text: &str,
+        words: &[Token],
+        reference: &NameReference,
+        found: &[Relation],
+        edits: &mut Vec<Edit>,
+    ) {
+        let inside = words.get(reference.words.clone()).unwrap_or_default();
         let named: Vec<Token> = inside.iter().copied().filter(|word| word.is_name()).collect();
         let star = inside.last().is_some_and(|last| last.kind == Kind::Operator);
         let parts: Vec<_> = named.iter().map(|word| identifier(word.text(text))).collect();
         let workspace = self.within.workspace;
         let is_workspace = |part: &str| part.eq_ignore_ascii_case(&workspace.name);
-        match mention.role {
+        match reference.role {
             NameKind::Column => {
                 let length = parts.len() + usize::from(star);
                 let returned = found.iter().filter(|_| self.dialect.returning_knows_no_alias).find(|relation| {
                     let range = relation.returning.as_ref().filter(|_| !relation.is_aliased);
-                    range.is_some_and(|range| range.contains(&mention.words.start))
+                    range.is_some_and(|range| range.contains(&reference.words.start))
                 });
                 let is_target = |table: &str| {
                     let name = returned.and_then(|relation| words.get(relation.words.end.checked_sub(1)?));

@@ -24,7 +24,7 @@ use self::target::Named;
 use crate::cli::common::{Common, Failure, connections, existing_store, open_store, program, read_config};
 use crate::cli::output::{print_json, say};
 use crate::clients::client::Client;
-use crate::clients::mcp_server::{McpServer, Part};
+use crate::clients::mcp_server::{McpServer, ServerTarget};
 use crate::clients::setup::{ClientAuth, ClientSetup};
 use crate::clients::setups;
 use crate::config::Config;
@@ -65,7 +65,7 @@ fn known(word: String) -> Result<Client, &'static str> {
 /// What is printed for programs.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Told<'a> {
+struct ConnectOutput<'a> {
     client: &'static str,
     name: &'a str,
     url: String,
@@ -117,7 +117,7 @@ pub(super) fn run(connect: &Connect, common: &Common) -> Result<(), Failure> {
         let (name, url, auth) = (place.name(), place.mcp_url(), credential.as_str());
         let file = form.file.as_ref();
         let file = file.map(|it| json!({"path": files::of(client), "format": it.format, "text": it.text}));
-        print_json(&json!(Told { client: client.as_str(), name, url, auth, form: &form, file, written }));
+        print_json(&json!(ConnectOutput { client: client.as_str(), name, url, auth, form: &form, file, written }));
         return Ok(());
     }
     if let Some((file, copy)) = written {
@@ -189,13 +189,13 @@ fn the_only_person(config: &Config) -> Result<Option<String>, Failure> {
 /// A token of that person's for `place` alone, and what to say of it.
 fn token(common: &Common, email: &str, client: Client, place: &McpServer) -> Result<(SecretString, String), Failure> {
     let (config, mut store) = open_store(common, false)?;
-    let rights = match &place.part {
-        Part::All => Rights::ALL,
-        Part::Connection(name) => {
+    let rights = match &place.target {
+        ServerTarget::All => Rights::ALL,
+        ServerTarget::Connection(name) => {
             let found = connections(&config, std::slice::from_ref(name))?;
             Rights::each(found.into_iter().map(|(id, _)| (id, Scope::Admin)))
         }
-        Part::Workspace(name) => {
+        ServerTarget::Workspace(name) => {
             Rights::each([]).with_workspaces([(name.as_str().into(), WorkspaceGrant::Given(Scope::Admin))])
         }
     };

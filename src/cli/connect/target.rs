@@ -4,7 +4,7 @@ use portico_actors::error::Error;
 use portico_actors::near;
 use url::Url;
 
-use crate::clients::mcp_server::{McpServer, Part};
+use crate::clients::mcp_server::{McpServer, ServerTarget};
 use crate::config::Config;
 
 /// What the command line says of it.
@@ -22,18 +22,18 @@ pub(super) fn place(said: &Named<'_>, config: Option<&Config>) -> Result<McpServ
         (None, Some(config)) => config.server.public_url.clone(),
         (None, None) => return Err(Error::invalid("--server: no server is known").hint("give its address")),
     };
-    let part = match (said.connection, said.workspace) {
+    let target = match (said.connection, said.workspace) {
         (Some(name), _) => {
             let known = config.map(|config| config.connections.iter().map(|it| it.name.as_ref()).collect());
-            Part::Connection(named("connection", name, known)?)
+            ServerTarget::Connection(named("connection", name, known)?)
         }
         (None, Some(name)) => {
             let known = config.map(|config| config.workspaces.iter().map(|it| it.name.as_ref()).collect());
-            Part::Workspace(named("workspace", name, known)?)
+            ServerTarget::Workspace(named("workspace", name, known)?)
         }
-        (None, None) => Part::All,
+        (None, None) => ServerTarget::All,
     };
-    Ok(McpServer { server, part, lean: said.lean })
+    Ok(McpServer { server, target, lean: said.lean })
 }
 
 /// The origin that somebody wrote, perhaps with the path of an address that they copied.

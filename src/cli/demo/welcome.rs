@@ -6,14 +6,14 @@ use std::path::Path;
 use super::credentials::Credentials;
 use crate::cli::common::command as again;
 use crate::clients::client::Client;
-use crate::clients::mcp_server::{McpServer, Part};
+use crate::clients::mcp_server::{McpServer, ServerTarget};
 use crate::clients::setup::ClientAuth;
 use crate::clients::setups;
 
 /// The whole page: at most 25 lines. `program` is this one, and `data_dir` the folder of what it keeps.
 pub(super) fn page(credentials: &Credentials, program: &Path, data_dir: &Path) -> String {
     let Credentials { base_url, connection_name, user, pat, .. } = credentials;
-    let place = McpServer { server: base_url.clone(), part: Part::All, lean: false };
+    let place = McpServer { server: base_url.clone(), target: ServerTarget::All, lean: false };
     let token = ClientAuth::Token(pat.as_str().into());
     let claude = setups::form(Client::ClaudeCode, &place, &token, program).paste;
     let connect = again("connect CLIENT", &data_dir.join("config.toml"));

@@ -7,7 +7,7 @@ use portico_actors::finding::Finding;
 use portico_actors::source::{GrantRequest, GrantScript};
 use serde_json::{Value, json};
 
-use super::recording::{CommandLine, ensure};
+use super::recording::{CliRecorder, ensure};
 use crate::app::source_settings;
 use crate::cli::checks::reach;
 use crate::cli::common::{Common, Failure, connections};
@@ -55,7 +55,7 @@ pub(in crate::cli) fn run(command: Grants, common: &Common) -> Result<(), Failur
             say(script.text.trim_end());
         }
     };
-    let recorder = CommandLine::new(&config);
+    let recorder = CliRecorder::new(&config);
     let (mut shown, mut recorded) = (GrantScript::default(), None);
     let mut record = |script: &GrantScript| {
         let object = json!({"connection": connection.name, "role": wanted.role, "statements": script.statements});

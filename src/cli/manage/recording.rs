@@ -34,7 +34,7 @@ pub(in crate::cli) fn lacks_a_record() -> bool {
 }
 
 /// Records the changes that are made on the command line, before they are made.
-pub(in crate::cli) struct CommandLine {
+pub(in crate::cli) struct CliRecorder {
     settings: AuditSettings,
     place: StoreLocation,
     file: Option<File>,
@@ -42,7 +42,7 @@ pub(in crate::cli) struct CommandLine {
     audit_context: AuditContext,
 }
 
-impl CommandLine {
+impl CliRecorder {
     pub(in crate::cli) fn new(config: &Config) -> Self {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned());
         let (settings, place) = (config.audit.clone(), config.store.place.clone());
@@ -91,7 +91,7 @@ impl CommandLine {
     }
 }
 
-impl AuditRecorder for CommandLine {
+impl AuditRecorder for CliRecorder {
     fn record(&self, changes: &[Change], audit_context: &AuditContext) -> Result<StoreRecords, Error> {
         CHANGED.store(true, Ordering::Relaxed);
         let records: Vec<Record> = changes.iter().map(|change| self.record_of(change, audit_context)).collect();
@@ -112,7 +112,7 @@ impl AuditRecorder for CommandLine {
 
 /// Has the changes at `store` recorded.
 pub(in crate::cli) fn recorded(store: Store, config: &Config) -> Store {
-    let recorder = CommandLine::new(config);
+    let recorder = CliRecorder::new(config);
     let audit_context = recorder.audit_context.clone();
     store.recording(Arc::new(recorder), audit_context)
 }

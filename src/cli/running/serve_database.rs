@@ -21,7 +21,7 @@ use crate::cli::common::{Common, Failure, program};
 use crate::cli::folders;
 use crate::cli::manage::recording::recorded;
 use crate::clients::client::Client;
-use crate::clients::mcp_server::{McpServer, Part};
+use crate::clients::mcp_server::{McpServer, ServerTarget};
 use crate::clients::setup::{ClientAuth, ClientSetup};
 use crate::clients::setups;
 use crate::config::{Config, Database, Listen, Log, lookup};
@@ -150,7 +150,11 @@ pub(in crate::cli) fn form(
 }
 
 fn place(config: &Config, name: &str) -> McpServer {
-    McpServer { server: config.server.public_url.clone(), part: Part::Connection(name.to_owned()), lean: false }
+    McpServer {
+        server: config.server.public_url.clone(),
+        target: ServerTarget::Connection(name.to_owned()),
+        lean: false,
+    }
 }
 
 /// What is printed at the start.

@@ -12,7 +12,7 @@ use actix_web::http::header::{self, AcceptEncoding, ContentEncoding, Encoding, H
 use actix_web::middleware::Next;
 use bytes::Bytes;
 
-use crate::encode::{LineFormat, Packing};
+use crate::encode::{Compressor, LineFormat};
 use crate::http::accept;
 use crate::http::state;
 
@@ -82,9 +82,9 @@ pub(in crate::http) async fn compress(
     };
     let packing = match encoding {
         _ if !worth => None,
-        ContentEncoding::Gzip => Some(Packing::gzip()),
+        ContentEncoding::Gzip => Some(Compressor::gzip()),
         // Without memory for it the answer goes out as it is.
-        ContentEncoding::Zstd => Packing::zstd().ok(),
+        ContentEncoding::Zstd => Compressor::zstd().ok(),
         _ => None,
     };
     if packing.is_none() {
@@ -109,7 +109,7 @@ fn encoding(request: &ServiceRequest) -> ContentEncoding {
 struct Compressed {
     body: BoxBody,
     /// Gone after the end.
-    packing: Option<Packing>,
+    packing: Option<Compressor>,
 }
 
 impl MessageBody for Compressed {
@@ -126,7 +126,7 @@ impl MessageBody for Compressed {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(Some(Ok(chunk))) => open.chunk(&chunk).map(Some).map_err(Into::into),
             Poll::Ready(Some(Err(error))) => Err(error),
-            Poll::Ready(None) => packing.take().map(Packing::finish).transpose().map_err(Into::into),
+            Poll::Ready(None) => packing.take().map(Compressor::finish).transpose().map_err(Into::into),
         };
         if packed.is_err() {
             *packing = None;

@@ -19,7 +19,7 @@ use crate::http::api::{answer, parameters};
 use crate::http::caller::Caller;
 use crate::http::error;
 use crate::http::middleware::recorder::{self, CallRecorder};
-use crate::http::table::Part;
+use crate::http::table::RouteScope;
 use crate::routing::{self, AskOptions};
 use crate::tools::arguments::narrow;
 use crate::tools::timeout;
@@ -61,7 +61,7 @@ pub(in crate::http) fn filters_of(metadata: MetadataKind) -> Vec<(&'static str, 
 }
 
 /// The paths of metadata, within `/api`.
-pub(in crate::http) fn routes(api: Part) -> Part {
+pub(in crate::http) fn routes(api: RouteScope) -> RouteScope {
     METADATA.into_iter().fold(api, |api, (path, metadata)| {
         let handler =
             move |caller: Caller, request: HttpRequest, app: web::Data<App>| list(metadata, caller, request, app);

@@ -95,7 +95,7 @@ impl Drop for Reader {
 }
 
 thread_local! {
-    static LOOKS: Rc<DisconnectPoller> = Rc::default();
+    static POLLER: Rc<DisconnectPoller> = Rc::default();
 }
 
 /// When the sockets of one thread's requests are looked at: all at once. A timer for each request would have the thread
@@ -141,10 +141,10 @@ pub(in crate::http) fn left(request: &HttpRequest) -> impl Future<Output = ()> +
     let socket = Socket::new(request);
     async move {
         let Some(socket) = socket else { return std::future::pending().await };
-        let looks = LOOKS.with(Rc::clone);
+        let poller = POLLER.with(Rc::clone);
         // It was there a moment ago, when its request came.
         loop {
-            looks.next().await;
+            poller.next().await;
             if socket.closed() {
                 return;
             }

@@ -19,7 +19,7 @@ use portico_actors::principal::{Endpoint, Principal};
 use crate::app::App;
 use crate::http::middleware::limits::busy;
 use crate::http::middleware::recorder::{self, CallRecorder};
-use crate::http::policy::{Authentication, ErrorFormat, Policy};
+use crate::http::policy::{Authentication, ErrorFormat, RoutePolicy};
 use crate::http::{caller, connections::peer, error, state};
 use portico_actors::shares::{Allowance, ShareExceeded, ShareLimits};
 
@@ -111,7 +111,8 @@ pub(in crate::http) async fn buffer(
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let app = state::of(&request)?;
-    let policy = Policy::of(request.request()).filter(|policy| matches!(policy.caller, Authentication::Credential));
+    let policy =
+        RoutePolicy::of(request.request()).filter(|policy| matches!(policy.caller, Authentication::Credential));
     if let Some(policy) = policy {
         let endpoint = if policy.form == ErrorFormat::Mcp { Endpoint::Mcp } else { Endpoint::Api };
         let known = caller::authenticate(request.request(), &app, endpoint).await;
@@ -199,7 +200,7 @@ pub(in crate::http) async fn check(
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let app = state::of(&request)?;
     let limit = request.app_data::<Limit>().copied().filter(|_| request.method() == Method::POST);
-    let own = Policy::of(request.request()).is_some_and(|policy| policy.form == ErrorFormat::Mcp);
+    let own = RoutePolicy::of(request.request()).is_some_and(|policy| policy.form == ErrorFormat::Mcp);
     let wanted = limit.filter(|_| !own).and_then(|limit| limit.media().zip(Some(limit)));
     let is_typed = request.headers().contains_key(header::CONTENT_TYPE);
     let refused = wanted.filter(|(media, limit)| {

@@ -10,7 +10,7 @@ use portico_actors::error::{Error, Kind};
 
 use crate::http::error;
 use crate::http::middleware::limits;
-use crate::http::policy::Policy;
+use crate::http::policy::RoutePolicy;
 use crate::http::state;
 
 /// When it is worth asking again: by then another process serves, or a proxy knows better.
@@ -22,7 +22,7 @@ pub(in crate::http) async fn keep(
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let app = state::of(&request)?;
-    if Policy::of(request.request()).is_some_and(|policy| policy.while_stopping) {
+    if RoutePolicy::of(request.request()).is_some_and(|policy| policy.while_stopping) {
         return Ok(next.call(request).await?.map_into_boxed_body());
     }
     // Counted before the look: whoever waits for the last one does not overlook this one.

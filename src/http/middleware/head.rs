@@ -9,14 +9,14 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::{ConnectionType, Method, Version};
 use actix_web::middleware::Next;
 
-use crate::http::policy::Policy;
+use crate::http::policy::RoutePolicy;
 
 /// Has HEAD worked on as GET, where the route does so; `fit` leaves the content out.
 pub(in crate::http) async fn head_as_get(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    if request.method() == Method::HEAD && Policy::of(request.request()).is_some_and(|policy| policy.head) {
+    if request.method() == Method::HEAD && RoutePolicy::of(request.request()).is_some_and(|policy| policy.head) {
         request.head_mut().method = Method::GET;
     }
     Ok(next.call(request).await?.map_into_boxed_body())

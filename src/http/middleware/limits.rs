@@ -20,7 +20,7 @@ use crate::http::mcp::sse;
 use crate::http::middleware::audit_trail;
 use crate::http::middleware::recorder;
 use crate::http::middleware::timing::{SERVER_TIMING, Timing};
-use crate::http::policy::{Calls, Policy};
+use crate::http::policy::{Calls, RoutePolicy};
 use crate::http::{authenticated, error, state};
 use crate::observe::Traffic;
 use portico_actors::shares::{Share, ShareExceeded};
@@ -76,7 +76,7 @@ pub(in crate::http) async fn admit(
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let app = state::of(&request)?;
-    let counted = !Policy::of(request.request()).is_some_and(|policy| matches!(policy.calls, Calls::Uncounted(_)));
+    let counted = !RoutePolicy::of(request.request()).is_some_and(|policy| matches!(policy.calls, Calls::Uncounted(_)));
     let Some(by) = authenticated::known(request.request()).filter(|_| counted) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };

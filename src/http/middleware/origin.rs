@@ -15,7 +15,7 @@ use portico_actors::error::Error;
 use crate::app::App;
 use crate::http::error;
 use crate::http::middleware::recorder;
-use crate::http::policy::{OriginCheck, Policy};
+use crate::http::policy::{OriginCheck, RoutePolicy};
 use crate::http::state;
 use crate::loopback;
 
@@ -23,7 +23,7 @@ use crate::loopback;
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, DELETE");
 /// Headers of answers that a page may read, besides those that every page may.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
-    "Mcp-Session-Id, WWW-Authenticate, X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Idempotency-Replayed, \
+    "Mcp-Session-Id, WWW-Authenticate, X-Request-Id, Retry-After, RateLimit, RateLimit-RoutePolicy, Idempotency-Replayed, \
      Server-Timing",
 );
 /// Seconds that a browser may remember what it was told: an origin that is taken from the list is
@@ -36,7 +36,7 @@ pub(in crate::http) async fn check(
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let app = state::of(&request)?;
-    let policy = Policy::of(request.request());
+    let policy = RoutePolicy::of(request.request());
     let open = policy.is_some_and(|policy| matches!(policy.origin, OriginCheck::Any(_)));
     let allowed = open
         || request
@@ -69,7 +69,7 @@ pub(in crate::http) async fn cors(
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let app = state::of(&request)?;
-    if !Policy::of(request.request()).is_some_and(|policy| policy.cors) {
+    if !RoutePolicy::of(request.request()).is_some_and(|policy| policy.cors) {
         return Ok(next.call(request).await?.map_into_boxed_body());
     }
     let allowed = allowed_origin(&request, &app);

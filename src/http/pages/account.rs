@@ -16,7 +16,7 @@ use crate::http::form::Form;
 use crate::http::pages::browser::Visitor;
 use crate::http::pages::connecting::Connecting;
 use crate::http::pages::page::{self, State};
-use crate::http::pages::view::{self, Fresh, View};
+use crate::http::pages::view::{self, OneTimeSecret, View};
 
 /// How long a new token may be valid: the form's word, its words for people, days.
 const LIFETIMES: [(&str, &str, Option<u64>); 5] = [
@@ -35,7 +35,7 @@ struct Account<'a> {
     connecting: Connecting,
     tokens: Vec<PersonalAccessToken>,
     applications: Vec<Consent>,
-    fresh: Option<Fresh>,
+    fresh: Option<OneTimeSecret>,
 }
 
 impl Account<'_> {
@@ -78,7 +78,7 @@ pub(super) async fn create(request: HttpRequest, payload: web::Payload, app: Sta
             rights: view::rights_from_form(form, &View { app: &app, visitor }.places())?.up_to(most),
         };
         let (token, secret) = visitor.people.create_token(&visitor.secret, new).await?;
-        let fresh = Fresh {
+        let fresh = OneTimeSecret {
             what: format!("Your new token {:?}", token.name),
             values: vec![("Token", secret.expose_secret().to_owned())],
         };
@@ -110,7 +110,7 @@ pub(super) async fn show(
     request: &HttpRequest,
     app: &App,
     visitor: &Visitor,
-    fresh: Option<Fresh>,
+    fresh: Option<OneTimeSecret>,
 ) -> Result<HttpResponse> {
     let tokens = app.people.tokens(&visitor.secret).await?;
     let applications = app.people.grants(&visitor.secret).await?;

@@ -8,7 +8,7 @@ use portico_actors::principal::Rights;
 
 use crate::app::App;
 use crate::clients::client::Client;
-use crate::clients::mcp_server::{McpServer, Part};
+use crate::clients::mcp_server::{McpServer, ServerTarget};
 use crate::clients::setup::{ClientAuth, ClientSetup as ClientForm};
 use crate::clients::setups;
 use crate::config::program;
@@ -50,42 +50,42 @@ impl Connecting {
     pub(super) fn new(request: &HttpRequest, app: &App, rights: &Rights) -> Self {
         let config = app.config();
         let server = config.server.public_url.clone();
-        let at = |part| McpServer { server: server.clone(), part, lean: false };
+        let at = |target| McpServer { server: server.clone(), target, lean: false };
         let asked = Form::parse(request.query_string());
-        let mut part = Part::All;
+        let mut target = ServerTarget::All;
         let mut places = Vec::new();
         for entry in app.directory.list_of(|id| rights.covers(id)) {
-            let place = at(Part::Connection(entry.name.to_string()));
+            let place = at(ServerTarget::Connection(entry.name.to_string()));
             if asked.exact("connection") == Some(entry.name.as_ref()) {
-                part = place.part.clone();
+                target = place.target.clone();
             }
             places.push(row(&place, entry.driver.product, status(&entry).to_owned(), is_up(&entry)));
         }
         for reachable in app.workspaces_within(rights) {
             let entries = reachable.entries(&app.directory);
-            let place = at(Part::Workspace(reachable.workspace.name.to_string()));
+            let place = at(ServerTarget::Workspace(reachable.workspace.name.to_string()));
             if asked.exact("workspace") == Some(reachable.workspace.name.as_ref()) {
-                part = place.part.clone();
+                target = place.target.clone();
             }
             let up = entries.iter().filter(|entry| is_up(entry)).count();
             let state =
                 if up == entries.len() { "up".to_owned() } else { format!("{up} of {} connections up", entries.len()) };
             places.push(row(&place, "workspace", state, up == entries.len()));
         }
-        let place = at(part);
+        let place = at(target);
         let here = program().ok().filter(|_| place.is_loopback());
         let program = here.unwrap_or_else(|| PROGRAM.into());
         let instruct = |client: Client| {
             let Ok(credential) = ClientAuth::best(client, &place, Some(config.oauth), || Ok::<_, Infallible>(None));
             Instruction { title: client.title(), form: setups::form(client, &place, &credential, &program) }
         };
-        let chosen = (place.part != Part::All).then(|| place.name().to_owned());
+        let chosen = (place.target != ServerTarget::All).then(|| place.name().to_owned());
         Self { places, chosen, url: place.mcp_url(), clients: Client::SHOWN.map(instruct).into() }
     }
 }
 
 fn row(place: &McpServer, kind: &'static str, state: String, is_up: bool) -> TargetRow {
-    let what = if matches!(place.part, Part::Workspace(_)) { "workspace" } else { "connection" };
+    let what = if matches!(place.target, ServerTarget::Workspace(_)) { "workspace" } else { "connection" };
     let query = form_urlencoded::Serializer::new(String::new()).append_pair(what, place.name()).finish();
     TargetRow { name: place.name().to_owned(), kind, state, is_up, url: place.mcp_url(), query }
 }

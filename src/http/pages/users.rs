@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::http::form::Form;
 use crate::http::pages::browser::Visitor;
 use crate::http::pages::page::{self, State};
-use crate::http::pages::view::{self, Fresh, View};
+use crate::http::pages::view::{self, OneTimeSecret, View};
 
 /// How long the first token of a new user is valid: to sign in and make one of their own.
 const FIRST_TOKEN: Duration = Duration::from_hours(7 * 24);
@@ -27,7 +27,7 @@ struct Administration<'a> {
     people: bool,
     accounts: Vec<ServiceAccount>,
     users: Vec<User>,
-    fresh: Option<Fresh>,
+    fresh: Option<OneTimeSecret>,
 }
 
 impl Administration<'_> {
@@ -106,7 +106,7 @@ pub(super) async fn add_user(request: HttpRequest, payload: web::Payload, app: S
         let expires_at = Some(Clock::system().now().time().after(FIRST_TOKEN));
         let first = NewPat { name: Some("first sign-in".to_owned()), expires_at, ..NewPat::default() };
         let (user, secret) = visitor.people.add_user(&visitor.secret, new, first).await?;
-        let fresh = Fresh {
+        let fresh = OneTimeSecret {
             what: format!(
                 "A first token for {}, to sign in with, valid for a week{}",
                 user.email,
@@ -142,14 +142,14 @@ fn ending_with(visitor: &Visitor) -> String {
     token.map(|token| format!("; it ends with your token {token:?}, with which you signed in")).unwrap_or_default()
 }
 
-fn secret_of(what: &str, client_id: &str, secret: &str) -> Fresh {
-    Fresh {
+fn secret_of(what: &str, client_id: &str, secret: &str) -> OneTimeSecret {
+    OneTimeSecret {
         what: what.to_owned(),
         values: vec![("Client id", client_id.to_owned()), ("Client secret", secret.to_owned())],
     }
 }
 
-async fn show(app: &App, visitor: &Visitor, people: bool, fresh: Option<Fresh>) -> Result<HttpResponse> {
+async fn show(app: &App, visitor: &Visitor, people: bool, fresh: Option<OneTimeSecret>) -> Result<HttpResponse> {
     let Directory { users, accounts } = app.people.directory(&visitor.secret).await?;
     page::show(&Administration { view: View { app, visitor }, people, accounts, users, fresh })
 }

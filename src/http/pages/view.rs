@@ -17,7 +17,7 @@ pub(super) struct View<'a> {
 }
 
 /// A secret that is shown this once.
-pub(super) struct Fresh {
+pub(super) struct OneTimeSecret {
     /// What it is, for people.
     pub(super) what: String,
     /// Names and values, the secret among them.

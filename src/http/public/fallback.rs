@@ -8,14 +8,14 @@ use crate::app::App;
 use crate::http::error;
 use crate::http::middleware::audit_trail;
 use crate::http::middleware::recorder::{self, request_id};
-use crate::http::policy::Policy;
+use crate::http::policy::RoutePolicy;
 
 /// Answers everything that has no route.
 pub(in crate::http) async fn no_such_path(request: HttpRequest) -> HttpResponse {
     let refusal = Error::not_found("there is nothing at this path").hint("the README lists the endpoints");
     recorder::refused(&request, &refusal);
     // Of a scope that has one, it leaves its record there.
-    if Policy::of(&request).is_none()
+    if RoutePolicy::of(&request).is_none()
         && let Some(app) = request.app_data::<web::Data<App>>()
     {
         audit_trail::record_refusal(&request, app, &refusal).await;

@@ -110,11 +110,11 @@ impl Tokens {
         let scope = issue.rights.widest();
         let narrower = connections.iter().filter(|(_, most)| *most < scope);
         let held = issue.rights.workspaces();
-        let given = held.iter().filter_map(|(name, hold)| match hold {
+        let given = held.iter().filter_map(|(name, grant)| match grant {
             WorkspaceGrant::Given(most) if *most < scope => Some((name.as_ref(), most.as_str())),
             _ => None,
         });
-        let through = held.iter().filter_map(|(name, hold)| match hold {
+        let through = held.iter().filter_map(|(name, grant)| match grant {
             WorkspaceGrant::Through(connections) => {
                 Some((name.as_ref(), connections.iter().map(|(id, most)| (*id, most.as_str())).collect()))
             }
@@ -299,7 +299,7 @@ impl Named {
                 WorkspaceGrant::Through(read.collect())
             });
             let given = || narrowed(self.workspace_scopes.get(name)).map(WorkspaceGrant::Given);
-            // Without a hold it would be reached by the connections.
+            // Without a grant it would be reached by the connections.
             (name.into(), through.or_else(given).unwrap_or_else(|| WorkspaceGrant::Through(Arc::default())))
         });
         Rights::each(connections).with_workspaces(held)

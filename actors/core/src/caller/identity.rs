@@ -239,7 +239,7 @@ impl fmt::Debug for Identity {
 }
 
 /// The identity of a call, where its connection gives callers one.
-pub type AssumedRole = Option<Arc<Identity>>;
+pub type AssumedIdentity = Option<Arc<Identity>>;
 
 #[cfg(test)]
 mod tests {

@@ -45,8 +45,8 @@ enum Listed<'a> {
 }
 
 impl<'a> Listed<'a> {
-    fn of((name, hold): &'a (Arc<str>, WorkspaceGrant), widest: Scope) -> Option<Self> {
-        let scope = hold.widest()?;
+    fn of((name, grant): &'a (Arc<str>, WorkspaceGrant), widest: Scope) -> Option<Self> {
+        let scope = grant.widest()?;
         Some(if scope == widest { Self::Plain(name) } else { Self::Narrowed { name, scope } })
     }
 }
@@ -54,7 +54,7 @@ impl<'a> Listed<'a> {
 /// What is within reach, as the store writes it beside the widest scope; connections as listings write them too.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Reached {
+pub enum StoredGrant {
     /// A connection, with the widest.
     Plain(Uuid),
     /// A connection, no further than this.
@@ -80,19 +80,19 @@ pub enum Reached {
     },
 }
 
-fn plain(connections: &[(Uuid, Scope)], widest: Scope) -> Vec<Reached> {
+fn plain(connections: &[(Uuid, Scope)], widest: Scope) -> Vec<StoredGrant> {
     let reached = |(id, scope): &(Uuid, Scope)| match scope {
-        scope if *scope == widest => Reached::Plain(*id),
-        scope => Reached::Narrowed { id: *id, scope: scope.as_str().to_owned() },
+        scope if *scope == widest => StoredGrant::Plain(*id),
+        scope => StoredGrant::Narrowed { id: *id, scope: scope.as_str().to_owned() },
     };
     connections.iter().map(reached).collect()
 }
 
-impl Reached {
+impl StoredGrant {
     /// Everything that is within reach; `None` where no list could hold it all.
     pub fn list(rights: &Rights) -> Option<Vec<Self>> {
         let mut list = plain(rights.list()?, rights.widest());
-        list.extend(rights.workspaces().iter().map(|(name, hold)| match hold {
+        list.extend(rights.workspaces().iter().map(|(name, grant)| match grant {
             WorkspaceGrant::Given(scope) => {
                 Self::Workspace { workspace: Arc::clone(name), scope: scope.as_str().to_owned() }
             }
@@ -155,13 +155,13 @@ mod tests {
             &connections.intersection(&alone),
             &connections.clone().with_workspaces([("w".into(), nothing)]),
         ] {
-            let text = serde_json::to_string(&Reached::list(rights).unwrap()).unwrap();
-            let read = Reached::rights(serde_json::from_str(&text).unwrap(), rights.widest());
+            let text = serde_json::to_string(&StoredGrant::list(rights).unwrap()).unwrap();
+            let read = StoredGrant::rights(serde_json::from_str(&text).unwrap(), rights.widest());
             assert_eq!(read.as_ref(), Some(rights), "{text}");
         }
         // As it was written before there were workspaces.
         let text = format!("[\"{A}\",{{\"id\":\"{B}\",\"scope\":\"read\"}}]");
-        assert_eq!(Reached::rights(serde_json::from_str(&text).unwrap(), Scope::Write), Some(connections.clone()));
+        assert_eq!(StoredGrant::rights(serde_json::from_str(&text).unwrap(), Scope::Write), Some(connections.clone()));
         assert_eq!(
             json!(held),
             json!({"scope": "write", "reach": [A, {"id": B, "scope": "read"}], "workspaces": [{"name": "v", "scope": "read"}, "w"]})

@@ -33,7 +33,7 @@ impl PlanDeadline {
 }
 
 impl ConfigExtension for PlanDeadline {
-    const PREFIX: &'static str = "until";
+    const PREFIX: &'static str = "deadline";
 }
 
 impl ExtensionOptions for PlanDeadline {

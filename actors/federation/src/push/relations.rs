@@ -40,7 +40,7 @@ pub(crate) struct Pushing {
 }
 
 /// What became of a part of a plan.
-enum Part {
+enum PlanPart {
     /// One source does all of it.
     Source(Select),
     /// The engine does it, over leaves.
@@ -86,7 +86,7 @@ impl Pushing {
     /// Whether one source does all of `plan`.
     pub(crate) fn is_whole(&self, plan: &LogicalPlan) -> bool {
         let mut tried = Self::new(Arc::clone(&self.connections), self.pushes, self.deadline);
-        matches!(tried.part(plan), Ok(Part::Source(_)))
+        matches!(tried.part(plan), Ok(PlanPart::Source(_)))
     }
 
     /// The leaves, in the order in which they were made.
@@ -94,49 +94,49 @@ impl Pushing {
         self.leaves
     }
 
-    fn part(&mut self, plan: &LogicalPlan) -> Result<Part> {
+    fn part(&mut self, plan: &LogicalPlan) -> Result<PlanPart> {
         if let LogicalPlan::TableScan(scan) = plan
             && let Some(select) = self.scan(scan)?
         {
-            return Ok(Part::Source(select));
+            return Ok(PlanPart::Source(select));
         }
         let parts = plan.inputs().into_iter().map(|input| self.part(input)).collect::<Result<Vec<_>>>()?;
         if self.pushes
             && let Some(select) = pushed(plan, &parts)
         {
-            return Ok(Part::Source(select));
+            return Ok(PlanPart::Source(select));
         }
-        if let (LogicalPlan::Aggregate(aggregate), [Part::Source(select)]) = (plan, parts.as_slice())
+        if let (LogicalPlan::Aggregate(aggregate), [PlanPart::Source(select)]) = (plan, parts.as_slice())
             && self.pushes
             && let Some(groups) = group(aggregate, select)
         {
             return self.groups(aggregate, groups);
         }
-        if let (LogicalPlan::Filter(filter), [Part::Source(select)]) = (plan, parts.as_slice())
+        if let (LogicalPlan::Filter(filter), [PlanPart::Source(select)]) = (plan, parts.as_slice())
             && self.pushes
         {
             return self.filter(filter, select.clone());
         }
-        if let ([Part::Source(select)], true) = (parts.as_slice(), self.pushes)
+        if let ([PlanPart::Source(select)], true) = (parts.as_slice(), self.pushes)
             && let Some(fewer) = fewer(plan, select)
         {
-            return self.above(plan, vec![Part::Source(fewer)]);
+            return self.above(plan, vec![PlanPart::Source(fewer)]);
         }
         self.above(plan, parts)
     }
 
     /// The node with the engine, over what became of its inputs.
-    fn above(&mut self, plan: &LogicalPlan, parts: Vec<Part>) -> Result<Part> {
+    fn above(&mut self, plan: &LogicalPlan, parts: Vec<PlanPart>) -> Result<PlanPart> {
         let schemas: Vec<DFSchemaRef> = plan.inputs().into_iter().map(|input| Arc::clone(input.schema())).collect();
         let inputs = parts.into_iter().zip(&schemas).map(|(part, schema)| self.engine(part, schema));
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
         let plan = if inputs.is_empty() { plan.clone() } else { plan.with_new_exprs(plan.expressions(), inputs)? };
         let plan = plan.map_subqueries(|subquery| self.plan(&subquery).map(Transformed::yes))?;
-        Ok(Part::Engine(plan.data))
+        Ok(PlanPart::Engine(plan.data))
     }
 
     /// What the source can tell of a filter goes to it; the rest stays above.
-    fn filter(&mut self, filter: &Filter, select: Select) -> Result<Part> {
+    fn filter(&mut self, filter: &Filter, select: Select) -> Result<PlanPart> {
         let schema = filter.input.schema();
         let select = select.wrapped();
         let mut left = Vec::new();
@@ -149,11 +149,11 @@ impl Pushing {
         }
         let mut select = select;
         select.filters.extend(conditions);
-        let input = self.engine(Part::Source(select), schema)?;
-        let Some(predicate) = conjunction(left) else { return Ok(Part::Engine(input)) };
+        let input = self.engine(PlanPart::Source(select), schema)?;
+        let Some(predicate) = conjunction(left) else { return Ok(PlanPart::Engine(input)) };
         let plan = LogicalPlan::Filter(Filter::try_new(predicate, Arc::new(input))?);
         let plan = plan.map_subqueries(|subquery| self.plan(&subquery).map(Transformed::yes))?;
-        Ok(Part::Engine(plan.data))
+        Ok(PlanPart::Engine(plan.data))
     }
 
     fn scan(&self, scan: &TableScan) -> Result<Option<Select>> {
@@ -190,10 +190,10 @@ impl Pushing {
     }
 
     /// The part as a plan of the engine: a leaf under a projection that gives its columns their names back.
-    fn engine(&mut self, part: Part, schema: &DFSchemaRef) -> Result<LogicalPlan> {
+    fn engine(&mut self, part: PlanPart, schema: &DFSchemaRef) -> Result<LogicalPlan> {
         let select = match part {
-            Part::Engine(plan) => return Ok(plan),
-            Part::Source(select) => select,
+            PlanPart::Engine(plan) => return Ok(plan),
+            PlanPart::Source(select) => select,
         };
         let scan = self.leaf(self.table(select, schema.as_arrow()))?;
         named(columns_of(&scan), scan, schema)
@@ -212,15 +212,15 @@ impl Pushing {
     }
 
     /// The groups, with what is left of them for the engine.
-    fn groups(&mut self, aggregate: &Aggregate, groups: Groups) -> Result<Part> {
+    fn groups(&mut self, aggregate: &Aggregate, groups: Groups) -> Result<PlanPart> {
         let fields = groups.fields(aggregate.schema.as_arrow());
         let select = groups.select.clone().grouping(fields.clone());
         let shared = self.shared.iter().find_map(|shared| shared.part(&select));
         if groups.is_complete() && shared.is_none() {
-            return Ok(Part::Source(select));
+            return Ok(PlanPart::Source(select));
         }
         let scan = self.leaf(self.table(select, &fields).reading(shared))?;
-        named(groups.columns(&columns_of(&scan)), scan, &aggregate.schema).map(Part::Engine)
+        named(groups.columns(&columns_of(&scan)), scan, &aggregate.schema).map(PlanPart::Engine)
     }
 }
 
@@ -237,11 +237,11 @@ fn named(exprs: Vec<Expr>, plan: LogicalPlan, schema: &DFSchemaRef) -> Result<Lo
 }
 
 /// A node that its input's source does with it, or the one source of both its inputs.
-fn pushed(plan: &LogicalPlan, parts: &[Part]) -> Option<Select> {
+fn pushed(plan: &LogicalPlan, parts: &[PlanPart]) -> Option<Select> {
     match (plan, parts) {
-        (LogicalPlan::SubqueryAlias(_), [Part::Source(select)]) => Some(select.clone()),
-        (LogicalPlan::Projection(projection), [Part::Source(select)]) => project(projection, select),
-        (LogicalPlan::Filter(filter), [Part::Source(select)]) => {
+        (LogicalPlan::SubqueryAlias(_), [PlanPart::Source(select)]) => Some(select.clone()),
+        (LogicalPlan::Projection(projection), [PlanPart::Source(select)]) => project(projection, select),
+        (LogicalPlan::Filter(filter), [PlanPart::Source(select)]) => {
             let mut select = select.clone().wrapped();
             let condition = |expr| NameScope::of(&select, filter.input.schema())?.condition(expr);
             let conditions: Option<Vec<String>> =
@@ -249,12 +249,12 @@ fn pushed(plan: &LogicalPlan, parts: &[Part]) -> Option<Select> {
             select.filters.extend(conditions?);
             Some(select)
         }
-        (LogicalPlan::Limit(limit), [Part::Source(select)]) => {
+        (LogicalPlan::Limit(limit), [PlanPart::Source(select)]) => {
             let most = most(limit)?;
             matches!(limit.get_skip_type(), Ok(SkipType::Literal(0))).then_some(())?;
             limited(select, most)
         }
-        (LogicalPlan::Distinct(Distinct::All(input)), [Part::Source(select)]) => {
+        (LogicalPlan::Distinct(Distinct::All(input)), [PlanPart::Source(select)]) => {
             let mut select = select.clone().wrapped();
             let does = select.dialect?.does;
             let compares = |output: &Output| output.type_.is_some_and(|type_| does(type_, Use::Compare));
@@ -262,7 +262,7 @@ fn pushed(plan: &LogicalPlan, parts: &[Part]) -> Option<Select> {
             select.distinct = true;
             Some(select)
         }
-        (LogicalPlan::Join(joined), [Part::Source(left), Part::Source(right)]) => join(joined, left, right),
+        (LogicalPlan::Join(joined), [PlanPart::Source(left), PlanPart::Source(right)]) => join(joined, left, right),
         _ => None,
     }
 }

@@ -16,15 +16,15 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures_util::{StreamExt, stream};
 
 use crate::functions::allowed::is_ordered_set;
-use crate::run::unary_node::{one_input, shown_as};
+use crate::run::unary_node::{shown_as, unary_node};
 use crate::run::wrap::Wrap;
 
-/// Has the copies of gathered values counted.
-pub(crate) const COUNT_GATHERED_VALUES: Wrap = Wrap {
-    name: "count_gathered_values",
+/// Has the copies of buffered values counted.
+pub(crate) const COUNT_BUFFERED_VALUES: Wrap = Wrap {
+    name: "count_buffered_values",
     over: |node| {
         let Some(aggregate) = node.downcast_ref::<AggregateExec>() else { return Ok(None) };
-        let columns = gathered(aggregate);
+        let columns = buffered(aggregate);
         if columns.is_empty() || aggregate.mode().input_mode() != AggregateInputMode::Raw {
             return Ok(None);
         }
@@ -37,7 +37,7 @@ pub(crate) const COUNT_GATHERED_VALUES: Wrap = Wrap {
 };
 
 /// The columns whose values are gathered, each as often as it is held besides.
-fn gathered(aggregate: &AggregateExec) -> Vec<usize> {
+fn buffered(aggregate: &AggregateExec) -> Vec<usize> {
     let calls = aggregate.aggr_expr().iter().filter(|call| {
         let name = call.fun().name();
         name == "string_agg" || is_ordered_set(name)
@@ -67,7 +67,7 @@ struct Release {
 shown_as!(Release, "Release");
 
 impl ExecutionPlan for Release {
-    one_input!("Release" in order, |node: &Self, input| Self { input, held: Arc::clone(&node.held) });
+    unary_node!("Release" in order, |node: &Self, input| Self { input, held: Arc::clone(&node.held) });
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let groups = self.input.execute(partition, context)?;
@@ -96,12 +96,12 @@ impl Count {
 shown_as!(Count, "Count");
 
 impl ExecutionPlan for Count {
-    one_input!("Count" in order, |node: &Self, input| {
+    unary_node!("Count" in order, |node: &Self, input| {
         Self { input, columns: node.columns.clone(), held: Arc::clone(&node.held) }
     });
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let reservation = MemoryConsumer::new("gathered values").register(context.memory_pool());
+        let reservation = MemoryConsumer::new("buffered values").register(context.memory_pool());
         locked(&self.held).insert(partition, reservation);
         let (held, columns) = (Arc::clone(&self.held), self.columns.clone());
         let batches = self.input.execute(partition, context)?.map(move |batch| {

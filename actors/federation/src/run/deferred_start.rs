@@ -12,7 +12,7 @@ use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMerge
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures_util::{TryStreamExt, stream};
 
-use crate::run::unary_node::{one_input, shown_as};
+use crate::run::unary_node::{shown_as, unary_node};
 use crate::run::wrap::Wrap;
 
 /// Has what merges several inputs begin when it is read.
@@ -34,7 +34,7 @@ struct WhenRead {
 shown_as!(WhenRead, "WhenRead");
 
 impl ExecutionPlan for WhenRead {
-    one_input!("WhenRead" in order, |_: &Self, input| Self { input });
+    unary_node!("WhenRead" in order, |_: &Self, input| Self { input });
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let input = Arc::clone(&self.input);

@@ -3,7 +3,7 @@
 /// The methods of [`ExecutionPlan`](datafusion::physical_plan::ExecutionPlan) by which a node with the field `input` is put
 /// over another one: `$over` makes the same node of that. With a name, also those of a node without expressions; `in order`
 /// those of one that hands its input's rows on as they come.
-macro_rules! one_input {
+macro_rules! unary_node {
     ($name:literal, $over:expr) => {
         fn name(&self) -> &'static str {
             $name
@@ -18,7 +18,7 @@ macro_rules! one_input {
             Ok(::datafusion::common::tree_node::TreeNodeRecursion::Continue)
         }
 
-        one_input!($over);
+        unary_node!($over);
     };
     ($name:literal in order, $over:expr) => {
         fn properties(&self) -> &::std::sync::Arc<::datafusion::physical_plan::PlanProperties> {
@@ -29,7 +29,7 @@ macro_rules! one_input {
             vec![true]
         }
 
-        one_input!($name, $over);
+        unary_node!($name, $over);
     };
     ($over:expr) => {
         fn children(&self) -> Vec<&::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>> {
@@ -73,4 +73,4 @@ macro_rules! shown_as {
     };
 }
 
-pub(super) use {one_input, shown_as};
+pub(super) use {shown_as, unary_node};

@@ -20,7 +20,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 
 use crate::failure::{UNSOUND, is_unsound};
 use crate::run::joins::yielding::is_join;
-use crate::run::unary_node::{one_input, shown_as};
+use crate::run::unary_node::{shown_as, unary_node};
 use crate::run::wrap::Wrap;
 
 /// Has nothing believed of the rows of grouping sets and unions. It comes before the rules that go by it.
@@ -118,7 +118,7 @@ impl ExecutionPlan for Unordered {
         true
     }
 
-    one_input!("Unordered", |_: &Self, input| Self::new(input));
+    unary_node!("Unordered", |_: &Self, input| Self::new(input));
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         self.input.execute(partition, context)

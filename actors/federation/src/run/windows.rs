@@ -14,7 +14,7 @@ use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use crate::run::unary_node::{one_input, shown_as};
+use crate::run::unary_node::{shown_as, unary_node};
 use crate::run::wrap::Wrap;
 
 /// Has the rows that a window function keeps counted.
@@ -87,7 +87,7 @@ struct CountOut {
 shown_as!(CountOut, "CountOut");
 
 impl ExecutionPlan for CountOut {
-    one_input!("CountOut" in order, |node: &Self, input| Self { input, kept: Arc::clone(&node.kept) });
+    unary_node!("CountOut" in order, |node: &Self, input| Self { input, kept: Arc::clone(&node.kept) });
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let reservation = MemoryConsumer::new("rows of a window").register(context.memory_pool());
@@ -135,7 +135,7 @@ impl ExecutionPlan for CountIn {
         self.input.properties()
     }
 
-    one_input!("CountIn", |node: &Self, input| Self { input, kept: Arc::clone(&node.kept) });
+    unary_node!("CountIn", |node: &Self, input| Self { input, kept: Arc::clone(&node.kept) });
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let kept = Arc::clone(&self.kept);

@@ -303,7 +303,7 @@ impl Handler<Died> for Supervisor {
 /// some are there no more. Answered when each of the started ones had its first attempt: until they are revealed, callers
 /// find what they found before.
 #[derive(Message)]
-#[rtype(result = "Begun")]
+#[rtype(result = "StartedConnections")]
 pub(crate) struct Reload {
     pub(crate) start: Vec<ConnectionSpec>,
     pub(crate) remove: Vec<Uuid>,
@@ -312,10 +312,10 @@ pub(crate) struct Reload {
 /// Connections that were started, each with the number of its actor.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct Begun(Vec<(Uuid, u64)>);
+pub(crate) struct StartedConnections(Vec<(Uuid, u64)>);
 
 impl Handler<Reload> for Supervisor {
-    type Result = ResponseFuture<Begun>;
+    type Result = ResponseFuture<StartedConnections>;
 
     fn handle(&mut self, Reload { start, remove }: Reload, ctx: &mut Self::Context) -> Self::Result {
         let mut begun = Vec::new();
@@ -340,15 +340,15 @@ impl Handler<Reload> for Supervisor {
                 });
             }
         }
-        Box::pin(join_all(begun).map(Begun))
+        Box::pin(join_all(begun).map(StartedConnections))
     }
 }
 
 /// Callers find them from here on.
-impl Handler<Begun> for Supervisor {
+impl Handler<StartedConnections> for Supervisor {
     type Result = ();
 
-    fn handle(&mut self, Begun(begun): Begun, _: &mut Self::Context) {
+    fn handle(&mut self, StartedConnections(begun): StartedConnections, _: &mut Self::Context) {
         for (id, number) in begun {
             self.reveal(id, number);
         }

@@ -29,7 +29,7 @@ use crate::postgres::walls::policy::StatementUse;
 use crate::{Access, Invocation, Plan, Pool, Profile, Settings, Source, Task};
 use portico_core::error::Result;
 use portico_core::finding::Finding;
-use portico_core::identity::AssumedRole;
+use portico_core::identity::AssumedIdentity;
 use portico_core::reply::Results;
 use portico_sql::Class;
 
@@ -188,7 +188,7 @@ impl Shared {
     }
 
     /// The call of a routine, as its name means it now.
-    async fn invoke(&self, invocation: &Invocation, options: ExecOptions, by: &AssumedRole) -> Result<RoutineCall> {
+    async fn invoke(&self, invocation: &Invocation, options: ExecOptions, by: &AssumedIdentity) -> Result<RoutineCall> {
         self.walls.admit_schema(invocation.default_schema.as_deref())?;
         let hides = self.walls.hides();
         if !self.cache.is_current(&procedure::lookup(&self.cache.routines(), invocation)).await? {

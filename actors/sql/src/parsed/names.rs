@@ -63,14 +63,14 @@ struct Parts<'a> {
     next: Option<&'a Token>,
 }
 
-/// The part of the words that a mention covers.
-fn parts<'a>(mention: &NameReference, words: &'a [Token]) -> Parts<'a> {
-    let inside = words.get(mention.words.clone()).unwrap_or_default();
+/// The part of the words that a reference covers.
+fn parts<'a>(reference: &NameReference, words: &'a [Token]) -> Parts<'a> {
+    let inside = words.get(reference.words.clone()).unwrap_or_default();
     Parts {
         names: inside.iter().copied().filter(|token| token.is_name()).collect(),
         dot: inside.get(1).copied().filter(|token| token.kind == Kind::Dot),
         star: inside.last().is_some_and(|token| token.kind == Kind::Operator),
-        next: words.get(mention.words.end),
+        next: words.get(reference.words.end),
     }
 }
 
@@ -96,23 +96,23 @@ fn may_name_connection(role: NameKind, parts: &Parts<'_>, text: &str) -> bool {
 pub(crate) fn strip(
     text: &str,
     words: &[Token],
-    mentions: &[NameReference],
+    references: &[NameReference],
     sure: bool,
     naming: Naming<'_>,
     edits: &mut Vec<Edit>,
 ) -> Result<bool> {
     let mut looked = false;
-    for mention in mentions {
-        let parts = parts(mention, words);
+    for reference in references {
+        let parts = parts(reference, words);
         let (Some(first), Some(dot)) = (parts.names.first(), parts.dot) else { continue };
-        if !may_name_connection(mention.role, &parts, text) {
+        if !may_name_connection(reference.role, &parts, text) {
             continue;
         }
         looked = true;
         if addresses(first.text(text), naming) {
             edits.push(Edit { range: first.range(), replacement: glue(text, *first, dot).to_owned() });
             edits.push(Edit { range: dot.range(), replacement: String::new() });
-        } else if matches!(mention.role, NameKind::Object | NameKind::Call)
+        } else if matches!(reference.role, NameKind::Object | NameKind::Call)
             && (sure || is_other(first.text(text), naming))
         {
             return Err(elsewhere(text, *first, naming));
@@ -175,14 +175,14 @@ fn glue(text: &str, first: Token, dot: Token) -> &'static str {
 pub(crate) fn catalogs(
     text: &str,
     words: &[Token],
-    mentions: &[NameReference],
+    references: &[NameReference],
     seen: &mut HashSet<String>,
 ) -> Vec<String> {
     let mut found = Vec::new();
-    for mention in mentions.iter().filter(|mention| matches!(mention.role, NameKind::Object | NameKind::Call)) {
-        let parts = parts(mention, words);
+    for reference in references.iter().filter(|reference| matches!(reference.role, NameKind::Object | NameKind::Call)) {
+        let parts = parts(reference, words);
         let Some(first) = parts.names.first() else { continue };
-        if may_name_connection(mention.role, &parts, text) {
+        if may_name_connection(reference.role, &parts, text) {
             let name = identifier(first.text(text)).into_owned();
             if seen.insert(name.clone()) {
                 found.push(name);
@@ -193,12 +193,12 @@ pub(crate) fn catalogs(
 }
 
 /// Whether a relation is named by its schema and its own name.
-pub(crate) fn are_by_schema(words: &[Token], mentions: &[NameReference]) -> bool {
-    let is_by_schema = |mention: &NameReference| {
-        let parts = parts(mention, words);
-        mention.role == NameKind::Object && parts.names.len() == 2 && !parts.star
+pub(crate) fn are_by_schema(words: &[Token], references: &[NameReference]) -> bool {
+    let is_by_schema = |reference: &NameReference| {
+        let parts = parts(reference, words);
+        reference.role == NameKind::Object && parts.names.len() == 2 && !parts.star
     };
-    mentions.iter().any(is_by_schema)
+    references.iter().any(is_by_schema)
 }
 
 /// Counts characters up to places that mostly come in order.
@@ -225,7 +225,7 @@ impl Positions<'_> {
 pub(crate) fn named(
     text: &str,
     words: &[Token],
-    mentions: &[NameReference],
+    references: &[NameReference],
     sure: bool,
     dialect: Dialect,
     connection: &str,
@@ -244,16 +244,16 @@ pub(crate) fn named(
             found.push(Named { parts, called, position: positions.of(first.map_or(0, |first| first.start)) });
         }
     };
-    for mention in mentions.iter().filter(|mention| mention.role != NameKind::Operator) {
-        let called = mention.role == NameKind::Call;
-        if sure && !called && mention.role != NameKind::Object {
+    for reference in references.iter().filter(|reference| reference.role != NameKind::Operator) {
+        let called = reference.role == NameKind::Call;
+        if sure && !called && reference.role != NameKind::Object {
             continue;
         }
-        let parts = parts(mention, words);
+        let parts = parts(reference, words);
         let after = parts.next.is_some_and(|next| next.text(text) == "(");
         add(&parts.names, called || (!sure && after));
         // `INTO orders (id, total)` calls nothing.
-        let before = mention.words.start.checked_sub(1).and_then(|before| words.get(before));
+        let before = reference.words.start.checked_sub(1).and_then(|before| words.get(before));
         if !sure && after && before.is_some_and(|before| before.is_any(text, LIST_FOLLOWS)) {
             add(&parts.names, false);
         }
@@ -283,9 +283,9 @@ fn part(name: &str) -> String {
 }
 
 /// Whether a function is called that is not known to be harmless.
-pub(crate) fn calls(text: &str, words: &[Token], mentions: &[NameReference]) -> bool {
-    mentions.iter().filter(|mention| mention.role == NameKind::Call).any(|mention| {
-        let parts = parts(mention, words);
+pub(crate) fn calls(text: &str, words: &[Token], references: &[NameReference]) -> bool {
+    references.iter().filter(|reference| reference.role == NameKind::Call).any(|reference| {
+        let parts = parts(reference, words);
         let names: Vec<_> = parts.names.iter().map(|token| identifier(token.text(text))).collect();
         match names.as_slice() {
             [function] => !functions::is_harmless(function),
@@ -298,7 +298,7 @@ pub(crate) fn calls(text: &str, words: &[Token], mentions: &[NameReference]) -> 
 /// The schemas of the operators that are written as `OPERATOR(schema.+)`, or named by a definition.
 pub(crate) fn operators(text: &str, words: &[Token]) -> Vec<NameReference> {
     let starts = words.iter().enumerate().filter(|(_, word)| word.is_word(text, "OPERATOR"));
-    let mention = |(at, _): (usize, &Token)| {
+    let reference = |(at, _): (usize, &Token)| {
         let opened = words.get(at + 1).is_some_and(|next| next.kind == Kind::Open);
         let first = at + 1 + usize::from(opened);
         let mut end = first;
@@ -308,7 +308,7 @@ pub(crate) fn operators(text: &str, words: &[Token]) -> Vec<NameReference> {
         let named = end > first && words.get(end)?.kind == Kind::Operator;
         Some(NameReference { role: NameKind::Operator, words: first..end - 1 }).filter(|_| named)
     };
-    starts.filter_map(mention).collect()
+    starts.filter_map(reference).collect()
 }
 
 /// Words behind which the body of a routine may stand.
@@ -317,7 +317,7 @@ const BODIES: &[&str] = &["AS", "BEGIN", "RETURN", "SELECT"];
 /// Finds the names of a statement that was not parsed: chains of names and dots, told apart by
 /// the word in front and the clause around them.
 pub(crate) fn scan(text: &str, words: &[Token]) -> Vec<NameReference> {
-    let mut mentions = Vec::new();
+    let mut references = Vec::new();
     let mut at = 0;
     // What stands in front of a routine's body names types, and no columns.
     let mut head = words.first().is_some_and(|first| first.is_word(text, "CREATE"))
@@ -349,11 +349,11 @@ pub(crate) fn scan(text: &str, words: &[Token]) -> Vec<NameReference> {
                 () if head => NameKind::Type,
                 () => NameKind::Column,
             };
-            mentions.push(NameReference { role, words: at..end });
+            references.push(NameReference { role, words: at..end });
         }
         at = end;
     }
-    mentions
+    references
 }
 
 const RELATION_FOLLOWS: &[&str] = &[

@@ -17,7 +17,7 @@ use crate::lexing::token::{Kind, Token, words};
 
 /// Octets that are kept for all shapes together, about.
 const MOST_OCTETS: u64 = 4 << 20;
-/// Octets that a shape's key is kept with beside its mentions, about.
+/// Octets that a shape's key is kept with beside its references, about.
 const OCTETS: usize = 128;
 /// Tokens of a statement that is worth remembering: longer ones are written by programs, each but once.
 const MOST_TOKENS: usize = 8_192;
@@ -32,8 +32,8 @@ struct Octets;
 
 impl Weighter<KeyedHash, Option<Arc<Facts>>> for Octets {
     fn weight(&self, _: &KeyedHash, facts: &Option<Arc<Facts>>) -> u64 {
-        let mentions = facts.as_ref().map_or(0, |facts| facts.mentions.len());
-        (OCTETS + mentions * size_of::<NameReference>()) as u64
+        let references = facts.as_ref().map_or(0, |facts| facts.references.len());
+        (OCTETS + references * size_of::<NameReference>()) as u64
     }
 }
 

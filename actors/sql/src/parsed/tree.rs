@@ -12,7 +12,7 @@ use crate::lexing::token::Token;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) effects: Effects,
-    pub(crate) mentions: Vec<NameReference>,
+    pub(crate) references: Vec<NameReference>,
 }
 
 /// Parses a masked statement whose `words` are its tokens without blanks, and which begins at `start` of the
@@ -52,7 +52,7 @@ pub(crate) fn read(masked: &str, words: &[Token], start: usize) -> Option<Facts>
             SyntaxKind::MERGE_INSERT => merge_inserts = true,
             SyntaxKind::LOCKING_CLAUSE => facts.effects.locks = true,
             SyntaxKind::INTO_CLAUSE => facts.effects.creates = true,
-            _ => facts.mentions.extend(mention(&node, words, start)),
+            _ => facts.references.extend(reference(&node, words, start)),
         }
     }
     facts.effects.inserts |= merge_inserts;
@@ -91,7 +91,7 @@ fn returns_rows(statement: &SyntaxNode) -> bool {
 }
 
 /// The name that this node holds as a whole, if it holds one.
-fn mention(node: &SyntaxNode, words: &[Token], start: usize) -> Option<NameReference> {
+fn reference(node: &SyntaxNode, words: &[Token], start: usize) -> Option<NameReference> {
     let parent = node.parent()?.kind();
     let role = match node.kind() {
         SyntaxKind::PATH | SyntaxKind::PATH_REF => match parent {

@@ -10,7 +10,7 @@ use crate::store::sql::failure::broken;
 use crate::store::sql::row::{Column, Row};
 use portico_core::error::{Error, Result};
 use portico_core::principal::{Rights, Scope};
-use portico_core::reach::Reached;
+use portico_core::reach::StoredGrant;
 
 /// A column holds what it should not.
 fn invalid_column(what: &'static str) -> FromSqlError {
@@ -67,12 +67,12 @@ pub(crate) fn rights<C: Column + Copy>(row: &Row<'_>, scope: C, connections: C) 
     let scope = scope.ok_or_else(|| broken(invalid_column("scope")))?;
     let Some(listed) = row.get::<_, Option<String>>(connections)? else { return Ok(Rights::all(scope)) };
     let listed = serde_json::from_str(&listed).map_err(|_| broken(invalid_column("list of connections")))?;
-    Reached::rights(listed, scope).ok_or_else(|| broken(invalid_column("scope")))
+    StoredGrant::rights(listed, scope).ok_or_else(|| broken(invalid_column("scope")))
 }
 
 /// The text of the column of connections and workspaces; the other one holds [`Rights::widest`].
 pub(crate) fn connections(rights: &Rights) -> Result<Option<String>> {
-    Reached::list(rights).as_deref().map(json).transpose()
+    StoredGrant::list(rights).as_deref().map(json).transpose()
 }
 
 /// The JSON text of a column.

@@ -108,7 +108,7 @@ impl Rights {
         let mut connections: Vec<_> = connections.into_iter().collect();
         connections.sort_by_key(|(id, _)| *id);
         connections.dedup_by_key(|(id, _)| *id);
-        Self::holding(connections.into(), Vec::new())
+        Self::with_grants(connections.into(), Vec::new())
     }
 
     /// These connections alone, all with this scope.
@@ -122,21 +122,21 @@ impl Rights {
     pub fn with_workspaces(self, workspaces: impl IntoIterator<Item = (Arc<str>, WorkspaceGrant)>) -> Self {
         let Extent::Each { connections, workspaces: own, .. } = self.0 else { return self };
         let mut all: Vec<_> = own.iter().cloned().chain(workspaces).collect();
-        for (_, hold) in &mut all {
-            if let WorkspaceGrant::Through(connections) = hold {
+        for (_, grant) in &mut all {
+            if let WorkspaceGrant::Through(connections) = grant {
                 *connections = connections.iter().copied().collect::<BTreeMap<_, _>>().into_iter().collect();
             }
         }
         all.sort_by(|(one, _), (other, _)| one.cmp(other));
         all.dedup_by(|(one, _), (other, _)| one == other);
-        Self::holding(connections, all)
+        Self::with_grants(connections, all)
     }
 
     /// Connections and workspaces in order. What says of a workspace just what holds without it is left out.
-    fn holding(connections: Connections, mut workspaces: Vec<(Arc<str>, WorkspaceGrant)>) -> Self {
-        workspaces.retain(|(_, hold)| !matches!(hold, WorkspaceGrant::Through(through) if *through == connections));
-        let held = workspaces.iter().filter_map(|(_, hold)| hold.widest());
-        let widest = connections.iter().map(|(_, scope)| *scope).chain(held).max().unwrap_or(Scope::Read);
+    fn with_grants(connections: Connections, mut workspaces: Vec<(Arc<str>, WorkspaceGrant)>) -> Self {
+        workspaces.retain(|(_, grant)| !matches!(grant, WorkspaceGrant::Through(through) if *through == connections));
+        let granted = workspaces.iter().filter_map(|(_, grant)| grant.widest());
+        let widest = connections.iter().map(|(_, scope)| *scope).chain(granted).max().unwrap_or(Scope::Read);
         // An empty list of its own would be an allocation.
         let workspaces = if workspaces.is_empty() { Arc::default() } else { workspaces.into() };
         Self(Extent::Each { widest, connections, workspaces })
@@ -188,7 +188,7 @@ impl Rights {
     /// scope that it was given with or, where it was not given, no further than at any of them. `None` where it is
     /// not within reach.
     pub fn scope_in(&self, workspace: &str, underneath: impl IntoIterator<Item = Uuid>) -> Option<Scope> {
-        match self.hold(workspace) {
+        match self.grant(workspace) {
             WorkspaceGrant::Given(scope) => Some(scope),
             WorkspaceGrant::Through(connections) => {
                 let scopes: Option<Vec<_>> = underneath.into_iter().map(|id| find(&connections, id)).collect();
@@ -198,20 +198,20 @@ impl Rights {
     }
 
     /// By what the workspace of that name is reached, if it is.
-    fn hold(&self, workspace: &str) -> WorkspaceGrant {
+    fn grant(&self, workspace: &str) -> WorkspaceGrant {
         match &self.0 {
             Extent::All(scope) => WorkspaceGrant::Given(*scope),
             Extent::Each { connections, workspaces, .. } => {
                 let found = workspaces.binary_search_by(|(name, _)| name.as_ref().cmp(workspace)).ok();
-                let held = found.and_then(|at| workspaces.get(at)).map(|(_, hold)| hold.clone());
-                held.unwrap_or_else(|| WorkspaceGrant::Through(Arc::clone(connections)))
+                let granted = found.and_then(|at| workspaces.get(at)).map(|(_, grant)| grant.clone());
+                granted.unwrap_or_else(|| WorkspaceGrant::Through(Arc::clone(connections)))
             }
         }
     }
 
     /// Whether there could be a workspace of that name within reach.
     pub fn may_reach(&self, workspace: &str) -> bool {
-        self.hold(workspace).widest().is_some()
+        self.grant(workspace).widest().is_some()
     }
 
     /// The names of the workspaces that either of them tells apart.
@@ -227,8 +227,8 @@ impl Rights {
             (Extent::All(most), Extent::Each { .. }) => other.up_to(*most),
             (Extent::Each { .. }, Extent::All(most)) => self.up_to(*most),
             (Extent::Each { connections: own, .. }, Extent::Each { connections: most, .. }) => {
-                let both = |name: &Arc<str>| (Arc::clone(name), self.hold(name).intersection(&other.hold(name)));
-                Self::holding(shared(own, most), self.names(other).into_iter().map(both).collect())
+                let both = |name: &Arc<str>| (Arc::clone(name), self.grant(name).intersection(&other.grant(name)));
+                Self::with_grants(shared(own, most), self.names(other).into_iter().map(both).collect())
             }
         }
     }
@@ -239,14 +239,16 @@ impl Rights {
         match &self.0 {
             _ if self.widest() <= scope => self.clone(),
             Extent::All(_) => Self(Extent::All(scope)),
-            Extent::Each { connections, .. } => self.each_hold(narrowed(connections, scope), |hold| hold.up_to(scope)),
+            Extent::Each { connections, .. } => {
+                self.each_grant(narrowed(connections, scope), |grant| grant.up_to(scope))
+            }
         }
     }
 
-    /// Other connections, and each workspace with another hold.
-    fn each_hold(&self, connections: Connections, change: impl Fn(&WorkspaceGrant) -> WorkspaceGrant) -> Self {
-        let workspaces = self.workspaces().iter().map(|(name, hold)| (Arc::clone(name), change(hold)));
-        Self::holding(connections, workspaces.collect())
+    /// Other connections, and each workspace with another grant.
+    fn each_grant(&self, connections: Connections, change: impl Fn(&WorkspaceGrant) -> WorkspaceGrant) -> Self {
+        let workspaces = self.workspaces().iter().map(|(name, grant)| (Arc::clone(name), change(grant)));
+        Self::with_grants(connections, workspaces.collect())
     }
 
     /// Whether everything that `other` opens is opened by these.
@@ -272,7 +274,7 @@ impl Rights {
     #[must_use]
     pub fn administered(&self) -> Self {
         let Some(connections) = self.list() else { return self.clone() };
-        self.each_hold(administered(connections), WorkspaceGrant::administered)
+        self.each_grant(administered(connections), WorkspaceGrant::administered)
     }
 
     /// The connections, as `name` calls them, and the workspaces for people; with its scope where one is reached
@@ -281,7 +283,7 @@ impl Rights {
         let Some(connections) = self.list() else { return "all".to_owned() };
         let connections = connections.iter().map(|(id, scope)| (name(*id), *scope));
         let workspaces = self.workspaces().iter();
-        let workspaces = workspaces.filter_map(|(name, hold)| Some((format!("workspace {name}"), hold.widest()?)));
+        let workspaces = workspaces.filter_map(|(name, grant)| Some((format!("workspace {name}"), grant.widest()?)));
         let described = connections.chain(workspaces).map(|(name, scope)| match scope {
             scope if scope == self.widest() => name,
             scope => format!("{name}:{}", scope.as_str()),
@@ -315,8 +317,8 @@ mod tests {
         assert_eq!(Rights::each([(A, Scope::Read), (A, Scope::Admin)]), Rights::only([A], Scope::Read));
     }
 
-    /// Every hold of a workspace that the connections A and B and two scopes make.
-    fn holds() -> Vec<Option<WorkspaceGrant>> {
+    /// Every grant of a workspace that the connections A and B and two scopes make.
+    fn grants() -> Vec<Option<WorkspaceGrant>> {
         let scopes = [None, Some(Scope::Read), Some(Scope::Admin)];
         let through = scopes.into_iter().flat_map(|at_a| {
             scopes.map(|at_b| {
@@ -334,9 +336,9 @@ mod tests {
         let mut all: Vec<Rights> = Scope::ALL.into_iter().map(Rights::all).collect();
         for at_a in scopes {
             for at_b in scopes {
-                for hold in holds() {
+                for grant in grants() {
                     let each = Rights::each([(A, at_a), (B, at_b)].into_iter().filter_map(|(id, at)| Some((id, at?))));
-                    all.push(each.with_workspaces(hold.map(|hold| ("w".into(), hold))));
+                    all.push(each.with_workspaces(grant.map(|grant| ("w".into(), grant))));
                 }
             }
         }

@@ -43,7 +43,7 @@ const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday",
 
 /// What a part of a pattern writes.
 #[derive(Clone, Copy, Debug)]
-enum Part {
+enum PatternPart {
     /// A number, filled up to so many digits.
     Number(fn(NaiveDateTime) -> u32, usize),
     /// Parts of a second, of so many nanoseconds each. They are always filled up.
@@ -55,31 +55,31 @@ enum Part {
 }
 
 /// The parts by their words in capitals. Of two that begin alike the longer one stands first.
-const PARTS: &[(&str, Part)] = &[
-    ("YYYY", Part::Number(|at| era(at.year()), 4)),
-    ("YY", Part::Number(|at| era(at.year()) % 100, 2)),
-    ("IYYY", Part::Number(|at| era(at.iso_week().year()), 4)),
-    ("IW", Part::Number(|at| at.iso_week().week(), 2)),
-    ("ID", Part::Number(|at| at.weekday().number_from_monday(), 1)),
-    ("Q", Part::Number(|at| at.month0() / 3 + 1, 1)),
-    ("MONTH", Part::Name(month, WIDTH)),
-    ("MON", Part::Name(|at| short(month(at)), 0)),
-    ("MM", Part::Number(|at| at.month(), 2)),
-    ("MI", Part::Number(|at| at.minute(), 2)),
-    ("MS", Part::Fraction(1_000_000, 3)),
-    ("WW", Part::Number(|at| at.ordinal0() / 7 + 1, 2)),
-    ("DAY", Part::Name(day, WIDTH)),
-    ("DY", Part::Name(|at| short(day(at)), 0)),
-    ("DDD", Part::Number(|at| at.ordinal(), 3)),
-    ("DD", Part::Number(|at| at.day(), 2)),
-    ("D", Part::Number(|at| at.weekday().number_from_sunday(), 1)),
-    ("HH24", Part::Number(|at| at.hour(), 2)),
-    ("HH12", Part::Number(|at| at.hour12().1, 2)),
-    ("HH", Part::Number(|at| at.hour12().1, 2)),
-    ("SS", Part::Number(|at| at.second(), 2)),
-    ("US", Part::Fraction(1_000, 6)),
-    ("AM", Part::Half),
-    ("PM", Part::Half),
+const PARTS: &[(&str, PatternPart)] = &[
+    ("YYYY", PatternPart::Number(|at| era(at.year()), 4)),
+    ("YY", PatternPart::Number(|at| era(at.year()) % 100, 2)),
+    ("IYYY", PatternPart::Number(|at| era(at.iso_week().year()), 4)),
+    ("IW", PatternPart::Number(|at| at.iso_week().week(), 2)),
+    ("ID", PatternPart::Number(|at| at.weekday().number_from_monday(), 1)),
+    ("Q", PatternPart::Number(|at| at.month0() / 3 + 1, 1)),
+    ("MONTH", PatternPart::Name(month, WIDTH)),
+    ("MON", PatternPart::Name(|at| short(month(at)), 0)),
+    ("MM", PatternPart::Number(|at| at.month(), 2)),
+    ("MI", PatternPart::Number(|at| at.minute(), 2)),
+    ("MS", PatternPart::Fraction(1_000_000, 3)),
+    ("WW", PatternPart::Number(|at| at.ordinal0() / 7 + 1, 2)),
+    ("DAY", PatternPart::Name(day, WIDTH)),
+    ("DY", PatternPart::Name(|at| short(day(at)), 0)),
+    ("DDD", PatternPart::Number(|at| at.ordinal(), 3)),
+    ("DD", PatternPart::Number(|at| at.day(), 2)),
+    ("D", PatternPart::Number(|at| at.weekday().number_from_sunday(), 1)),
+    ("HH24", PatternPart::Number(|at| at.hour(), 2)),
+    ("HH12", PatternPart::Number(|at| at.hour12().1, 2)),
+    ("HH", PatternPart::Number(|at| at.hour12().1, 2)),
+    ("SS", PatternPart::Number(|at| at.second(), 2)),
+    ("US", PatternPart::Fraction(1_000, 6)),
+    ("AM", PatternPart::Half),
+    ("PM", PatternPart::Half),
 ];
 
 /// In which letters a name is written.
@@ -94,7 +94,7 @@ enum Letters {
 enum Piece {
     Text(String),
     /// A part, in its letters, and whether it is not filled up.
-    Part(Part, Letters, bool),
+    PatternPart(PatternPart, Letters, bool),
 }
 
 /// The function.
@@ -126,7 +126,7 @@ fn pieces(pattern: &str) -> Option<Vec<Piece>> {
         let (word, part, letters) = PARTS.iter().find_map(|(word, part)| {
             let written = at.get(..word.len())?;
             let small = word.to_lowercase();
-            let is_name = matches!(part, Part::Name(..));
+            let is_name = matches!(part, PatternPart::Name(..));
             let letters = if written == *word {
                 Letters::Capital
             } else if written == small {
@@ -138,7 +138,7 @@ fn pieces(pattern: &str) -> Option<Vec<Piece>> {
             };
             Some((*word, *part, letters))
         })?;
-        pieces.push(Piece::Part(part, letters, bare.is_some()));
+        pieces.push(Piece::PatternPart(part, letters, bare.is_some()));
         rest = at.get(word.len()..)?;
         // `SSSS` and `YYY` are other parts, `DDth` has a suffix.
         let goes_on = rest.starts_with(|next| word.ends_with(next));
@@ -153,14 +153,14 @@ impl Piece {
     fn write(&self, at: NaiveDateTime, out: &mut String) {
         let (part, letters, is_bare) = match self {
             Self::Text(text) => return out.push_str(text),
-            Self::Part(part, letters, is_bare) => (*part, *letters, *is_bare),
+            Self::PatternPart(part, letters, is_bare) => (*part, *letters, *is_bare),
         };
         // Writing to a String cannot fail.
         let _ = match part {
-            Part::Number(of, digits) => number(out, of(at), digits, is_bare),
-            Part::Fraction(nanoseconds, digits) => number(out, at.nanosecond() / nanoseconds, digits, false),
-            Part::Name(of, width) => name(out, of(at), letters, if is_bare { 0 } else { width }),
-            Part::Half => name(out, if at.hour12().0 { "PM" } else { "AM" }, letters, 0),
+            PatternPart::Number(of, digits) => number(out, of(at), digits, is_bare),
+            PatternPart::Fraction(nanoseconds, digits) => number(out, at.nanosecond() / nanoseconds, digits, false),
+            PatternPart::Name(of, width) => name(out, of(at), letters, if is_bare { 0 } else { width }),
+            PatternPart::Half => name(out, if at.hour12().0 { "PM" } else { "AM" }, letters, 0),
         };
     }
 }

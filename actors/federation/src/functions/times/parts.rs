@@ -34,14 +34,14 @@ struct Extract {
 }
 
 /// What is taken of a date or a time.
-enum Part {
+enum DateField {
     Whole(DatePart),
     /// The seconds of the minute in units of so many microseconds, with so many digits behind the point.
     Seconds(i8),
     Epoch,
 }
 
-impl Part {
+impl DateField {
     fn named(name: &str, of: &ArrowType) -> Option<Self> {
         let (has_date, has_time) = match of {
             ArrowType::Date32 => (true, false),
@@ -105,9 +105,9 @@ fn of_minute(microseconds: i64) -> i128 {
 }
 
 /// The part that a literal names.
-fn part(name: Option<&ScalarValue>, of: &ArrowType) -> EngineResult<Part> {
+fn part(name: Option<&ScalarValue>, of: &ArrowType) -> EngineResult<DateField> {
     let name = name.and_then(|name| name.try_as_str().flatten()).map(str::to_lowercase).unwrap_or_default();
-    Part::named(&name, of).ok_or_else(|| {
+    DateField::named(&name, of).ok_or_else(|| {
         let type_ = crate::functions::types::categories::type_name(of);
         let message = format!("unit \"{name}\" is not there for type {type_} over several connections");
         let hint = "use year, quarter, month, week, day, dow, isodow, doy, isoyear or epoch, and of times hour, minute, \

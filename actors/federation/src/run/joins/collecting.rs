@@ -14,7 +14,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use futures_util::{StreamExt, stream};
 
 use crate::run::joins::key_values::KeyValues;
-use crate::run::unary_node::one_input;
+use crate::run::unary_node::unary_node;
 
 /// A key, and where its values go.
 pub(crate) type Collected = (Arc<dyn PhysicalExpr>, Arc<KeyValues>);
@@ -53,7 +53,7 @@ impl ExecutionPlan for CollectKeys {
         vec![true]
     }
 
-    one_input!(|node: &Self, input| Self { input, keys: node.keys.clone() });
+    unary_node!(|node: &Self, input| Self { input, keys: node.keys.clone() });
 
     fn apply_expressions(
         &self,

@@ -9,7 +9,7 @@ use super::run::understand;
 use super::runner::Runner;
 use portico_core::call::{Call, Limits, Op, Sql};
 use portico_core::error::{Error, Kind, Result};
-use portico_core::identity::AssumedRole;
+use portico_core::identity::AssumedIdentity;
 use portico_core::reply::Part;
 use portico_sources::texts;
 use portico_sources::{Access, Estimate, Plan, Prepared, Task};
@@ -23,7 +23,12 @@ const MOST_LINES: usize = 1_000;
 
 impl Runner {
     /// Refuses what hurts, where the call asks for that. What is seldom gone is boxed: it makes no call larger.
-    pub(in crate::connection) async fn guard(&self, identity: &AssumedRole, task: &Task, call: &Call) -> Result<()> {
+    pub(in crate::connection) async fn guard(
+        &self,
+        identity: &AssumedIdentity,
+        task: &Task,
+        call: &Call,
+    ) -> Result<()> {
         let (Op::Execute(_, sql), Task::Statement(prepared)) = (&call.op, task) else { return Ok(()) };
         if let Some(verb) = prepared.statement.every_row.filter(|_| sql.guards_every_row && !sql.dry_run) {
             return Err(Box::pin(self.every_row(verb, identity, prepared, call)).await);
@@ -41,7 +46,7 @@ impl Runner {
     }
 
     /// The refusal of a statement that changes every row, with their number; or what is wrong with it besides.
-    async fn every_row(&self, verb: &str, identity: &AssumedRole, prepared: &Prepared, call: &Call) -> Error {
+    async fn every_row(&self, verb: &str, identity: &AssumedIdentity, prepared: &Prepared, call: &Call) -> Error {
         let copy = Prepared {
             statement: prepared.statement.clone(),
             values: prepared.values.clone(),
@@ -78,7 +83,7 @@ impl Runner {
     }
 
     /// What the source estimates of a query; `None` where it cannot tell.
-    async fn estimate(&self, identity: &AssumedRole, sql: &Sql, call: &Call) -> Option<Estimate> {
+    async fn estimate(&self, identity: &AssumedIdentity, sql: &Sql, call: &Call) -> Option<Estimate> {
         let connection = &self.description.connection;
         let explain = connection.driver.explain?;
         let text = format!("{}{}", explain.prefix, sql.text);
@@ -105,7 +110,12 @@ impl Runner {
     }
 
     /// A failure with what of the plan costs most, where the time was up.
-    pub(in crate::connection) async fn blame_plan(&self, error: Error, identity: &AssumedRole, call: &Call) -> Error {
+    pub(in crate::connection) async fn blame_plan(
+        &self,
+        error: Error,
+        identity: &AssumedIdentity,
+        call: &Call,
+    ) -> Error {
         let Op::Execute(_, sql) = &call.op else { return error };
         if error.kind != Kind::TimedOut {
             return error;

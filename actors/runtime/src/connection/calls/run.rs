@@ -20,7 +20,7 @@ use crate::connection::{instructions, names::listing};
 use crate::queue::{Permit, RefusalReason};
 use portico_core::call::{AllowedStatements, Argument, Call, Mode, Op, ProcedureCall, Sql};
 use portico_core::error::{Error, Kind, Result};
-use portico_core::identity::AssumedRole;
+use portico_core::identity::AssumedIdentity;
 use portico_core::principal::{Principal, Scope};
 use portico_core::reply::{Reply, Results};
 use portico_sources::{Access, Invocation, Prepared, Procedure, Profile, Task};
@@ -92,7 +92,7 @@ impl Runner {
     }
 
     /// Has the source do what `call` asks for, and tells of it in the names that the caller uses.
-    async fn ask_source(&self, identity: AssumedRole, profile: &Profile, call: &Call) -> Result<Results> {
+    async fn ask_source(&self, identity: AssumedIdentity, profile: &Profile, call: &Call) -> Result<Results> {
         let (task, access, renamed) = self.prepare(call, profile).await?;
         let names = call.op.within().map(|within| Names::new(within, renamed));
         let class = class_of(&task);
@@ -123,7 +123,7 @@ impl Runner {
         &self,
         error: Error,
         names: Option<&Names>,
-        identity: AssumedRole,
+        identity: AssumedIdentity,
         (call, profile): (&Call, &Profile),
     ) -> Error {
         match names {
@@ -135,7 +135,7 @@ impl Runner {
     }
 
     /// Where names like one that `call` has misspelt are looked for.
-    fn nearby(&self, identity: AssumedRole, call: &Call, profile: &Profile) -> Nearby {
+    fn nearby(&self, identity: AssumedIdentity, call: &Call, profile: &Profile) -> Nearby {
         let (given, text) = match &call.op {
             Op::Execute(_, sql) | Op::Script(_, sql) => (sql.default_schema.clone(), sql.text.clone()),
             _ => (None, String::new()),

@@ -7,7 +7,7 @@ use crate::connection::description::Description;
 use crate::connection::instructions_key::InstructionsKey;
 use portico_core::call::{Call, Limits, Op, Sql};
 use portico_core::error::Result;
-use portico_core::identity::AssumedRole;
+use portico_core::identity::AssumedIdentity;
 use portico_core::principal::Scope;
 use portico_core::reply::Results;
 use portico_core::trace::TraceParent;
@@ -71,7 +71,7 @@ impl Runner {
     /// The same for a caller whose identity is known.
     pub(in crate::connection) async fn plan_as(
         &self,
-        identity: AssumedRole,
+        identity: AssumedIdentity,
         task: Task,
         access: Access,
         limits: Limits,
@@ -95,7 +95,7 @@ impl Runner {
     }
 
     /// Who the caller is to the source, where callers have identities there.
-    pub(in crate::connection) fn identity(&self, call: &Call) -> Result<AssumedRole> {
+    pub(in crate::connection) fn identity(&self, call: &Call) -> Result<AssumedIdentity> {
         let Some(mapping) = &self.description.connection.identity else { return Ok(None) };
         mapping
             .identity(&self.description.connection.name, &call.by, call.origin.id)

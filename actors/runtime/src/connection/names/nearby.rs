@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use portico_core::call::{Limits, MetadataFilter, MetadataKind};
 use portico_core::error::Result;
-use portico_core::identity::AssumedRole;
+use portico_core::identity::AssumedIdentity;
 use portico_core::near;
 use portico_core::trace::TraceParent;
 use portico_sources::texts;
@@ -24,7 +24,7 @@ const QUOTES: &str = " A name with capitals or spaces needs its double quotes.";
 pub(in crate::connection) struct Nearby {
     pub(in crate::connection) source: Arc<dyn Source>,
     /// Who asks: only what this caller sees is offered.
-    pub(in crate::connection) identity: AssumedRole,
+    pub(in crate::connection) identity: AssumedIdentity,
     pub(in crate::connection) trace: Option<TraceParent>,
     /// The schema in which an unqualified name is looked for first.
     pub(in crate::connection) default_schema: Option<String>,

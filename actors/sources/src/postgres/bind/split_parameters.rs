@@ -74,7 +74,7 @@ impl SplitParameters {
 }
 
 /// A place of a value.
-pub(crate) struct Place {
+pub(crate) struct ArgumentSlot {
     /// Which argument stands there.
     pub(crate) index: usize,
     /// The first place that shares its parameter.
@@ -84,7 +84,7 @@ pub(crate) struct Place {
 }
 
 /// The places of the values, where those of each share one parameter; `None` where none has two.
-pub(crate) fn together(text: &str, arguments: &[Argument]) -> Option<Vec<Place>> {
+pub(crate) fn together(text: &str, arguments: &[Argument]) -> Option<Vec<ArgumentSlot>> {
     // Most statements name each value once: they are not read for that.
     if memchr::memchr_iter(b'$', text.as_bytes()).count() <= arguments.len() {
         return None;
@@ -93,19 +93,20 @@ pub(crate) fn together(text: &str, arguments: &[Argument]) -> Option<Vec<Place>>
     let places = portico_sql::parameter_places(text)?.into_iter().enumerate();
     let place = |(at, place): (usize, ParameterPlace)| {
         let ParameterPlace { index, repeats } = place;
-        Some(Place { index, first: *first.get_mut(index)?.get_or_insert(at), repeats })
+        Some(ArgumentSlot { index, first: *first.get_mut(index)?.get_or_insert(at), repeats })
     };
     places.map(place).collect()
 }
 
 /// Where each place of those arguments for which `is_apart` holds shares its parameter with the place that `first` names.
 fn each(
-    places: &[Place],
+    places: &[ArgumentSlot],
     arguments: &[Argument],
-    first: impl Fn(usize, &Place) -> usize,
+    first: impl Fn(usize, &ArgumentSlot) -> usize,
     is_apart: impl Fn(&Argument) -> bool,
 ) -> Sharing {
     let is_apart = |index: usize| arguments.get(index).is_some_and(&is_apart);
-    let shared = |(at, place): (usize, &Place)| if is_apart(place.index) { first(at, place) } else { place.first };
+    let shared =
+        |(at, place): (usize, &ArgumentSlot)| if is_apart(place.index) { first(at, place) } else { place.first };
     places.iter().enumerate().map(shared).collect()
 }

@@ -17,7 +17,7 @@ use crate::postgres::walls::policy::PendingCheck;
 use crate::statements::bindings;
 use portico_core::call::{Argument, MetadataKind};
 use portico_core::error::{Error, Kind};
-use portico_core::identity::AssumedRole;
+use portico_core::identity::AssumedIdentity;
 use portico_core::trace::TraceParent;
 use portico_sql::{Class, Statement};
 
@@ -43,7 +43,7 @@ pub(crate) struct Execution {
     /// Whether it calls a routine among whose overloads the server chooses.
     pub(crate) is_overloaded: bool,
     /// Who runs it, where callers have identities at the source.
-    pub(crate) identity: AssumedRole,
+    pub(crate) identity: AssumedIdentity,
     /// What has to be judged before it runs.
     pub(crate) guarded: Option<PendingCheck>,
     /// What it may do without.

@@ -13,7 +13,7 @@ use crate::postgres::walls::check::Walls;
 use crate::postgres::walls::policy::StatementUse;
 use crate::{Access, Prepared, Settings};
 use portico_core::error::{Error, Result};
-use portico_core::identity::AssumedRole;
+use portico_core::identity::AssumedIdentity;
 use portico_core::trace::TraceParent;
 use portico_sql::{Class, Dialect, StatementForm, statement_form};
 
@@ -37,7 +37,7 @@ pub(crate) struct CallOptions<'a> {
     /// The walls that stand around what they may use.
     pub(crate) walls: &'a Walls,
     pub(crate) options: ExecOptions,
-    pub(crate) by: &'a AssumedRole,
+    pub(crate) by: &'a AssumedIdentity,
     pub(crate) trace: Option<TraceParent>,
 }
 

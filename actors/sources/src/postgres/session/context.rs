@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use portico_core::call::{Limits, Notices};
 use portico_core::error::{Error, Kind, Result};
-use portico_core::identity::AssumedRole;
+use portico_core::identity::AssumedIdentity;
 
 /// The source enforces the time limit; this is how much later we lose patience with the source.
 const GRACE: Duration = Duration::from_secs(5);
@@ -66,7 +66,7 @@ impl CallContext {
     }
 
     /// The same for a caller with an identity at the source.
-    pub(crate) fn of(self, identity: &AssumedRole) -> Self {
+    pub(crate) fn of(self, identity: &AssumedIdentity) -> Self {
         Self { role: identity.as_ref().map(|identity| Arc::from(identity.role.as_str())), ..self }
     }
 

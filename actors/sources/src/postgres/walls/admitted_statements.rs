@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::postgres::bind::argument_types;
 use crate::postgres::bind::fingerprint::QueryFingerprint;
 use crate::postgres::ttl_cache::TtlCache;
-use crate::postgres::walls::policy::Policy;
+use crate::postgres::walls::policy::CheckPolicy;
 use portico_core::call::Argument;
-use portico_core::identity::AssumedRole;
+use portico_core::identity::AssumedIdentity;
 
 /// How long a verdict holds. What another session changes in the catalogue meanwhile, such as which
 /// table a name without a schema means, is seen after that time.
@@ -70,8 +70,8 @@ impl AdmittedStatements {
 pub(crate) fn fingerprint(
     text: &str,
     (values, default_schema): (&[Argument], Option<&str>),
-    (guard, advisory): (Policy, bool),
-    by: &AssumedRole,
+    (guard, advisory): (CheckPolicy, bool),
+    by: &AssumedIdentity,
 ) -> QueryFingerprint {
     let role = by.as_ref().map_or("", |identity| identity.role.as_str());
     let types: Vec<String> = values.iter().map(|value| format!("{:?}", argument_types::kind(value))).collect();

@@ -7,7 +7,7 @@ use crate::Exposure;
 use crate::postgres::session::own::get;
 use crate::postgres::walls::functions::{self, EXTENSION, Effect, SIGNATURE};
 use crate::postgres::walls::objects::naming;
-use crate::postgres::walls::policy::Policy;
+use crate::postgres::walls::policy::CheckPolicy;
 use crate::postgres::walls::refusal::{by_number, refused};
 use portico_core::error::{Error, Result};
 
@@ -108,7 +108,7 @@ impl Function {
     }
 
     /// Why a caller may not call it, if so.
-    pub(crate) fn refusal(&self, guard: Policy, exposure: &Exposure) -> Option<Error> {
+    pub(crate) fn refusal(&self, guard: CheckPolicy, exposure: &Exposure) -> Option<Error> {
         let refused = |why: &str| Some(refused(&format!("the function {}, which {why},", self.signature)));
         if self.temporary {
             return refused("is temporary");

@@ -24,13 +24,13 @@ use crate::postgres::walls::admitted_statements::{AdmittedStatements, ExecutionH
 use crate::postgres::walls::ask::Analysis;
 use crate::postgres::walls::names::hidden::{HiddenNames, NameCache};
 use crate::postgres::walls::objects::is_system;
-use crate::postgres::walls::policy::{PendingCheck, Policy, StatementUse};
+use crate::postgres::walls::policy::{CheckPolicy, PendingCheck, StatementUse};
 use crate::postgres::walls::refusal::{Refusal, no_such, refused, writes};
 use crate::postgres::walls::{ask, functions, harmless, judge, plan, tree};
 use crate::{Access, Exposure};
 use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
-use portico_core::identity::AssumedRole;
+use portico_core::identity::AssumedIdentity;
 use portico_sql::{Class, Statement, StatementForm, statement_form};
 
 /// Walls around less than what a connection exposes that are kept at most: of workspaces.
@@ -122,12 +122,12 @@ impl Walls {
         &self,
         statement: &mut Statement,
         (values, default_schema): (&[Argument], Option<&str>),
-        (options, by): (ExecOptions, &AssumedRole),
+        (options, by): (ExecOptions, &AssumedIdentity),
         extent: StatementUse,
     ) -> Result<(Option<PendingCheck>, ExecutionHints)> {
         let read_only = options.access == Access::ReadOnly && extent != StatementUse::Described;
         let alone = extent != StatementUse::Among;
-        let guard = Policy { hides: self.hides(), identity: by.is_some(), read_only };
+        let guard = CheckPolicy { hides: self.hides(), identity: by.is_some(), read_only };
         if !guard.stands() {
             return Ok((None, ExecutionHints::default()));
         }
@@ -136,11 +136,11 @@ impl Walls {
         if let Some(admission) = fingerprint.and_then(|fingerprint| self.memory.get(&fingerprint)) {
             return Ok((None, admission));
         }
-        let (statement_form, plain) = statement_form(&statement.text);
+        let (form, plain) = statement_form(&statement.text);
         if let Some(plain) = plain {
             statement.text = plain;
         }
-        match &statement_form {
+        match &form {
             StatementForm::Show(setting) if guard.hides && !functions::is_harmless_setting(setting) => {
                 return Err(refused(&format!("SHOW {setting}")));
             }
@@ -159,12 +159,12 @@ impl Walls {
         }
         if (!alone || extent == StatementUse::Repeated)
             && guard.hides
-            && matches!(statement_form, StatementForm::Explain { .. } | StatementForm::Show(_))
+            && matches!(form, StatementForm::Explain { .. } | StatementForm::Show(_))
         {
             return Err(refused("EXPLAIN or SHOW in a batch or a script").hint("send it in a call of its own"));
         }
         let fingerprint = fingerprint.map(|fingerprint| (fingerprint, self.memory.generation()));
-        let pending = PendingCheck::of(statement, statement_form, guard, fingerprint);
+        let pending = PendingCheck::of(statement, form, guard, fingerprint);
         let pending = PendingCheck { within: self.within.clone(), ..pending };
         Ok((Some(pending), ExecutionHints::default()))
     }
@@ -175,10 +175,10 @@ impl Walls {
         &self,
         statement: &Statement,
         (values, default_schema): (&[Argument], Option<&str>),
-        (options, by): (ExecOptions, &AssumedRole),
+        (options, by): (ExecOptions, &AssumedIdentity),
         extent: StatementUse,
     ) -> (Option<PendingCheck>, ExecutionHints) {
-        let guard = Policy { hides: false, identity: by.is_some(), read_only: options.access == Access::ReadOnly };
+        let guard = CheckPolicy { hides: false, identity: by.is_some(), read_only: options.access == Access::ReadOnly };
         let may_gain = guard.read_only && !guard.identity && statement.class == Class::Select;
         if extent != StatementUse::Alone || !may_gain || default_schema.is_some() {
             return (None, ExecutionHints::default());
@@ -242,7 +242,7 @@ impl Walls {
     /// The part of the statement that is a query, once the rest is judged by its names; `None` where no part is one.
     async fn query(&self, guarded: &PendingCheck, execution: &Execution) -> Result<Option<Range<usize>>> {
         let whole = 0..guarded.text.len();
-        let (rest, query) = match &guarded.statement_form {
+        let (rest, query) = match &guarded.form {
             StatementForm::Query | StatementForm::Other(_) => (None, Some(whole)),
             StatementForm::Explain { query, target, .. } => (target.clone(), Some(query.clone())),
             StatementForm::CreateAs { head, query } => (Some(head.clone()), Some(query.clone())),
@@ -259,7 +259,7 @@ impl Walls {
     /// Remembers what every statement of the shape of `guarded` may do without, where that does not depend on more.
     fn remember(&self, guarded: &PendingCheck, admission: ExecutionHints) {
         let Some((fingerprint, generation)) = guarded.fingerprint else { return };
-        match &guarded.statement_form {
+        match &guarded.form {
             StatementForm::Query => self.memory.keep(fingerprint, generation, admission),
             // What an option means can stand in a literal, and what is told of a plan depends on what is hidden.
             StatementForm::Explain { query, target: None, .. }
@@ -309,7 +309,7 @@ impl Walls {
         let uses = tree::read(tree)
             .map_err(|what| refused("this form of statement").because(format!("the server's tree holds {what}")))?;
         // What is only planned changes nothing.
-        let planned = matches!(guarded.statement_form, StatementForm::Explain { runs: false, .. });
+        let planned = matches!(guarded.form, StatementForm::Explain { runs: false, .. });
         if guarded.guard.read_only && !planned && !uses.only_reads() {
             return Err(writes());
         }
@@ -320,7 +320,7 @@ impl Walls {
         ));
         let (judged, plain) = asked.await;
         let called = judged?;
-        let explains = matches!(guarded.statement_form, StatementForm::Explain { .. });
+        let explains = matches!(guarded.form, StatementForm::Explain { .. });
         if guarded.guard.hides && explains && plan::goes_behind(session, &uses, &self.exposure).await? {
             guarded.tell_briefly()?;
         }
@@ -331,7 +331,7 @@ impl Walls {
     /// The judgement where the server cannot be asked.
     async fn judge_by_names(&self, guarded: &PendingCheck, execution: &Execution) -> Result<()> {
         if !guarded.understood
-            || matches!(guarded.statement_form, StatementForm::Other(_))
+            || matches!(guarded.form, StatementForm::Other(_))
             || (guarded.guard.read_only && guarded.class != Class::Select)
         {
             let why = "this statement, which was not wholly understood and which the server cannot be asked about,";
@@ -344,12 +344,12 @@ impl Walls {
     }
 
     /// Judges a part of the statement of `execution` by the names in it.
-    async fn admit(&self, text: &str, guard: Policy, execution: &Execution) -> Result<()> {
+    async fn admit(&self, text: &str, guard: CheckPolicy, execution: &Execution) -> Result<()> {
         let admitted = self.names(guard).await.and_then(|names| names.admit(text, guard));
         admitted.map_err(|error| placed(error, execution))
     }
 
-    pub(crate) async fn names(&self, guard: Policy) -> Result<Arc<HiddenNames>> {
+    pub(crate) async fn names(&self, guard: CheckPolicy) -> Result<Arc<HiddenNames>> {
         if let Some(names) = self.names.get(guard) {
             return Ok(names);
         }
@@ -371,7 +371,7 @@ impl Walls {
 /// The query of a statement as the server is asked about it: with blanks in the place of an INTO.
 fn query_text<'g>(guarded: &'g PendingCheck, query: &Range<usize>) -> Cow<'g, str> {
     let mut text = Cow::Borrowed(guarded.part(query.clone()));
-    let into = match &guarded.statement_form {
+    let into = match &guarded.form {
         StatementForm::SelectInto { into } => Some(into),
         StatementForm::Explain { target, .. } => target.as_ref().filter(|target| query.contains(&target.start)),
         _ => None,
@@ -386,7 +386,7 @@ fn query_text<'g>(guarded: &'g PendingCheck, query: &Range<usize>) -> Cow<'g, st
 
 /// The refusal of what the server says is no query.
 fn no_query(guarded: &PendingCheck) -> Error {
-    match &guarded.statement_form {
+    match &guarded.form {
         _ if guarded.guard.read_only => writes(),
         StatementForm::Other(word) if !word.is_empty() => refused(word),
         _ => refused("this kind of statement"),

@@ -10,7 +10,7 @@ use tokio_postgres::{Client, Row};
 use crate::postgres::session::own::{ask, get};
 use crate::postgres::walls::admitted_statements::ExecutionHints;
 use crate::postgres::walls::called::Function;
-use crate::postgres::walls::policy::Policy;
+use crate::postgres::walls::policy::CheckPolicy;
 use crate::postgres::walls::tree::Uses;
 use portico_core::error::Result;
 
@@ -73,7 +73,7 @@ const LASTING: [Type; 17] = [
 ///
 /// # Errors
 /// The catalogue cannot be read.
-pub(crate) async fn is_plain(client: &Client, uses: &Uses, guard: Policy) -> Result<bool> {
+pub(crate) async fn is_plain(client: &Client, uses: &Uses, guard: CheckPolicy) -> Result<bool> {
     if !guard.read_only || guard.identity || uses.locks || !uses.only_reads() {
         return Ok(false);
     }

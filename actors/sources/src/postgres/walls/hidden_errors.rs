@@ -14,7 +14,7 @@ use crate::postgres::walls::check::Walls;
 use crate::postgres::walls::names::hidden::{self, HiddenNames};
 use crate::postgres::walls::names::hiding::{HidingMode, bare, withheld};
 use crate::postgres::walls::names::mask::{NameMask, NameSet};
-use crate::postgres::walls::policy::{PendingCheck, Policy};
+use crate::postgres::walls::policy::{CheckPolicy, PendingCheck};
 use crate::postgres::walls::refusal::{Refusal, refused};
 use portico_core::error::{Error, Kind, Result};
 use portico_sql::{StatementForm, statement_form};
@@ -52,7 +52,7 @@ impl Walls {
         if hidden::has_escapes(&guarded.text) {
             return hidden::escapes();
         }
-        let mut begun = !matches!(guarded.statement_form, StatementForm::Definition | StatementForm::Call);
+        let mut begun = !matches!(guarded.form, StatementForm::Definition | StatementForm::Call);
         for which in [NameSet::Hidden, NameSet::Denied] {
             // Of what the server refused, other names are not the reason.
             let Some(mask) =
@@ -129,7 +129,7 @@ impl Walls {
         if !self.hides() || is_of_ours(&error) || error.is_judged() || error.get_sqlstate().is_none() {
             return error;
         }
-        match self.names(Policy { hides: true, identity: false, read_only: false }).await {
+        match self.names(CheckPolicy { hides: true, identity: false, read_only: false }).await {
             Ok(names) => bare(error, &names),
             Err(_) => withheld(&error),
         }
@@ -139,11 +139,11 @@ impl Walls {
     /// is shown has the caller's words in it, and names of what is shown.
     pub(crate) async fn telling(&self, execution: &Execution) -> Result<Option<HidingMode>> {
         match &execution.guarded {
-            Some(PendingCheck { guard, statement_form: StatementForm::Show(_), .. }) if guard.hides => {
+            Some(PendingCheck { guard, form: StatementForm::Show(_), .. }) if guard.hides => {
                 self.names(*guard).await.map(|names| Some(HidingMode::Without(names)))
             }
             Some(guarded) if guarded.is_brief() => Ok(Some(HidingMode::Nodes)),
-            Some(PendingCheck { guard, statement_form: StatementForm::Explain { .. }, .. }) if guard.hides => {
+            Some(PendingCheck { guard, form: StatementForm::Explain { .. }, .. }) if guard.hides => {
                 Ok(Some(HidingMode::Plan))
             }
             _ => Ok(None),
@@ -158,7 +158,7 @@ fn masked(execution: &Execution, guarded: &PendingCheck, mask: &NameMask) -> Opt
     let text = origin.text.get(..origin.text.len().checked_sub(behind)?)?.to_owned();
     let Values::Inferred(values) = &execution.values else { return None };
     let guarded = PendingCheck {
-        statement_form: statement_form(&text).0,
+        form: statement_form(&text).0,
         text,
         fingerprint: None,
         brief: OnceLock::new(),

@@ -14,7 +14,7 @@ use crate::postgres::session::own::{ask, get};
 use crate::postgres::walls::called::{Function, functions_query};
 use crate::postgres::walls::functions::{self, Effect};
 use crate::postgres::walls::objects::{self, Belonging, NAMING_TYPES, REGCLASS, REGTYPE, belongings, is_system};
-use crate::postgres::walls::policy::Policy;
+use crate::postgres::walls::policy::CheckPolicy;
 use crate::postgres::walls::refusal::{by_number, refused};
 use crate::postgres::walls::tree::Uses;
 use portico_core::error::{Error, Result};
@@ -52,7 +52,7 @@ SELECT 'pg_catalog.pg_prepared_statements'::pg_catalog.regclass::pg_catalog.oid 
 ///
 /// # Errors
 /// What is not available, and why; [`Kind::Internal`](portico_core::error::Kind::Internal) when the catalogue cannot be read.
-pub(crate) async fn judge(client: &Client, uses: &Uses, guard: Policy, exposure: &Exposure) -> Result<Vec<Row>> {
+pub(crate) async fn judge(client: &Client, uses: &Uses, guard: CheckPolicy, exposure: &Exposure) -> Result<Vec<Row>> {
     let mut relations = uses.relations.clone();
     relations.extend(uses.constants.iter().filter(|(type_, _)| *type_ == REGCLASS).map(|(_, oid)| oid));
     let (called, held, belong, setting) = join4(
@@ -80,7 +80,7 @@ pub(crate) async fn judge(client: &Client, uses: &Uses, guard: Policy, exposure:
 
 type Arrays<'a> = [(&'a (dyn ToSql + Sync), Type)];
 
-async fn setting(client: &Client, uses: &Uses, guard: Policy) -> Result<Vec<Row>> {
+async fn setting(client: &Client, uses: &Uses, guard: CheckPolicy) -> Result<Vec<Row>> {
     if !guard.identity || uses.relations.is_empty() {
         return Ok(Vec::new());
     }
@@ -104,7 +104,7 @@ async fn called(client: &Client, uses: &Uses) -> Result<Vec<Row>> {
     ask(client, &functions_query(CALLED), arrays).await
 }
 
-fn functions(called: &[Row], uses: &Uses, guard: Policy, exposure: &Exposure) -> Result<()> {
+fn functions(called: &[Row], uses: &Uses, guard: CheckPolicy, exposure: &Exposure) -> Result<()> {
     if called.len() < uses.functions.len() {
         return Err(Error::internal("a function of an analysed statement is not in the catalogue"));
     }
@@ -147,7 +147,7 @@ fn constants(uses: &Uses) -> Result<()> {
 }
 
 /// What the types hold that the statement names, makes or reads.
-async fn held(client: &Client, uses: &Uses, guard: Policy) -> Result<Vec<Row>> {
+async fn held(client: &Client, uses: &Uses, guard: CheckPolicy) -> Result<Vec<Row>> {
     if !guard.hides {
         return Ok(Vec::new());
     }
@@ -208,7 +208,7 @@ fn shown(relations: &BTreeSet<Oid>, mut found: HashMap<Oid, Belonging>, exposure
     Ok(())
 }
 
-async fn found(client: &Client, guard: Policy, relations: &BTreeSet<Oid>) -> Result<HashMap<Oid, Belonging>> {
+async fn found(client: &Client, guard: CheckPolicy, relations: &BTreeSet<Oid>) -> Result<HashMap<Oid, Belonging>> {
     if !guard.hides || relations.is_empty() {
         return Ok(HashMap::new());
     }

@@ -11,7 +11,7 @@ use portico_sql::{Class, Statement, StatementForm};
 
 /// Which walls stand around a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Policy {
+pub(crate) struct CheckPolicy {
     /// Something is hidden on this connection.
     pub(crate) hides: bool,
     /// Callers have roles of their own.
@@ -20,7 +20,7 @@ pub(crate) struct Policy {
     pub(crate) read_only: bool,
 }
 
-impl Policy {
+impl CheckPolicy {
     /// How many there are.
     pub(crate) const KINDS: usize = 8;
 
@@ -44,8 +44,8 @@ pub(crate) enum StatementUse {
 
 /// A statement that has to be judged before it runs.
 pub(crate) struct PendingCheck {
-    pub(crate) guard: Policy,
-    pub(crate) statement_form: StatementForm,
+    pub(crate) guard: CheckPolicy,
+    pub(crate) form: StatementForm,
     /// Its text as it will be sent, but for a trace behind it.
     pub(crate) text: String,
     /// By which it is remembered, where that is allowed.
@@ -63,16 +63,16 @@ pub(crate) struct PendingCheck {
 }
 
 impl PendingCheck {
-    /// What has to be judged of `statement`, which is `statement_form` as a whole.
+    /// What has to be judged of `statement`, which is `form` as a whole.
     pub(crate) fn of(
         statement: &Statement,
-        statement_form: StatementForm,
-        guard: Policy,
+        form: StatementForm,
+        guard: CheckPolicy,
         fingerprint: Option<(QueryFingerprint, u64)>,
     ) -> Self {
         Self {
             guard,
-            statement_form,
+            form,
             text: statement.text.clone(),
             fingerprint,
             understood: statement.understood,
@@ -100,13 +100,13 @@ impl PendingCheck {
 
     /// Whether the server finds what it names only when it runs.
     pub(crate) fn is_definition(&self) -> bool {
-        self.statement_form == StatementForm::Definition
+        self.form == StatementForm::Definition
     }
 
     /// Whether it makes or changes what has a name.
     pub(crate) fn makes(&self) -> bool {
         matches!(
-            self.statement_form,
+            self.form,
             StatementForm::Definition | StatementForm::CreateAs { .. } | StatementForm::SelectInto { .. }
         )
     }
@@ -118,7 +118,7 @@ impl PendingCheck {
 
     /// The plan may hold what is hidden: of formats that are one value nothing can be left out.
     pub(crate) fn tell_briefly(&self) -> Result<()> {
-        let StatementForm::Explain { query, .. } = &self.statement_form else { return Ok(()) };
+        let StatementForm::Explain { query, .. } = &self.form else { return Ok(()) };
         let options = self.part(0..query.start).to_ascii_uppercase();
         if ["JSON", "XML", "YAML"].iter().any(|format| options.contains(format)) {
             let what = "EXPLAIN in this format, of what reads something through a view, a policy or a function,";

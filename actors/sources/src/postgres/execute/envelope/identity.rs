@@ -13,12 +13,12 @@ use tokio_postgres::types::{ToSql, Type};
 use super::options::TransactionMode;
 use crate::postgres::session::handle::Session;
 use portico_core::error::{Error, Kind, Result};
-use portico_core::identity::{AssumedRole, Identity, SETTINGS};
+use portico_core::identity::{AssumedIdentity, Identity, SETTINGS};
 
 /// Takes on the caller's role and claims, on a transaction that has just begun.
 pub(crate) async fn assume(
     session: &Session,
-    identity: &AssumedRole,
+    identity: &AssumedIdentity,
     mode: TransactionMode,
 ) -> Result<(), tokio_postgres::Error> {
     let Some(identity) = identity else { return Ok(()) };

@@ -18,7 +18,7 @@ use crate::postgres::session::own::{ask, get};
 use crate::postgres::ttl_cache::TtlCache;
 use crate::postgres::walls::called::{Function, all_functions_query};
 use crate::postgres::walls::objects::{NAMING_TYPES, belongings, is_naming_type, is_system, naming_types_query};
-use crate::postgres::walls::policy::Policy;
+use crate::postgres::walls::policy::CheckPolicy;
 use crate::postgres::walls::refusal::{no_such, refused};
 use portico_core::error::{Error, Result};
 
@@ -91,7 +91,7 @@ pub(crate) struct Routines {
 }
 
 impl Routines {
-    async fn read(client: &Client, guard: Policy, exposure: &Exposure) -> Result<Self> {
+    async fn read(client: &Client, guard: CheckPolicy, exposure: &Exposure) -> Result<Self> {
         let (mut routines, mut refused) = (Self::default(), Vec::new());
         let naming = NAMING_TYPES.to_vec();
         for row in &ask(client, &all_functions_query(), &[(&naming, Type::OID_ARRAY)]).await? {
@@ -122,7 +122,7 @@ impl HiddenNames {
     /// Reads them from the catalogue, but for routines that are `known`.
     pub(crate) async fn read(
         client: &Client,
-        guard: Policy,
+        guard: CheckPolicy,
         exposure: &Exposure,
         known: Option<Arc<Routines>>,
     ) -> Result<Self> {
@@ -189,7 +189,7 @@ impl HiddenNames {
     }
 
     /// Refuses a text in which anything stands that could name what is hidden or not admitted.
-    pub(crate) fn admit(&self, text: &str, guard: Policy) -> Result<()> {
+    pub(crate) fn admit(&self, text: &str, guard: CheckPolicy) -> Result<()> {
         if has_escapes(text) {
             return Err(escapes());
         }
@@ -334,29 +334,32 @@ pub(crate) fn begin(text: &str, octets: usize) -> &str {
 
 /// The names as last read, for each guard.
 pub(crate) struct NameCache {
-    names: TtlCache<Policy, Arc<HiddenNames>>,
-    routines: TtlCache<Policy, Arc<Routines>>,
+    names: TtlCache<CheckPolicy, Arc<HiddenNames>>,
+    routines: TtlCache<CheckPolicy, Arc<Routines>>,
 }
 
 impl Default for NameCache {
     fn default() -> Self {
-        Self { names: TtlCache::new(LIFETIME, Policy::KINDS), routines: TtlCache::new(LIFETIME, Policy::KINDS) }
+        Self {
+            names: TtlCache::new(LIFETIME, CheckPolicy::KINDS),
+            routines: TtlCache::new(LIFETIME, CheckPolicy::KINDS),
+        }
     }
 }
 
 impl NameCache {
     /// The names for `guard`, if they were read lately.
-    pub(crate) fn get(&self, guard: Policy) -> Option<Arc<HiddenNames>> {
+    pub(crate) fn get(&self, guard: CheckPolicy) -> Option<Arc<HiddenNames>> {
         self.names.get(&guard)
     }
 
     /// The names of routines, if they were read lately.
-    pub(crate) fn routines(&self, guard: Policy) -> Option<Arc<Routines>> {
+    pub(crate) fn routines(&self, guard: CheckPolicy) -> Option<Arc<Routines>> {
         self.routines.get(&guard)
     }
 
     /// Keeps them.
-    pub(crate) fn keep(&self, guard: Policy, names: &Arc<HiddenNames>) {
+    pub(crate) fn keep(&self, guard: CheckPolicy, names: &Arc<HiddenNames>) {
         self.names.keep(guard, Arc::clone(names));
         if self.routines(guard).is_none() {
             self.routines.keep(guard, Arc::clone(&names.routines));

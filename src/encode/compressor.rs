@@ -14,7 +14,7 @@ const LEVEL: i32 = 1;
 const WINDOW: u32 = 19;
 
 /// One body on its way into a compressed form.
-pub enum Packing {
+pub enum Compressor {
     /// As gzip.
     Gzip(GzEncoder<Vec<u8>>),
     /// As Zstandard.
@@ -28,7 +28,7 @@ fn packed<W: Write>(encoder: &mut W, chunk: &[u8], out: impl Fn(&mut W) -> &mut 
     Ok(std::mem::take(out(encoder)))
 }
 
-impl Packing {
+impl Compressor {
     /// Begins a body in gzip.
     pub fn gzip() -> Self {
         Self::Gzip(GzEncoder::new(Vec::new(), Compression::fast()))
@@ -59,7 +59,7 @@ impl Packing {
     /// The end of the body.
     ///
     /// # Errors
-    /// As [`Packing::chunk`].
+    /// As [`Compressor::chunk`].
     pub fn finish(self) -> io::Result<Bytes> {
         match self {
             Self::Gzip(encoder) => encoder.finish(),
