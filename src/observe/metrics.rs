@@ -19,7 +19,7 @@ use super::operation;
 use super::process::Process;
 use super::queue;
 
-/// The media type of what [`Metrics::tell`] writes.
+/// The media type of what [`Metrics::encode`] writes.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Bounds of the latency histograms, in seconds: from an answer out of memory to the longest timeout.

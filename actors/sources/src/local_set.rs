@@ -11,7 +11,8 @@ tokio::task_local! {
     static IN_LOCAL_SET: ();
 }
 
-/// Has what `work` begins with [`spawn`] go on in the local set that it is polled in: it must be a part of a task there.
+/// Has the tasks that `work` spawns beside itself go on in the local set that it is polled in: it must be a part of a task
+/// there.
 pub fn in_local_set<F: Future>(work: F) -> TaskLocalFuture<(), F> {
     IN_LOCAL_SET.scope((), work)
 }
