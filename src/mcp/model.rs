@@ -1,8 +1,6 @@
 //! What every part of the protocol speaks of: messages and their ids, what a request says beside its
 //! parameters, headers, and the events of a stream. Imports nothing of `mcp`.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use bytes::Bytes;
 use portico_actors::error::Error;
 use serde_json::value::RawValue;
@@ -226,9 +224,4 @@ pub(super) fn present(mut object: Value) -> Value {
         members.retain(|_, value| !value.is_null());
     }
     object
-}
-
-/// Takes a lock whose holder may have panicked: what it guards is whole after each step.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex};
 
 use portico_actors::call::{Notices, Severity};
 use portico_actors::error::Result;
+use portico_actors::mutex::lock;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::mcp::era::Era;
 use crate::mcp::extensions::tasks::TaskPromotion;
 use crate::mcp::logging::{self, Level};
-use crate::mcp::model::{Id, lock};
+use crate::mcp::model::Id;
 use crate::mcp::sessions::Session;
 use crate::mcp::streams::progress::Progress;
 use portico_actors::shares::Allowance;

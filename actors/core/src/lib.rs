@@ -5,6 +5,7 @@ pub mod error;
 pub mod finding;
 mod limits;
 mod message;
+pub mod mutex;
 mod naming;
 pub mod worker;
 pub mod workspace;

@@ -7,11 +7,11 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, Weak};
 
 use lru::LruCache;
+use portico_actors::mutex::lock;
 use portico_actors::source::{Access, Profile};
 use serde_json::Value;
 
 use crate::config::Connection;
-use crate::mcp::model::lock;
 use crate::tools::{Filter, Offer};
 
 /// Lists that are kept at most. One of a small connection is about 20 KiB.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use portico_actors::mutex::lock;
 use portico_actors::shares::{Allowance, ShareLimits, Shares};
 use serde_json::Value;
 use tokio::sync::{Notify, oneshot, watch};
@@ -15,7 +16,6 @@ use uuid::Uuid;
 
 use super::owner::Owner;
 use crate::mcp::logging::Level;
-use crate::mcp::model::lock;
 use crate::mcp::streams::replay::ReplayBuffer;
 
 /// The revision whose streams begin with an event that gives an id, and can be taken up again.

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use portico_actors::mutex::lock;
 use portico_actors::shares::Shares;
 use serde_json::Value;
 
 use super::owner::Owner;
 use super::session::Session;
-use crate::mcp::model::lock;
 
 /// How many sessions there may be, and for how long.
 #[derive(Clone, Copy, Debug)]

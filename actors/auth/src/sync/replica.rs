@@ -5,7 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
@@ -19,6 +19,7 @@ use crate::verify::snapshot::Snapshot;
 use portico_core::backoff::Backoff;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::event::Event;
+use portico_core::mutex::lock;
 
 /// How long a change may stay unseen when no word of it comes.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -122,10 +123,6 @@ impl Drop for Replica {
         // Where there is no room, one of the commands before it wakes the thread.
         let _ = self.commands.try_send(Command::Changed);
     }
-}
-
-fn lock(news: &Mutex<News>) -> std::sync::MutexGuard<'_, News> {
-    news.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn away() -> Error {

@@ -2,13 +2,14 @@
 //! program that starts with many calls at once is one stranger, not as many as it has calls.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::OnceCell;
 
 use crate::limits::{ClientAddress, network};
 use crate::verify::authenticate::CredentialKey;
 use portico_core::error::{Error, Result};
+use portico_core::mutex::lock;
 use portico_core::principal::Principal;
 
 type Shown = (CredentialKey, ClientAddress);
@@ -66,10 +67,6 @@ impl InFlight {
             }
         }
     }
-}
-
-fn lock(judgements: &Judgements) -> MutexGuard<'_, HashMap<Shown, Weak<Judgement>>> {
-    judgements.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

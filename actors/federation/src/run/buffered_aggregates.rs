@@ -2,7 +2,7 @@
 //! on their way: what is written down and read again, and what is handed on.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow_array::{Array, RecordBatch};
 use datafusion::common::Result;
@@ -18,6 +18,7 @@ use futures_util::{StreamExt, stream};
 use crate::functions::allowed::is_ordered_set;
 use crate::run::unary_node::{shown_as, unary_node};
 use crate::run::wrap::Wrap;
+use portico_core::mutex::lock;
 
 /// Has the copies of buffered values counted.
 pub(crate) const COUNT_BUFFERED_VALUES: Wrap = Wrap {
@@ -53,10 +54,6 @@ fn buffered(aggregate: &AggregateExec) -> Vec<usize> {
 /// What is counted of the values of one aggregate, by its part, until all groups of that were read.
 type Held = Arc<Mutex<HashMap<usize, MemoryReservation>>>;
 
-fn locked(held: &Held) -> MutexGuard<'_, HashMap<usize, MemoryReservation>> {
-    held.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Gives back what was counted, once the groups are read.
 #[derive(Debug)]
 struct Release {
@@ -72,7 +69,7 @@ impl ExecutionPlan for Release {
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let groups = self.input.execute(partition, context)?;
         let held = Arc::clone(&self.held);
-        let release = async move { locked(&held).remove(&partition) };
+        let release = async move { lock(&held).remove(&partition) };
         let end = stream::once(release).filter_map(|_| std::future::ready(None));
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.input.schema(), groups.chain(end))))
     }
@@ -102,12 +99,12 @@ impl ExecutionPlan for Count {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let reservation = MemoryConsumer::new("buffered values").register(context.memory_pool());
-        locked(&self.held).insert(partition, reservation);
+        lock(&self.held).insert(partition, reservation);
         let (held, columns) = (Arc::clone(&self.held), self.columns.clone());
         let batches = self.input.execute(partition, context)?.map(move |batch| {
             let batch = batch?;
             let octets = Self::octets(&columns, &batch)?;
-            locked(&held).get(&partition).map_or(Ok(()), |held| held.try_grow(octets))?;
+            lock(&held).get(&partition).map_or(Ok(()), |held| held.try_grow(octets))?;
             Ok(batch)
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.input.schema(), batches)))

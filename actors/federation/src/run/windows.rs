@@ -1,7 +1,7 @@
 //! Window functions, whose rows count as memory of their statement: the engine keeps them without asking for any.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow_array::{RecordBatch, UInt64Array};
 use datafusion::arrow::compute::take_record_batch;
@@ -16,6 +16,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::run::unary_node::{shown_as, unary_node};
 use crate::run::wrap::Wrap;
+use portico_core::mutex::lock;
 
 /// Has the rows that a window function keeps counted.
 pub(crate) const COUNT_ROWS_OF_WINDOWS: Wrap = Wrap {
@@ -73,10 +74,6 @@ impl Kept {
 
 type Shared = Arc<Mutex<Kept>>;
 
-fn locked(kept: &Shared) -> MutexGuard<'_, Kept> {
-    kept.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Hands on the rows of a window function, and gives back what they took.
 #[derive(Debug)]
 struct CountOut {
@@ -91,7 +88,7 @@ impl ExecutionPlan for CountOut {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let reservation = MemoryConsumer::new("rows of a window").register(context.memory_pool());
-        *locked(&self.kept) = Kept { reservation: Some(reservation), batches: VecDeque::new() };
+        *lock(&self.kept) = Kept { reservation: Some(reservation), batches: VecDeque::new() };
         let kept = Arc::clone(&self.kept);
         let most = context.session_config().batch_size();
         let batches = self.input.execute(partition, context)?.map_ok(move |batch| {
@@ -111,7 +108,7 @@ struct End {
 
 impl Drop for End {
     fn drop(&mut self) {
-        locked(&self.kept).remove(self.rows);
+        lock(&self.kept).remove(self.rows);
     }
 }
 
@@ -141,7 +138,7 @@ impl ExecutionPlan for CountIn {
         let kept = Arc::clone(&self.kept);
         let batches = self.input.execute(partition, context)?.map(move |batch| {
             let batch = batch?;
-            locked(&kept).add(&batch)?;
+            lock(&kept).add(&batch)?;
             Ok(batch)
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.input.schema(), batches)))

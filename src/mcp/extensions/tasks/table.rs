@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use super::task::Task;
 use crate::config::TaskLimits;
-use crate::mcp::model::lock;
 use crate::mcp::sessions::Owner;
 use crate::mcp::streams::progress::Progress;
+use portico_actors::mutex::lock;
 
 /// The extension's identifier, under `extensions` of both sides' capabilities.
 pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";

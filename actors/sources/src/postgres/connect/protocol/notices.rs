@@ -2,7 +2,7 @@
 //! connection is driven here, and its notices go to whoever uses the session.
 
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_postgres::error::{DbError, Severity as Said, SqlState};
@@ -10,10 +10,7 @@ use tokio_postgres::{AsyncMessage, Connection};
 
 use portico_core::call::{Notice, Notices, Severity};
 use portico_core::error::bounded;
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use portico_core::mutex::lock;
 
 /// Who hears what the source says beside its answers.
 #[derive(Default)]
