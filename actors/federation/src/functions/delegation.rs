@@ -26,22 +26,35 @@ macro_rules! of_inner {
         }
     };
     (@ return_type) => {
-        fn return_type(&self, types: &[::arrow_schema::DataType]) -> ::datafusion::common::Result<::arrow_schema::DataType> {
+        fn return_type(
+            &self,
+            types: &[::arrow_schema::DataType],
+        ) -> ::datafusion::common::Result<::arrow_schema::DataType> {
             self.inner.return_type(types)
         }
     };
     (@ return_field_from_args) => {
-        fn return_field_from_args(&self, args: ::datafusion::logical_expr::ReturnFieldArgs<'_>) -> ::datafusion::common::Result<::arrow_schema::FieldRef> {
+        fn return_field_from_args(
+            &self,
+            args: ::datafusion::logical_expr::ReturnFieldArgs<'_>,
+        ) -> ::datafusion::common::Result<::arrow_schema::FieldRef> {
             self.inner.return_field_from_args(args)
         }
     };
     (@ simplify) => {
-        fn simplify(&self, args: Vec<::datafusion::logical_expr::Expr>, info: &::datafusion::logical_expr::simplify::SimplifyContext) -> ::datafusion::common::Result<::datafusion::logical_expr::simplify::ExprSimplifyResult> {
+        fn simplify(
+            &self,
+            args: Vec<::datafusion::logical_expr::Expr>,
+            info: &::datafusion::logical_expr::simplify::SimplifyContext,
+        ) -> ::datafusion::common::Result<::datafusion::logical_expr::simplify::ExprSimplifyResult> {
             self.inner.simplify(args, info)
         }
     };
     (@ invoke_with_args) => {
-        fn invoke_with_args(&self, args: ::datafusion::logical_expr::ScalarFunctionArgs) -> ::datafusion::common::Result<::datafusion::logical_expr::ColumnarValue> {
+        fn invoke_with_args(
+            &self,
+            args: ::datafusion::logical_expr::ScalarFunctionArgs,
+        ) -> ::datafusion::common::Result<::datafusion::logical_expr::ColumnarValue> {
             self.inner.invoke_with_args(args)
         }
     };
