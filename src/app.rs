@@ -129,7 +129,7 @@ impl App {
     pub async fn start_offering(config: Config, observer: Observer, features: Arc<dyn Features>) -> Result<Arc<Self>> {
         let metrics = Arc::new(Metrics::default());
         let observer = counting(&metrics, observer);
-        let budget = Budget::of(config.server.bounds.max_decoding);
+        let budget = Budget::new(config.server.bounds.max_decoding);
         let connections = config.connections.iter().map(|connection| runnable(connection, &budget)).collect();
         let mut settings = auth_settings(&config, &observer);
         // Before whoever makes changes that are to be recorded.

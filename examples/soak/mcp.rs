@@ -38,7 +38,7 @@ struct Events {
 }
 
 impl Events {
-    async fn of(request: RequestBuilder) -> Outcome<Self> {
+    async fn open(request: RequestBuilder) -> Outcome<Self> {
         let response = sent(request).await?;
         let stream = response.headers().get("content-type").is_some_and(|value| value == "text/event-stream");
         if response.status() == 200 && stream {
@@ -183,13 +183,13 @@ async fn progress(caller: &mut Caller, at: usize) -> Outcome {
     let mut params = select(lowest, most);
     params["_meta"] = json!({"progressToken": 7});
     let id = json!("progress");
-    let mut events = Events::of(modern(caller, at, &id, "tools/call", params)).await?;
+    let mut events = Events::open(modern(caller, at, &id, "tools/call", params)).await?;
     only(&result(&events.response_behind_progress().await?, &id)?, &rows(lowest, most))
 }
 
 /// Who leaves cancels. Were the statement not stopped, the few sessions would soon be taken.
 async fn leave(caller: &mut Caller, at: usize) -> Outcome {
-    let mut events = Events::of(modern(caller, at, &json!("leave"), "tools/call", long())).await?;
+    let mut events = Events::open(modern(caller, at, &json!("leave"), "tools/call", long())).await?;
     let first = events.message().await?;
     if first.get("id").is_some() {
         result(&first, &json!("leave"))?;
@@ -201,7 +201,7 @@ async fn leave(caller: &mut Caller, at: usize) -> Outcome {
 async fn listen(caller: &mut Caller, at: usize) -> Outcome {
     let id = json!("listen");
     let asked = json!({"notifications": {"resourcesListChanged": true}});
-    let mut events = Events::of(modern(caller, at, &id, "subscriptions/listen", asked)).await?;
+    let mut events = Events::open(modern(caller, at, &id, "subscriptions/listen", asked)).await?;
     let first = events.message().await?;
     let subscription = "io.modelcontextprotocol/subscriptionId";
     if first["method"] != "notifications/subscriptions/acknowledged" || first["params"]["_meta"][subscription] != id {
@@ -241,7 +241,7 @@ async fn session(caller: &mut Caller, at: usize, progress: bool, cancel: bool) -
     notify("notifications/initialized", json!({})).await?;
     let ended = async {
         if cancel {
-            let mut events = Events::of(ask(&message(1, "tools/call", &long()))).await?;
+            let mut events = Events::open(ask(&message(1, "tools/call", &long()))).await?;
             let first = events.message().await?;
             if first.get("id").is_some() {
                 result(&first, &json!(1))?;
@@ -260,7 +260,7 @@ async fn session(caller: &mut Caller, at: usize, progress: bool, cancel: bool) -
         let mut params = select(lowest, most);
         let response = if progress {
             params["_meta"] = json!({"progressToken": "t"});
-            let mut events = Events::of(ask(&message(1, "tools/call", &params))).await?;
+            let mut events = Events::open(ask(&message(1, "tools/call", &params))).await?;
             result(&events.response_behind_progress().await?, &json!(1))?
         } else {
             answer(ask(&message(1, "tools/call", &params)), &json!(1)).await?

@@ -80,7 +80,7 @@ async fn judge(request: &HttpRequest, app: &App, endpoint: Endpoint) -> Result<A
     let (credential, from) = (credential(request)?, peer::client(request, app));
     let asked = Instant::now();
     let by = app.auth.authenticate(Authenticate { credential, endpoint, from }).await?;
-    Timing::of(request).authenticated(asked.elapsed());
+    Timing::from_request(request).authenticated(asked.elapsed());
     let quota = app.count_request(&by).map_err(|quota| {
         let refusal = Error::throttled("too many requests of this caller; come back when Retry-After says", quota);
         let refusal = refusal.claimed(&by.subject);
@@ -101,7 +101,7 @@ pub(super) async fn require_authentication(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let wanted = RoutePolicy::of(request.request()).map(|policy| policy.caller);
+    let wanted = RoutePolicy::from_request(request.request()).map(|policy| policy.caller);
     let response = next.call(request).await?.map_into_boxed_body();
     let known = match wanted {
         Some(Authentication::Credential) | None => authenticated::known(response.request()).is_some(),

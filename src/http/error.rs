@@ -209,7 +209,7 @@ pub(super) fn coding_refused(mut response: HttpResponse) -> HttpResponse {
 pub(super) fn type_refused(request: &HttpRequest, error: &Error, media: &'static str) -> HttpResponse {
     let mut response = HttpResponse::build(UNSUPPORTED_MEDIA_TYPE);
     response.insert_header((header::ACCEPT, media));
-    if RoutePolicy::of(request).is_some_and(|policy| policy.form == ErrorFormat::OAuth) {
+    if RoutePolicy::from_request(request).is_some_and(|policy| policy.form == ErrorFormat::OAuth) {
         return response.json(OAuthFailure { error: "invalid_request", error_description: error.message.clone() });
     }
     response.json(ApiFailure { error: body(error, request_id::request_id(request)) })
@@ -263,7 +263,7 @@ pub(super) fn close(response: &mut HttpResponse) {
 
 /// A whole response to `error` in the form of the scope that `request` was matched to.
 pub(super) fn refusal(request: &HttpRequest, error: &Error) -> HttpResponse {
-    match RoutePolicy::of(request).map(|policy| policy.form) {
+    match RoutePolicy::from_request(request).map(|policy| policy.form) {
         Some(ErrorFormat::Mcp) => transport(error, None),
         Some(ErrorFormat::Api | ErrorFormat::OAuth) | None => api(error, request_id::request_id(request), None),
     }

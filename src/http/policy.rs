@@ -87,7 +87,7 @@ pub(super) enum Authentication {
 
 impl RoutePolicy {
     /// The policy of the scope that `request` was matched to.
-    pub(super) fn of(request: &HttpRequest) -> Option<&'static Self> {
+    pub(super) fn from_request(request: &HttpRequest) -> Option<&'static Self> {
         request.app_data::<&'static Self>().copied()
     }
 }

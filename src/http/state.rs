@@ -11,6 +11,6 @@ use crate::app::App;
 ///
 /// # Errors
 /// The route table was built without it.
-pub(in crate::http) fn of(request: &ServiceRequest) -> actix_web::Result<Data<App>> {
+pub(in crate::http) fn app(request: &ServiceRequest) -> actix_web::Result<Data<App>> {
     request.app_data::<Data<App>>().cloned().ok_or_else(|| ErrorInternalServerError("a route without its state"))
 }

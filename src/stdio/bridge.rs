@@ -286,7 +286,7 @@ impl Inner {
         let session = self.sessions.current().await;
         let carried = async {
             let response = self.server.post(&call.body, &Sessions::headers(session.as_ref()), false).await?;
-            let body = response.bytes().await.map_err(|error| Failure::of(&error))?;
+            let body = response.bytes().await.map_err(|error| Failure::from_error(&error))?;
             if !body.is_empty() {
                 call.say(&self.out, body).await;
             }

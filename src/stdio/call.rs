@@ -103,9 +103,9 @@ impl Call {
     pub(super) async fn pass_on(&self, out: &Outbox, response: Response) -> Result<ForwardOutcome, Failure> {
         let status = response.status();
         if status.is_success() && is_stream(&response) {
-            return self.follow(out, &mut Events::of(response)).await;
+            return self.follow(out, &mut Events::new(response)).await;
         }
-        let body = response.bytes().await.map_err(|error| Failure::of(&error))?;
+        let body = response.bytes().await.map_err(|error| Failure::from_error(&error))?;
         if status.is_success() && !body.is_empty() {
             self.say(out, body).await;
         } else if status.is_success() {

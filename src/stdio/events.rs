@@ -28,7 +28,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub(super) fn of(response: Response) -> Self {
+    pub(super) fn new(response: Response) -> Self {
         Self { response, parser: Parser::default() }
     }
 
@@ -45,7 +45,7 @@ impl Events {
             match read.map_err(|_| Failure::Broken("the service was silent for too long".to_owned()))? {
                 Ok(Some(chunk)) => self.parser.buffer.extend_from_slice(&chunk),
                 Ok(None) => return Ok(None),
-                Err(error) => return Err(Failure::of(&error)),
+                Err(error) => return Err(Failure::from_error(&error)),
             }
         }
     }

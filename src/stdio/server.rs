@@ -46,7 +46,7 @@ pub(super) enum Failure {
 
 impl Failure {
     /// What the HTTP library says.
-    pub(super) fn of(error: &reqwest::Error) -> Self {
+    pub(super) fn from_error(error: &reqwest::Error) -> Self {
         // Its own words name the address alone; what is underneath says why.
         let mut cause = error.source();
         while let Some(deeper) = cause.and_then(|cause| cause.source()) {
@@ -183,7 +183,7 @@ impl Server {
             if let Some(body) = body {
                 request = request.header("content-type", JSON).body(body.clone());
             }
-            let response = request.send().await.map_err(|error| Failure::of(&error))?;
+            let response = request.send().await.map_err(|error| Failure::from_error(&error))?;
             if response.status().as_u16() != 401 || std::mem::replace(&mut is_renewed, true) {
                 return Ok(response);
             }

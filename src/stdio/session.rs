@@ -116,7 +116,7 @@ impl Sessions {
             return Ok(Err(response));
         }
         let id = response.headers().get(SESSION_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
-        let body = response.bytes().await.map_err(|error| Failure::of(&error))?;
+        let body = response.bytes().await.map_err(|error| Failure::from_error(&error))?;
         let mut answer: Value = serde_json::from_slice(&body).unwrap_or_default();
         let version = answer["result"]["protocolVersion"].as_str().map(str::to_owned);
         let capabilities = answer["result"]["capabilities"].take();
@@ -234,7 +234,7 @@ impl Sessions {
             match opened {
                 Ok(response) if response.status().is_success() && is_stream(&response) => {
                     delay = DELAY;
-                    let mut events = Events::of(response);
+                    let mut events = Events::new(response);
                     while let Ok(Some(event)) = events.next().await {
                         last = event.id.or(last);
                         if !event.data.is_empty() {

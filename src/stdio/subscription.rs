@@ -59,7 +59,7 @@ pub(super) async fn carry(server: &Server, out: &Outbox, call: &Call, headers: &
         let opened = Instant::now();
         match server.post(&call.body, headers, true).await {
             Ok(response) if response.status().is_success() && is_stream(&response) => {
-                let mut events = Events::of(response);
+                let mut events = Events::new(response);
                 while let Ok(Some(event)) = events.next().await {
                     // At its end the service answers the request: this process goes on.
                     if event.data.is_empty() || call.is_answered_by(&event.data) {

@@ -72,7 +72,7 @@ impl AuthActor {
         let opened = tokio::task::spawn_blocking(move || Self::open(settings, death_notice));
         let actor = opened.await.map_err(Error::internal)??;
         let arbiter = Arbiter::new().handle();
-        let beat = Heartbeat::of(&arbiter, "auth");
+        let beat = Heartbeat::start(&arbiter, "auth");
         Ok(RunningActor { address: Self::start_in_arbiter(&arbiter, |_| actor), arbiter, beat })
     }
 

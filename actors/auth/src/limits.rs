@@ -94,7 +94,7 @@ pub(crate) fn issued(limits: &AuthLimits) -> Throttle<Digest> {
 
 /// What a name is counted under: names are of any length, and their digests are not.
 pub(super) fn key(name: &str) -> Digest {
-    Digest::of(&name::key(name))
+    Digest::new(&name::key(name))
 }
 
 /// What an address is counted as: one caller has a whole IPv6 network of 64 bits at hand (RFC 4291 §2.5.1).

@@ -30,7 +30,7 @@ impl Digest {
     /// Fits no secret: what an unknown name is compared with, so that it costs as much as a known one.
     pub(crate) const NONE: Self = Self([0; 32]);
 
-    pub(crate) fn of(secret: &str) -> Self {
+    pub(crate) fn new(secret: &str) -> Self {
         Self(Sha256::digest(secret.as_bytes()).into())
     }
 
@@ -72,7 +72,7 @@ pub(crate) fn mint(prefix: &str) -> Result<(SecretString, Digest)> {
     whole.push_str(prefix);
     whole.push_str(&text);
     let secret = SecretString::from(whole);
-    let digest = Digest::of(secret.expose_secret());
+    let digest = Digest::new(secret.expose_secret());
     Ok((secret, digest))
 }
 
@@ -99,8 +99,8 @@ mod tests {
         let body = one.expose_secret().strip_prefix(PAT_PREFIX).unwrap();
         assert_eq!(URL_SAFE_NO_PAD.decode(body).unwrap().len(), 32);
         assert_ne!(one.expose_secret(), other.expose_secret());
-        assert!(digest.fits(&Digest::of(one.expose_secret())));
-        assert!(!digest.fits(&Digest::of(other.expose_secret())));
+        assert!(digest.fits(&Digest::new(one.expose_secret())));
+        assert!(!digest.fits(&Digest::new(other.expose_secret())));
         assert!(!digest.fits(&Digest::NONE));
     }
 

@@ -70,7 +70,7 @@ impl Auth {
     /// nobody can tell at the moment.
     pub async fn authenticate(&self, asked: Authenticate) -> Result<Arc<Principal>> {
         let key = authenticate::key(&asked);
-        match self.cache.of(&key) {
+        match self.cache.get(&key) {
             Some(by) => Ok(by),
             // It is seldom gone, and must not make every call larger.
             None => Box::pin(self.in_flight.join(key, asked.from, self.judge(asked, key))).await,
@@ -183,7 +183,7 @@ pub struct Reconfigure {
 }
 
 impl Reconfigure {
-    fn of(settings: &AuthSettings) -> Self {
+    fn new(settings: &AuthSettings) -> Self {
         let reaches = settings.issuers.iter().map(|issuer| (issuer.issuer.clone(), issuer.reach.clone()));
         Self {
             token_lifetime: settings.token_lifetime,
@@ -249,7 +249,7 @@ async fn supervise(
                     before.arbiter.stop();
                     let now = settings.load_full();
                     if !Arc::ptr_eq(&begun, &now) {
-                        address.do_send(Reconfigure::of(&now));
+                        address.do_send(Reconfigure::new(&now));
                     }
                     born = Instant::now();
                     break;

@@ -82,7 +82,7 @@ fn key(text: &str, dialect: Dialect, connection: &str, given: &ParameterNames) -
     (text.len() <= LONGEST).then(|| {
         let mut given: Vec<&str> = given.iter().map(String::as_str).collect();
         given.sort_unstable();
-        KeyedHash::of(|hasher| {
+        KeyedHash::new(|hasher| {
             dialect.hash(hasher);
             hasher.write_usize(given.len());
             for part in [connection].into_iter().chain(given) {

@@ -7,7 +7,7 @@ use crate::clients::client::Client;
 
 /// The client's own file, for everything that its user does; none where it has none, or where nobody knows the home
 /// folder.
-pub(super) fn of(client: Client) -> Option<PathBuf> {
+pub(super) fn own_file(client: Client) -> Option<PathBuf> {
     let home = || folder("HOME");
     // Where programs of a desktop keep their settings.
     let settings = || {

@@ -116,7 +116,7 @@ pub(super) fn run(connect: &Connect, common: &Common) -> Result<(), Failure> {
         let written = written.as_ref().map(|(file, copy)| json!({"file": file, "copy": copy}));
         let (name, url, auth) = (place.name(), place.mcp_url(), credential.as_str());
         let file = form.file.as_ref();
-        let file = file.map(|it| json!({"path": files::of(client), "format": it.format, "text": it.text}));
+        let file = file.map(|it| json!({"path": files::own_file(client), "format": it.format, "text": it.text}));
         print_json(&json!(ConnectOutput { client: client.as_str(), name, url, auth, form: &form, file, written }));
         return Ok(());
     }
@@ -222,7 +222,7 @@ fn merged(client: Client, place: &McpServer, form: &ClientSetup) -> Result<(Path
             .hint("leave it out, and paste what is printed")
             .into());
     };
-    let Some(path) = files::of(client) else {
+    let Some(path) = files::own_file(client) else {
         let unknown = Error::invalid(format!("--write: where {} has its file is not known", client.title()));
         return Err(unknown.hint("set HOME").into());
     };

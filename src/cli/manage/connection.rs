@@ -63,7 +63,7 @@ struct Listed {
 }
 
 impl Listed {
-    fn of(connection: &config::Connection, config: &Config) -> Self {
+    fn new(connection: &config::Connection, config: &Config) -> Self {
         let access = if connection.access == Access::ReadWrite { "read-write" } else { "read-only" };
         Self {
             name: connection.name.to_string(),
@@ -82,7 +82,7 @@ pub(in crate::cli) fn run(command: ConnectionCommand, common: &Common) -> Result
         ConnectionCommand::List => {
             let config = read_config(common)?;
             let listed: Vec<Listed> =
-                config.connections.iter().map(|connection| Listed::of(connection, &config)).collect();
+                config.connections.iter().map(|connection| Listed::new(connection, &config)).collect();
             common.list(&listed, ["NAME", "SOURCE", "ACCESS", "ID", "MCP"], |it| {
                 [it.name.clone(), it.source.to_owned(), it.access.to_owned(), it.id.to_string(), it.mcp_url.clone()]
             });
@@ -108,7 +108,7 @@ impl Add {
         let up = if self.no_test { None } else { Some(tried(connection, &config)?) };
         let is_told_to_all = has_password(&self.url) && edit.is_open();
         let takeover = edit.write(&config)?;
-        let listed = Listed::of(connection, &config);
+        let listed = Listed::new(connection, &config);
         let mut record = json!(listed);
         takeover.add_to(&mut record);
         describe(up.as_ref(), &mut record);

@@ -69,7 +69,7 @@ pub(in crate::http) async fn compress(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let app = state::of(&request)?;
+    let app = state::app(&request)?;
     let is_on = app.config().server.compression;
     let encoding = if is_on { encoding(&request) } else { ContentEncoding::Identity };
     let mut response = next.call(request).await?.map_into_boxed_body();

@@ -32,7 +32,7 @@ pub(in crate::http) async fn track_request(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let app = state::of(&request)?;
+    let app = state::app(&request)?;
     let Some(connection) = request.request().conn_data::<HttpConnection>().cloned() else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };

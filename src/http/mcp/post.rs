@@ -57,7 +57,7 @@ pub(in crate::http) async fn post(
     }
     let mut messages = ProgressStream::new(call, Arc::clone(&request_context), outbound);
     if streams {
-        messages = messages.holding(CallSlot::of(&request));
+        messages = messages.holding(CallSlot::from_request(&request));
     }
     // As long as nothing is to be told before the answer, its status can still be chosen.
     let outcome = socket::while_present(&request, pin!(messages.outcome())).await;

@@ -127,7 +127,7 @@ pub(in crate::http) fn new_record(request: &HttpRequest, app: &App) -> Record {
 
 /// The event that the policy of the matched route names; a call where no route matched.
 fn event(request: &HttpRequest) -> AuditEvent {
-    match RoutePolicy::of(request).map(|policy| policy.audit) {
+    match RoutePolicy::from_request(request).map(|policy| policy.audit) {
         Some(AuditPolicy::Before(event) | AuditPolicy::After(event)) => event,
         Some(AuditPolicy::No(_)) | None => AuditEvent::Call,
     }
@@ -141,7 +141,8 @@ pub(in crate::http) fn record_refusal<'r>(
     refusal: &'r Error,
 ) -> LocalBoxFuture<'r, ()> {
     async move {
-        let wanted = !RoutePolicy::of(request).is_some_and(|policy| matches!(policy.audit, AuditPolicy::No(_)));
+        let wanted =
+            !RoutePolicy::from_request(request).is_some_and(|policy| matches!(policy.audit, AuditPolicy::No(_)));
         let Some(audit) = app.audit.as_deref().filter(|_| wanted) else { return };
         let recorded = audit.record(Record {
             request_id: Some(request_id::request_id(request).to_string()),
@@ -162,8 +163,8 @@ pub(in crate::http) async fn reserve(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let app = state::of(&request)?;
-    let policy = RoutePolicy::of(request.request());
+    let app = state::app(&request)?;
+    let policy = RoutePolicy::from_request(request.request());
     let recording = policy.map(|policy| policy.audit);
     let is_stranger = policy.is_some_and(|policy| matches!(policy.caller, Authentication::Credential))
         && authenticated::known(request.request()).is_none();

@@ -110,9 +110,9 @@ pub(in crate::http) async fn buffer(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let app = state::of(&request)?;
-    let policy =
-        RoutePolicy::of(request.request()).filter(|policy| matches!(policy.caller, Authentication::Credential));
+    let app = state::app(&request)?;
+    let policy = RoutePolicy::from_request(request.request())
+        .filter(|policy| matches!(policy.caller, Authentication::Credential));
     if let Some(policy) = policy {
         let endpoint = if policy.form == ErrorFormat::Mcp { Endpoint::Mcp } else { Endpoint::Api };
         let known = caller::authenticate(request.request(), &app, endpoint).await;
@@ -181,7 +181,7 @@ pub(in crate::http) async fn uncoded(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let app = state::of(&request)?;
+    let app = state::app(&request)?;
     let Some(refusal) = coded(request.request()) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
@@ -198,9 +198,9 @@ pub(in crate::http) async fn check(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let app = state::of(&request)?;
+    let app = state::app(&request)?;
     let limit = request.app_data::<Limit>().copied().filter(|_| request.method() == Method::POST);
-    let own = RoutePolicy::of(request.request()).is_some_and(|policy| policy.form == ErrorFormat::Mcp);
+    let own = RoutePolicy::from_request(request.request()).is_some_and(|policy| policy.form == ErrorFormat::Mcp);
     let wanted = limit.filter(|_| !own).and_then(|limit| limit.media().zip(Some(limit)));
     let is_typed = request.headers().contains_key(header::CONTENT_TYPE);
     let refused = wanted.filter(|(media, limit)| {

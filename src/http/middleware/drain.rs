@@ -21,8 +21,8 @@ pub(in crate::http) async fn keep(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let app = state::of(&request)?;
-    if RoutePolicy::of(request.request()).is_some_and(|policy| policy.while_stopping) {
+    let app = state::app(&request)?;
+    if RoutePolicy::from_request(request.request()).is_some_and(|policy| policy.while_stopping) {
         return Ok(next.call(request).await?.map_into_boxed_body());
     }
     // Counted before the look: whoever waits for the last one does not overlook this one.

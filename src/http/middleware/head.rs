@@ -16,7 +16,9 @@ pub(in crate::http) async fn head_as_get(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    if request.method() == Method::HEAD && RoutePolicy::of(request.request()).is_some_and(|policy| policy.head) {
+    if request.method() == Method::HEAD
+        && RoutePolicy::from_request(request.request()).is_some_and(|policy| policy.head)
+    {
         request.head_mut().method = Method::GET;
     }
     Ok(next.call(request).await?.map_into_boxed_body())

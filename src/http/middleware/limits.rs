@@ -33,8 +33,8 @@ pub(in crate::http) async fn bound(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let app = state::of(&request)?;
-    let timing = Timing::of(request.request());
+    let app = state::app(&request)?;
+    let timing = Timing::from_request(request.request());
     let traffic = &app.metrics.traffic;
     let mut response = match oversized(request.request(), &app) {
         None => {
@@ -75,8 +75,9 @@ pub(in crate::http) async fn admit(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let app = state::of(&request)?;
-    let counted = !RoutePolicy::of(request.request()).is_some_and(|policy| matches!(policy.calls, Calls::Uncounted(_)));
+    let app = state::app(&request)?;
+    let counted =
+        !RoutePolicy::from_request(request.request()).is_some_and(|policy| matches!(policy.calls, Calls::Uncounted(_)));
     let Some(by) = authenticated::known(request.request()).filter(|_| counted) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
@@ -111,7 +112,7 @@ pub(in crate::http) struct CallSlot(#[allow(dead_code, reason = "it is held")] R
 
 impl CallSlot {
     /// The place of `request`, for what goes on when its answer has begun.
-    pub(in crate::http) fn of(request: &HttpRequest) -> Option<Self> {
+    pub(in crate::http) fn from_request(request: &HttpRequest) -> Option<Self> {
         request.extensions().get::<Self>().cloned()
     }
 }

@@ -35,8 +35,8 @@ pub(in crate::http) async fn check(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let app = state::of(&request)?;
-    let policy = RoutePolicy::of(request.request());
+    let app = state::app(&request)?;
+    let policy = RoutePolicy::from_request(request.request());
     let open = policy.is_some_and(|policy| matches!(policy.origin, OriginCheck::Any(_)));
     let allowed = open
         || request
@@ -68,8 +68,8 @@ pub(in crate::http) async fn cors(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let app = state::of(&request)?;
-    if !RoutePolicy::of(request.request()).is_some_and(|policy| policy.cors) {
+    let app = state::app(&request)?;
+    if !RoutePolicy::from_request(request.request()).is_some_and(|policy| policy.cors) {
         return Ok(next.call(request).await?.map_into_boxed_body());
     }
     let allowed = allowed_origin(&request, &app);

@@ -25,7 +25,7 @@ pub(in crate::http) async fn check(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let app = state::of(&request)?;
+    let app = state::app(&request)?;
     let malformed = fault(request.path()).or_else(|| fault_of_host(request.request()));
     let malformed = malformed.map(|refusal| (error::status(refusal.kind), refusal));
     let misdirected = || Some((error::MISDIRECTED, foreign(&request, &app)?));

@@ -24,7 +24,7 @@ use crate::http::middleware::timing::Timing;
 
 /// Where a call of `request` comes from.
 pub(in crate::http) fn origin(request: &HttpRequest) -> Origin {
-    Origin { id: request_id(request), trace: Span::of(request).trace }
+    Origin { id: request_id(request), trace: Span::from_request(request).trace }
 }
 
 /// In which context `request` asks for a change, and who was authenticated with it.
@@ -70,7 +70,7 @@ impl CallRecorder {
 
     /// The same for a request whose record in the audit trail is not ours to write.
     fn beside(request: &HttpRequest, app: &App) -> Self {
-        let span = Span::of(request);
+        let span = Span::from_request(request);
         let event = CallEnded {
             id: Box::new(request_id(request)),
             client: peer::client(request, app),
@@ -95,7 +95,7 @@ impl CallRecorder {
         Self {
             event: Some(Box::new(event)),
             observer: Arc::clone(&app.observer),
-            timing: Timing::of(request),
+            timing: Timing::from_request(request),
             span,
             started: Instant::now(),
             trail: None,

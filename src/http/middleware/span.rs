@@ -49,7 +49,7 @@ impl Span {
     }
 
     /// The one that `request` began.
-    pub(in crate::http) fn of(request: &HttpRequest) -> Rc<Self> {
+    pub(in crate::http) fn from_request(request: &HttpRequest) -> Rc<Self> {
         let found = request.extensions().get::<Rc<Self>>().cloned();
         found.unwrap_or_else(|| Self::begin(request))
     }

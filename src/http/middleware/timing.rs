@@ -26,7 +26,7 @@ struct Times {
 
 impl Timing {
     /// Of `request`; the first to ask begins to measure.
-    pub(in crate::http) fn of(request: &HttpRequest) -> Self {
+    pub(in crate::http) fn from_request(request: &HttpRequest) -> Self {
         let mut extensions = request.extensions_mut();
         if let Some(timing) = extensions.get::<Self>() {
             return timing.clone();

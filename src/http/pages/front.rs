@@ -54,7 +54,7 @@ pub(in crate::http) struct Addresses {
 }
 
 impl Addresses {
-    fn of(app: &App) -> Self {
+    fn new(app: &App) -> Self {
         let config = app.config();
         let at = |path: &str| format!("{}{path}", config.server.public_url);
         let registers = config.oauth.registration() != DynamicRegistration::Nobody;
@@ -91,7 +91,7 @@ struct Front {
 /// `GET /`.
 pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
     let mut response = if accept::preferred(&request, &["text/html", "application/json"]) == Some(1) {
-        HttpResponse::Ok().json(Addresses::of(&app))
+        HttpResponse::Ok().json(Addresses::new(&app))
     } else {
         page::answer(&request, &app, async |recorder| {
             if let Some(visitor) = Visitor::find(&request, &app).await? {
@@ -103,7 +103,7 @@ pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
                 return Ok(page::go("/account", &[]));
             }
             let unwell = app.takes_calls().err().map(|why| why.to_string());
-            page::show(&Front { addresses: Addresses::of(&app), unwell })
+            page::show(&Front { addresses: Addresses::new(&app), unwell })
         })
         .await
     };

@@ -15,7 +15,7 @@ pub(in crate::http) async fn no_such_path(request: HttpRequest) -> HttpResponse 
     let refusal = Error::not_found("there is nothing at this path").hint("the README lists the endpoints");
     recorder::refused(&request, &refusal);
     // Of a scope that has one, it leaves its record there.
-    if RoutePolicy::of(&request).is_none()
+    if RoutePolicy::from_request(&request).is_none()
         && let Some(app) = request.app_data::<web::Data<App>>()
     {
         audit_trail::record_refusal(&request, app, &refusal).await;

@@ -142,7 +142,7 @@ mod tests {
     }
 
     fn signer(secret: &str) -> StateSigner {
-        StateSigner::new(SharedSecret::of(secret.as_bytes()), SKEW)
+        StateSigner::new(SharedSecret::new(secret.as_bytes()), SKEW)
     }
 
     #[test]

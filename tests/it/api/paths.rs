@@ -68,12 +68,12 @@ fn bases(app: &TestApp) -> Vec<Base> {
 /// One way to write a target in another way.
 fn misspell(target: &str, chance: &mut Random) -> String {
     let places: Vec<usize> = target.char_indices().map(|(place, _)| place).collect();
-    let place = *chance.of(&places);
+    let place = *chance.choose(&places);
     let (before, after) = target.split_at(place);
     let first = after.chars().next().unwrap();
     let rest = &after[first.len_utf8()..];
     let slashes: Vec<usize> = target.match_indices('/').map(|(place, _)| place).collect();
-    let slash = if slashes.is_empty() { 0 } else { *chance.of(&slashes) };
+    let slash = if slashes.is_empty() { 0 } else { *chance.choose(&slashes) };
     let (head, tail) = target.split_at(slash);
     let octets = |upper: bool| {
         let mut buffer = [0; 4];
@@ -85,18 +85,23 @@ fn misspell(target: &str, chance: &mut Random) -> String {
         3 => format!("{before}{}{rest}", octets(false)),
         4 => format!("{before}%25{}{rest}", &octets(true)[1..]),
         5 => format!("{head}/{tail}"),
-        6 => format!("{head}{}{tail}", chance.of(&["/.", "/%2e", "/%2E", "/.;x", "/%2e%2f"])),
-        7 => format!("{head}/x{}{tail}", chance.of(&["/..", "/%2e%2e", "/.%2E", "/..;a", "%2f.."])),
-        8 => format!("{before}{}{after}", chance.of(&[";a=b", ";", "%3Ba", "%00", "%0d%0a", "%20", "%09"])),
+        6 => format!("{head}{}{tail}", chance.choose(&["/.", "/%2e", "/%2E", "/.;x", "/%2e%2f"])),
+        7 => format!("{head}/x{}{tail}", chance.choose(&["/..", "/%2e%2e", "/.%2E", "/..;a", "%2f.."])),
+        8 => format!("{before}{}{after}", chance.choose(&[";a=b", ";", "%3Ba", "%00", "%0d%0a", "%20", "%09"])),
         9 => {
-            format!("{target}{}", chance.of(&["/", "/.", "/..", "%2F", "/%2e", "//", ";x", "%00", "/%20", ".", "%"]))
+            format!(
+                "{target}{}",
+                chance.choose(&["/", "/.", "/..", "%2F", "/%2e", "//", ";x", "%00", "/%20", ".", "%"])
+            )
         }
         10 => format!("{before}{}{rest}", first.to_ascii_uppercase()),
-        11 => format!("{before}{}{after}", chance.of(&["%", "%g1", "%1", "%C0%AF", "%c3", "%FF", "%u002f", "%%32"])),
-        12 => format!("{before}{}{after}", chance.of(&["\\", "é", "|", "{", "\"", "^", "<", "`", "\u{7f}"])),
-        13 => format!("{target}{}", chance.of(&["?", "#", "#/api", "?/../x", "?a=%", "?a=%2e%2e/"])),
-        14 => format!("{}{target}", chance.of(&["/api/..", "/.", "/healthz/..", "/%61", "/assets/%2e%2e", "//x"])),
-        _ => format!("{head}{}{tail}", chance.of(&["/api", "/mcp", "/./", "///"])),
+        11 => {
+            format!("{before}{}{after}", chance.choose(&["%", "%g1", "%1", "%C0%AF", "%c3", "%FF", "%u002f", "%%32"]))
+        }
+        12 => format!("{before}{}{after}", chance.choose(&["\\", "é", "|", "{", "\"", "^", "<", "`", "\u{7f}"])),
+        13 => format!("{target}{}", chance.choose(&["?", "#", "#/api", "?/../x", "?a=%", "?a=%2e%2e/"])),
+        14 => format!("{}{target}", chance.choose(&["/api/..", "/.", "/healthz/..", "/%61", "/assets/%2e%2e", "//x"])),
+        _ => format!("{head}{}{tail}", chance.choose(&["/api", "/mcp", "/./", "///"])),
     }
 }
 

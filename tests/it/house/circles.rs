@@ -8,7 +8,7 @@ use super::imports::Graph;
 
 #[test]
 fn no_file_is_in_a_circle() {
-    let graph = Graph::of(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let graph = Graph::read(Path::new(env!("CARGO_MANIFEST_DIR")));
     assert!(graph.files() > 300, "the sources were not found");
     let told: Vec<String> = graph.circles().iter().map(|group| graph.edges_within(group).join("\n")).collect();
     assert!(told.is_empty(), "these files import each other in circles:\n{}", told.join("\n\n"));
@@ -25,7 +25,7 @@ fn circles(files: &[(&str, &str)]) -> Vec<Vec<String>> {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    Graph::of(root.path()).circles().into_iter().map(|group| group.into_iter().collect()).collect()
+    Graph::read(root.path()).circles().into_iter().map(|group| group.into_iter().collect()).collect()
 }
 
 /// `a.rs` and `b.rs` in one crate, where `b` defines `Lower` and `lower`, and says `upper` of `a`.

@@ -22,7 +22,7 @@ pub(crate) struct Graph {
 
 impl Graph {
     /// Reads the crates of the workspace at `root`: each folder with a manifest and a `src` in it.
-    pub(crate) fn of(root: &Path) -> Self {
+    pub(crate) fn read(root: &Path) -> Self {
         let mut tree = Tree::default();
         for (name, entry) in entries(root) {
             tree.read_crate(root, &name, &entry);

@@ -36,7 +36,7 @@ async fn has_one(app: &TestApp) -> bool {
 
 pub(crate) async fn listen(app: &TestApp, id: &Value, notifications: Value) -> Events {
     let asked = modern(app, &app.writer, id, "subscriptions/listen", json!({"notifications": notifications}));
-    Events::of(asked.send().await.unwrap())
+    Events::new(asked.send().await.unwrap())
 }
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
@@ -105,10 +105,10 @@ async fn get_streams_are_told_of_changes_in_a_session_and_without_one() {
     let (mut app, file) = waiting().await;
     let session = {
         let client = Client::begin(&app, &app.writer, "2025-06-18").await;
-        Events::of(client.get(None).await)
+        Events::new(client.get(None).await)
     };
     let alone = app.get(&app.mcp).header("accept", "text/event-stream");
-    let alone = Events::of(alone.send().await.unwrap());
+    let alone = Events::new(alone.send().await.unwrap());
     create(&file);
     let mut streams = [session, alone];
     for events in &mut streams {
@@ -128,8 +128,8 @@ async fn get_streams_are_told_of_changes_in_a_session_and_without_one() {
 async fn a_newer_get_stream_of_a_session_takes_the_place_of_the_older() {
     let (app, file) = waiting().await;
     let client = Client::begin(&app, &app.writer, "2025-06-18").await;
-    let older = Events::of(client.get(None).await);
-    let mut newer = Events::of(client.get(None).await);
+    let older = Events::new(client.get(None).await);
+    let mut newer = Events::new(client.get(None).await);
     assert_eq!(older.rest().await, Vec::<Value>::new());
     create(&file);
     assert_eq!(newer.message().await["method"], "notifications/tools/list_changed");
@@ -142,26 +142,26 @@ async fn a_newer_get_stream_of_a_session_takes_the_place_of_the_older() {
 async fn a_get_stream_that_broke_off_is_told_what_it_missed() {
     let (app, file) = waiting().await;
     let client = Client::begin(&app, &app.writer, "2025-11-25").await;
-    let mut events = Events::of(client.get(None).await);
+    let mut events = Events::new(client.get(None).await);
     let first = events.next().await.unwrap();
     assert_eq!(first.data, "", "the first event only gives an id");
     drop(events);
     create(&file);
     eventually("a source with one table", async || has_one(&app).await).await;
-    let mut again = Events::of(client.get(first.id.as_deref()).await);
+    let mut again = Events::new(client.get(first.id.as_deref()).await);
     let primed = again.next().await.unwrap();
     let told = again.next().await.unwrap();
     assert!(told.data.contains("notifications/tools/list_changed"), "{told:?}");
     assert!(primed.id != first.id && told.id != primed.id, "ids are unique within the session");
     drop(again);
     // Of the two lists only the first was told of when the stream broke off again.
-    let mut again = Events::of(client.get(told.id.as_deref()).await);
+    let mut again = Events::new(client.get(told.id.as_deref()).await);
     assert_eq!(again.next().await.unwrap().data, "");
     let told = again.next().await.unwrap();
     assert!(told.data.contains("notifications/resources/list_changed"), "{told:?}");
     drop(again);
     // Nothing has changed since: the next thing is the end.
-    let mut more = Events::of(client.get(told.id.as_deref()).await);
+    let mut more = Events::new(client.get(told.id.as_deref()).await);
     assert_eq!(more.next().await.unwrap().data, "");
     assert_eq!(client.delete().await, 204);
     assert_eq!(more.next().await, None);

@@ -52,7 +52,7 @@ async fn a_session_hears_from_the_level_that_it_sets_and_no_other_does() {
         assert_eq!(body["result"], json!({}));
         let response = client.ask(json!(4), "tools/call", call.clone()).await;
         if heard {
-            let messages = told(&Events::of(response).rest().await);
+            let messages = told(&Events::new(response).rest().await);
             assert_eq!(messages.len(), 1, "{messages:?}");
             assert_eq!(messages[0].0, "info");
             assert!(messages[0].1.starts_with("execute_select ended: 1 rows in "), "{messages:?}");
@@ -70,7 +70,7 @@ async fn a_session_whose_call_does_not_stream_hears_on_its_listening_stream() {
     let app = fixture::on_sqlite().await;
     let client = Client::begin(&app, &app.writer, "2025-11-25").await;
     client.ask(json!(1), "logging/setLevel", json!({"level": "info"})).await;
-    let mut get = Events::of(client.get(None).await);
+    let mut get = Events::new(client.get(None).await);
     assert_eq!(get.next().await.unwrap().data, "", "the first event only gives an id");
     let body = request(&json!(2), "tools/call", &select("SELECT 1 WHERE @secret <> ''"));
     let built = app.mcp_request().basic_auth(&app.writer.name, Some(&app.writer.secret));
@@ -84,19 +84,19 @@ async fn a_session_whose_call_does_not_stream_hears_on_its_listening_stream() {
 async fn one_request_hears_on_its_own_stream_from_the_level_that_it_names() {
     let app = fixture::on_sqlite().await;
     let call = || select("SELECT 1 WHERE @secret <> ''");
-    assert_eq!(told(&Events::of(asked(&app, "info", call()).await).rest().await).len(), 1);
+    assert_eq!(told(&Events::new(asked(&app, "info", call()).await).rest().await).len(), 1);
     let (status, body) = read(asked(&app, "warning", call()).await).await;
     assert_eq!((status, &body["id"]), (200, &json!(1)), "nothing is to be told, so it is one answer");
     let (status, body) = read(asked(&app, "loud", call()).await).await;
     assert_eq!((status, &body["error"]["code"]), (200, &json!(-32602)));
     let silent = modern(&app, &app.writer, &json!(1), "tools/call", call()).send().await.unwrap();
     assert_eq!(read(silent).await.1["id"], 1, "nothing is told to a request that does not ask");
-    let failing = told(&Events::of(asked(&app, "error", select("SELECT @secret FROM nowhere")).await).rest().await);
+    let failing = told(&Events::new(asked(&app, "error", select("SELECT @secret FROM nowhere")).await).rest().await);
     assert_eq!(failing[0].0, "error");
     assert!(failing[0].1.starts_with("execute_select failed after "), "{failing:?}");
     let mut many = select("SELECT 1 WHERE @secret <> '' UNION ALL SELECT 2 UNION ALL SELECT 3");
     many["arguments"]["maxRows"] = json!(2);
-    let cut = told(&Events::of(asked(&app, "warning", many).await).rest().await);
+    let cut = told(&Events::new(asked(&app, "warning", many).await).rest().await);
     assert_eq!(cut, [("warning".to_owned(), "the result was cut at 2 rows, the cap of this call".to_owned())]);
 }
 
@@ -109,11 +109,11 @@ async fn what_the_source_says_is_told_while_it_says_it() {
     let app = fixture::with_postgres(&url, "access = \"read-write\"").await;
     let call = || json!({"name": "execute_sql", "arguments": {"query": "SELECT work('x')"}});
     let levels = |messages: Vec<Value>| told(&messages).into_iter().map(|(level, _)| level).collect::<Vec<_>>();
-    let messages = Events::of(asked(&app, "notice", call()).await).rest().await;
+    let messages = Events::new(asked(&app, "notice", call()).await).rest().await;
     assert_eq!(messages[0]["params"]["data"], json!({"message": "half way", "sqlState": "00000"}));
     assert_eq!(messages[1]["params"]["data"]["hint"], "wait");
     assert_eq!(levels(messages), ["notice", "warning"]);
-    assert_eq!(levels(Events::of(asked(&app, "warning", call()).await).rest().await), ["warning"]);
+    assert_eq!(levels(Events::new(asked(&app, "warning", call()).await).rest().await), ["warning"]);
     // The next caller of the same session at the source hears nothing of it.
     let silent = modern(&app, &app.writer, &json!(1), "tools/call", call()).send().await.unwrap();
     assert_eq!(read(silent).await.1["result"]["structuredContent"]["rows"], json!([[7]]));

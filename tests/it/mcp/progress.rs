@@ -38,7 +38,7 @@ async fn a_call_with_a_token_tells_of_its_progress_and_then_answers() {
         let stateless =
             modern(&app, &app.writer, &json!("c"), "tools/call", select(query, &token)).send().await.unwrap();
         for response in [sessions, stateless] {
-            let messages = Events::of(response).rest().await;
+            let messages = Events::new(response).rest().await;
             let last = messages[messages.len() - 2]["params"]["message"].as_str().unwrap().to_owned();
             assert!(last.starts_with("3 rows read, "), "{last}");
             let response = told(messages, &token);
@@ -61,7 +61,7 @@ async fn without_a_token_or_a_client_that_takes_streams_there_is_one_answer() {
     }
     // Taking anything is taking a stream, when one is due.
     let any = call(&app, &app.writer, "*/*", &asked).send().await.unwrap();
-    told(Events::of(any).rest().await, &json!(1));
+    told(Events::new(any).rest().await, &json!(1));
 }
 
 #[actix_web::test]
@@ -77,7 +77,7 @@ async fn a_failure_with_a_status_of_its_own_is_no_stream() {
     assert_eq!((status, &body["error"]["code"]), (400, &json!(-32020)));
     // What the agent can mend comes as the call's result, and so on the stream.
     let wrong = call(&app, &app.writer, BOTH, &select("SELEC 1", &json!(1))).send().await.unwrap();
-    assert_eq!(told(Events::of(wrong).rest().await, &json!(1))["result"]["isError"], true);
+    assert_eq!(told(Events::new(wrong).rest().await, &json!(1))["result"]["isError"], true);
 }
 
 #[actix_web::test]
@@ -90,7 +90,7 @@ async fn a_silent_call_tells_that_it_is_alive_and_ends_when_its_client_leaves() 
         } else {
             call(&app, &app.writer, BOTH, &asked)
         };
-        let mut events = Events::of(built.send().await.unwrap());
+        let mut events = Events::new(built.send().await.unwrap());
         let (first, second) = (events.message().await, events.message().await);
         assert!(first["params"]["progress"].as_f64().unwrap() < second["params"]["progress"].as_f64().unwrap());
         assert!(first["params"]["message"].as_str().unwrap().starts_with("no rows yet, "), "{first}");

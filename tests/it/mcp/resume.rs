@@ -24,7 +24,7 @@ async fn an_answer_begins_with_an_id_and_every_event_has_its_own() {
     let mut seen = Vec::new();
     for id in 1..3 {
         let response = client.ask(json!(id), "tools/call", select("SELECT 1 AS n", &json!(id))).await;
-        let mut events = Events::of(response);
+        let mut events = Events::new(response);
         assert_eq!(
             events.next().await.map(|event| (event.data, event.id.map(|id| seen.push(id)))),
             Some((String::new(), Some(())))
@@ -42,7 +42,7 @@ async fn an_answer_begins_with_an_id_and_every_event_has_its_own() {
     assert_eq!(seen.len(), all, "an id was given twice");
     // Older revisions, and the same one without a session, have no ids.
     let older = Client::begin(&app, &app.writer, "2025-06-18").await;
-    let mut events = Events::of(older.ask(json!(1), "tools/call", select("SELECT 1", &json!(1))).await);
+    let mut events = Events::new(older.ask(json!(1), "tools/call", select("SELECT 1", &json!(1))).await);
     assert_eq!(events.next().await.unwrap().id, None);
 }
 
@@ -50,14 +50,14 @@ async fn an_answer_begins_with_an_id_and_every_event_has_its_own() {
 async fn a_call_goes_on_without_its_stream_and_its_answer_is_repeated() {
     let app = fixture::with_sqlite("pool = 3").await;
     let client = begin(&app).await;
-    let mut events = Events::of(client.ask(json!("long"), "tools/call", select(LONG, &json!(1))).await);
+    let mut events = Events::new(client.ask(json!("long"), "tools/call", select(LONG, &json!(1))).await);
     let first = events.next().await.unwrap();
     drop(events);
     // A second call on the same session has a stream of its own, which is not repeated.
-    let mut other = Events::of(client.ask(json!("other"), "tools/call", select("SELECT 2", &json!(2))).await);
+    let mut other = Events::new(client.ask(json!("other"), "tools/call", select("SELECT 2", &json!(2))).await);
     other.next().await.unwrap();
     let mut whole = Vec::new();
-    let mut again = Events::of(client.get(first.id.as_deref()).await);
+    let mut again = Events::new(client.get(first.id.as_deref()).await);
     while let Some(event) = again.next().await {
         whole.push(event);
     }
@@ -72,7 +72,7 @@ async fn a_call_goes_on_without_its_stream_and_its_answer_is_repeated() {
     }
     // It is kept for a while: only what comes behind the event named is repeated.
     let before = &whole[whole.len() - 2];
-    let mut last = Events::of(client.get(before.id.as_deref()).await);
+    let mut last = Events::new(client.get(before.id.as_deref()).await);
     assert_eq!(last.next().await.as_ref(), whole.last());
     assert_eq!(last.next().await, None);
 }
@@ -81,7 +81,7 @@ async fn a_call_goes_on_without_its_stream_and_its_answer_is_repeated() {
 async fn what_cannot_be_taken_up_again_is_refused_without_ending_the_session() {
     let app = fixture::on_sqlite().await;
     let (client, other) = (begin(&app).await, begin(&app).await);
-    let mut events = Events::of(client.ask(json!(1), "tools/call", select("SELECT 1", &json!(1))).await);
+    let mut events = Events::new(client.ask(json!(1), "tools/call", select("SELECT 1", &json!(1))).await);
     let id = events.next().await.unwrap().id.unwrap();
     for (client, last) in [(&client, "nonsense"), (&client, "999-1"), (&other, id.as_str())] {
         let (status, body) = read(client.get(Some(last)).await).await;
@@ -95,14 +95,14 @@ async fn what_cannot_be_taken_up_again_is_refused_without_ending_the_session() {
 async fn a_call_without_a_stream_can_still_be_cancelled() {
     let app = fixture::with_sqlite("pool = 1").await;
     let client = begin(&app).await;
-    let mut events = Events::of(client.ask(json!(1), "tools/call", select(ENDLESS, &json!(1))).await);
+    let mut events = Events::new(client.ask(json!(1), "tools/call", select(ENDLESS, &json!(1))).await);
     let first = events.next().await.unwrap();
     drop(events);
     client.notify("notifications/cancelled", json!({"requestId": 1})).await;
     assert_eq!(app.tool("execute_select", json!({"query": "SELECT 1 AS n"})).await["isError"], false);
     // Its stream holds no response: it was cancelled.
     let status = client.get(first.id.as_deref()).await;
-    for message in Events::of(status).rest().await {
+    for message in Events::new(status).rest().await {
         assert_eq!(message["method"], "notifications/progress");
     }
 }
@@ -111,13 +111,13 @@ async fn a_call_without_a_stream_can_still_be_cancelled() {
 async fn an_answer_is_only_read_on_as_long_as_its_reader_is_let_in() {
     let app = fixture::with_server("max_streams = 1", "pool = 2").await;
     let client = begin(&app).await;
-    let mut events = Events::of(client.ask(json!("long"), "tools/call", select(ENDLESS, &json!(1))).await);
+    let mut events = Events::new(client.ask(json!("long"), "tools/call", select(ENDLESS, &json!(1))).await);
     let first = events.next().await.unwrap();
     drop(events);
     let (pat, secret) = app.store().create_pat(&app.writer.name, NewPat::default()).unwrap();
     let by = Caller { name: app.writer.name.clone(), secret: secret.expose_secret().to_owned() };
     let other = Client { app: &app, by: &by, session: client.session.clone() };
-    let reading = Events::of(other.get(first.id.as_deref()).await);
+    let reading = Events::new(other.get(first.id.as_deref()).await);
     let (status, body) = read(other.get(first.id.as_deref()).await).await;
     assert_eq!((status, &body["error"]["code"]), (429, &json!(1600)), "it is one of the principal's streams: {body}");
     app.store().revoke_pat(&pat.id.to_string()).unwrap();

@@ -64,7 +64,7 @@ async fn a_question_is_answered_in_its_own_session_alone() {
     let client = Client { app: &app, by: &app.writer, session };
     let other = Client::begin(&app, &app.writer, "2025-06-18").await;
     let asked = json!({"name": "test_elicitation", "arguments": {"message": "Who?"}});
-    let mut events = Events::of(client.ask(json!(1), "tools/call", asked.clone()).await);
+    let mut events = Events::new(client.ask(json!(1), "tools/call", asked.clone()).await);
     let question = events.message().await;
     assert_eq!((&question["method"], &question["params"]["message"]), (&json!("elicitation/create"), &json!("Who?")));
     let answer = |name: &str| {
@@ -90,10 +90,10 @@ async fn who_watches_a_resource_is_told_when_it_changes_and_nobody_else() {
     assert_eq!(subscribed.1["result"], json!({}));
     let unknown = read(watching.ask(json!(2), "resources/subscribe", json!({"uri": "test://none"})).await).await;
     assert_eq!(unknown.1["error"]["code"], -32002);
-    let (mut told, mut untold) = (Events::of(watching.get(None).await), Events::of(other.get(None).await));
+    let (mut told, mut untold) = (Events::new(watching.get(None).await), Events::new(other.get(None).await));
     let wanted = json!({"notifications": {"resourceSubscriptions": [WATCHED, "test://none"]}});
     let listen = modern(&app, &app.writer, &json!("s"), "subscriptions/listen", wanted).send().await.unwrap();
-    let mut listening = Events::of(listen);
+    let mut listening = Events::new(listen);
     let acknowledged = listening.message().await;
     assert_eq!(acknowledged["params"]["notifications"], json!({"resourceSubscriptions": [WATCHED]}));
     let trigger = |tool: &str| call(&app, &app.writer, json!({"name": tool, "arguments": {}}));

@@ -55,7 +55,7 @@ async fn a_session_serves_its_holder_until_it_is_ended() {
 async fn a_principal_has_a_bounded_number_of_sessions() {
     let app = fixture::on_sqlite().await;
     let first = Client::begin(&app, &app.writer, "2025-06-18").await;
-    let stream = Events::of(first.get(None).await);
+    let stream = Events::new(first.get(None).await);
     let second = Client::begin(&app, &app.writer, "2025-06-18").await;
     let other = Client::begin(&app, &app.reader, "2025-06-18").await;
     for _ in 0..63 {
@@ -72,7 +72,7 @@ async fn a_stream_of_a_cancelled_call_ends_without_a_response() {
     let app = fixture::with_sqlite("pool = 1").await;
     let client = Client::begin(&app, &app.writer, "2025-06-18").await;
     let bystander = Client::begin(&app, &app.writer, "2025-06-18").await;
-    let mut events = Events::of(client.ask(json!("long"), "tools/call", select(ENDLESS, &json!(1))).await);
+    let mut events = Events::new(client.ask(json!("long"), "tools/call", select(ENDLESS, &json!(1))).await);
     events.message().await;
     client.notify("notifications/cancelled", json!({"requestId": "unknown"})).await;
     client.notify("notifications/cancelled", json!({})).await;
@@ -112,7 +112,7 @@ async fn a_cancelled_call_without_a_stream_is_202_without_a_body() {
 async fn the_end_of_a_session_cancels_what_runs_in_it() {
     let app = fixture::with_sqlite("pool = 1").await;
     let client = Client::begin(&app, &app.writer, "2025-11-25").await;
-    let mut events = Events::of(client.ask(json!(1), "tools/call", select(ENDLESS, &json!(1))).await);
+    let mut events = Events::new(client.ask(json!(1), "tools/call", select(ENDLESS, &json!(1))).await);
     events.next().await.unwrap();
     assert_eq!(client.delete().await, 204);
     for message in events.rest().await {

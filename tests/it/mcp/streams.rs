@@ -52,11 +52,11 @@ async fn who_is_not_let_in_any_more_does_not_listen_any_more() {
     store.revoke_pat(&pats[0].id.to_string()).unwrap();
     let less = NewUser { email: app.reader.name.clone(), rights: Rights::only([], Scope::Read) };
     store.change_user(less).unwrap();
-    let [session, stateless] = writers.map(Events::of);
+    let [session, stateless] = writers.map(Events::new);
     assert_eq!(session.rest().await.len(), 0, "a revoked token goes on to listen");
     let told = stateless.rest().await;
     assert_eq!(told.last().unwrap()["result"]["resultType"], "complete", "{told:?}");
-    assert_eq!(Events::of(readers).rest().await.len(), 0, "who may not reach the connection goes on to listen");
+    assert_eq!(Events::new(readers).rest().await.len(), 0, "who may not reach the connection goes on to listen");
 }
 
 #[actix_web::test]

@@ -179,7 +179,7 @@ async fn a_call_that_tells_of_its_progress_ends_its_stream_with_the_task() {
     let holder = hold(&url).await;
     let mut told = select("SELECT name FROM customers");
     told["_meta"]["progressToken"] = json!(1);
-    let mut messages = Events::of(asked(&app, &app.writer, "tools/call", told).send().await.unwrap()).rest().await;
+    let mut messages = Events::new(asked(&app, &app.writer, "tools/call", told).send().await.unwrap()).rest().await;
     let task = id(&messages.pop().unwrap()["result"]);
     assert!(!messages.is_empty());
     for message in messages {
@@ -298,7 +298,7 @@ async fn who_follows_a_task_is_told_of_each_change_and_answers_what_it_asks() {
     let mut app = offering("").await;
     let task = id(&result(&app, "tools/call", tool("confirm_delete", &json!({"filename": "a.txt"}))).await);
     let wanted = json!({"notifications": {"taskIds": [task["taskId"], task["taskId"], "unknown"]}});
-    let mut events = Events::of(asked(&app, &app.writer, "subscriptions/listen", wanted).send().await.unwrap());
+    let mut events = Events::new(asked(&app, &app.writer, "subscriptions/listen", wanted).send().await.unwrap());
     let acknowledged = events.message().await;
     assert_eq!(acknowledged["params"]["notifications"], json!({"taskIds": [task["taskId"]]}));
     let told = events.message().await;

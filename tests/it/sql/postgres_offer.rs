@@ -41,7 +41,7 @@ async fn tools(app: &TestApp) -> Vec<String> {
 async fn listen(app: &TestApp, notifications: &Value) -> Events {
     let params = json!({"notifications": notifications});
     let mut events =
-        Events::of(modern(app, &app.writer, &json!(1), "subscriptions/listen", params).send().await.unwrap());
+        Events::new(modern(app, &app.writer, &json!(1), "subscriptions/listen", params).send().await.unwrap());
     assert_eq!(&events.message().await["params"]["notifications"], notifications);
     events
 }
@@ -51,7 +51,7 @@ async fn a_function_that_another_client_makes_becomes_a_tool_and_is_told_of() {
     let url = fixture::postgres().await;
     let mut app = service(&url).await;
     let session = Client::begin(&app, &app.writer, "2025-06-18").await;
-    let mut get = Events::of(session.get(None).await);
+    let mut get = Events::new(session.get(None).await);
     let mut events = listen(&app, &json!({"toolsListChanged": true})).await;
     assert!(!tools(&app).await.contains(&"twice".to_owned()));
     let other = connect(&url).await;

@@ -94,23 +94,23 @@ impl Browser {
         if value.get("error").is_some() { Err(value) } else { Ok(value) }
     }
 
-    async fn of(&self, method: &str, path: &str, body: Value) -> Value {
+    async fn send(&self, method: &str, path: &str, body: Value) -> Value {
         self.ask(method, &format!("session/{}/{path}", self.session), body).await
     }
 
     pub(crate) async fn go(&self, url: &str) {
-        self.of("POST", "url", json!({"url": url})).await;
+        self.send("POST", "url", json!({"url": url})).await;
     }
 
     pub(crate) async fn address(&self) -> String {
-        self.of("GET", "url", json!({})).await.as_str().unwrap().to_owned()
+        self.send("GET", "url", json!({})).await.as_str().unwrap().to_owned()
     }
 
     /// Asks something of the first element that a CSS selector finds, once it is there. One that
     /// leaves with its page in between is looked for on the next.
     async fn of_element(&self, selector: &str, method: &str, action: &str, body: Value) -> Value {
         loop {
-            let found = self.of("POST", "element", json!({"using": "css selector", "value": selector})).await;
+            let found = self.send("POST", "element", json!({"using": "css selector", "value": selector})).await;
             let path = format!("session/{}/element/{}/{action}", self.session, found[ELEMENT].as_str().unwrap());
             match self.answer(method, &path, &body).await {
                 Ok(value) => return value,
@@ -140,9 +140,9 @@ impl Browser {
 
     /// How many elements a selector finds now; ask for something that is there first.
     pub(crate) async fn count(&self, selector: &str) -> usize {
-        self.of("POST", "timeouts", json!({"implicit": 0})).await;
-        let found = self.of("POST", "elements", json!({"using": "css selector", "value": selector})).await;
-        self.of("POST", "timeouts", json!({"implicit": PATIENCE})).await;
+        self.send("POST", "timeouts", json!({"implicit": 0})).await;
+        let found = self.send("POST", "elements", json!({"using": "css selector", "value": selector})).await;
+        self.send("POST", "timeouts", json!({"implicit": PATIENCE})).await;
         found.as_array().unwrap().len()
     }
 
@@ -155,20 +155,20 @@ impl Browser {
 
     /// Makes the window so large; a page in it has a little less height.
     pub(crate) async fn resize(&self, width: u32, height: u32) {
-        self.of("POST", "window/rect", json!({"width": width, "height": height})).await;
+        self.send("POST", "window/rect", json!({"width": width, "height": height})).await;
     }
 
     /// Whether the page is no wider than the window, so that nobody has to scroll sideways.
     pub(crate) async fn fits(&self, what: &str) {
         let script = "const page = document.documentElement; return [page.scrollWidth, page.clientWidth];";
-        let widths = self.of("POST", "execute/sync", json!({"script": script, "args": []})).await;
+        let widths = self.send("POST", "execute/sync", json!({"script": script, "args": []})).await;
         assert_eq!(widths[0], widths[1], "{what}: the page is wider than the window");
     }
 
     /// Keeps a picture of the page in the folder that `PORTICO_SCREENSHOTS` names, if it names one.
     pub(crate) async fn picture(&self, name: &str) {
         let Some(folder) = std::env::var_os("PORTICO_SCREENSHOTS") else { return };
-        let picture = self.of("GET", "screenshot", json!({})).await;
+        let picture = self.send("GET", "screenshot", json!({})).await;
         let octets = base64::engine::general_purpose::STANDARD.decode(picture.as_str().unwrap()).unwrap();
         std::fs::write(Path::new(&folder).join(format!("{name}.png")), octets).unwrap();
     }

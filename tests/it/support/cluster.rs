@@ -48,11 +48,11 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// A fresh server that was not started yet: trusts everybody, unless `pg_hba.conf` is written.
     pub(crate) fn new() -> Self {
-        Self::of(&programs())
+        Self::with_programs(&programs())
     }
 
     /// The same from the programs in a folder of their own.
-    pub(crate) fn of(programs: &Path) -> Self {
+    pub(crate) fn with_programs(programs: &Path) -> Self {
         let cluster = Self::empty(programs);
         cluster.obey("init");
         cluster.configure("");
@@ -61,7 +61,7 @@ impl Cluster {
 
     /// A newer server, started; `None` where none is at hand.
     pub(crate) fn newer() -> Option<Self> {
-        let server = Self::of(&newer_programs()?);
+        let server = Self::with_programs(&newer_programs()?);
         server.obey("start");
         Some(server)
     }

@@ -46,7 +46,7 @@ impl Random {
         self.below(times) == 0
     }
 
-    pub(crate) fn of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+    pub(crate) fn choose<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.below(choices.len())]
     }
 
@@ -58,9 +58,9 @@ impl Random {
     pub(crate) fn text(&mut self, whole: &[&str], pieces: &[&str]) -> String {
         let mut text = String::new();
         for _ in 0..=self.below(7) {
-            let next = if self.once_in(2) { self.of(whole) } else { self.of(pieces) };
+            let next = if self.once_in(2) { self.choose(whole) } else { self.choose(pieces) };
             text.push_str(next);
-            let end = *self.of(&["", "", " ", "\n", ";", "; ", " ;\n"]);
+            let end = *self.choose(&["", "", " ", "\n", ";", "; ", " ;\n"]);
             text.push_str(end);
         }
         if self.once_in(4) {

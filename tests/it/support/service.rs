@@ -127,7 +127,7 @@ impl Service {
         let body = json!({"jsonrpc": "2.0", "id": 7, "method": "subscriptions/listen", "params": params});
         let request = self.post(&format!("/mcp/connections/{CONNECTION}")).header("accept", BOTH);
         let request = request.header("mcp-protocol-version", "2026-07-28").header("mcp-method", "subscriptions/listen");
-        let mut events = Events::of(request.json(&body).send().await.unwrap());
+        let mut events = Events::new(request.json(&body).send().await.unwrap());
         assert_eq!(events.message().await["method"], "notifications/subscriptions/acknowledged");
         events
     }

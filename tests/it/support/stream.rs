@@ -20,7 +20,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    pub(crate) fn of(response: Response) -> Self {
+    pub(crate) fn new(response: Response) -> Self {
         assert_eq!(response.status(), 200);
         let header = |name: &str| response.headers().get(name).map(|value| value.to_str().unwrap());
         assert_eq!(header("content-type"), Some("text/event-stream"));

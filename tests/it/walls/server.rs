@@ -21,7 +21,7 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) async fn start(programs: &Path) -> Self {
-        let cluster = Cluster::of(programs);
+        let cluster = Cluster::with_programs(programs);
         cluster.configure(SETTINGS);
         cluster.obey("start");
         connect(&cluster.url("postgres", "postgres")).await.batch_execute("CREATE DATABASE walls").await.unwrap();

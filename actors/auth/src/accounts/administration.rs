@@ -42,7 +42,7 @@ fn acting<T, W: FnOnce(&mut Store) -> Result<T>>(
     session: &SecretString,
     work: W,
 ) -> impl FnOnce(&mut Store) -> Result<T> + use<T, W> {
-    let digest = Digest::of(session.expose_secret());
+    let digest = Digest::new(session.expose_secret());
     move |store| store.acting(&digest, work)
 }
 

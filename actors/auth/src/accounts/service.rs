@@ -55,7 +55,7 @@ struct Claimant {
 }
 
 impl Claimant {
-    fn of(client: &ClientCredential) -> Self {
+    fn new(client: &ClientCredential) -> Self {
         Self { id: client.client_id.clone(), from: client.from }
     }
 }
@@ -188,7 +188,7 @@ impl Accounts {
     /// [`Kind::Unauthenticated`](portico_core::error::Kind::Unauthenticated) when the session has ended,
     /// [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) for more than it has.
     pub async fn approve(&self, session: &SecretString, approval: Approval) -> Result<SecretString> {
-        let session = Digest::of(session.expose_secret());
+        let session = Digest::new(session.expose_secret());
         let (code, digest) = secret::mint(CODE_PREFIX)?;
         self.store(move |store| store.approve(&session, &approval, &digest)).await?;
         Ok(code)
@@ -199,7 +199,7 @@ impl Accounts {
     /// # Errors
     /// In the words of RFC 6749 §5.2.
     pub async fn redeem(&self, redemption: AuthorizationCodeRequest) -> Result<IssuedTokens, GrantError> {
-        let (client, next) = (Claimant::of(&redemption.client), NextRefresh::mint(None)?);
+        let (client, next) = (Claimant::new(&redemption.client), NextRefresh::mint(None)?);
         let narrow = self.narrowing(None, redemption.resource.clone());
         self.issue(client, next, move |store, next| store.redeem(&redemption, next, narrow)).await
     }
@@ -210,7 +210,7 @@ impl Accounts {
     /// In the words of RFC 6749 §5.2; for a scope or a resource that was not granted, the refresh
     /// token stays good.
     pub async fn refresh(&self, asked: RefreshTokenRequest) -> Result<IssuedTokens, GrantError> {
-        let (client, next) = (Claimant::of(&asked.client), NextRefresh::mint(Some(&asked.token))?);
+        let (client, next) = (Claimant::new(&asked.client), NextRefresh::mint(Some(&asked.token))?);
         let narrow = self.narrowing(asked.scope.clone(), asked.resource.clone());
         self.issue(client, next, move |store, next| store.refresh(&asked, next, narrow)).await
     }
@@ -230,7 +230,7 @@ impl Accounts {
     /// # Errors
     /// `invalid_client`; a token that is unknown is no failure.
     pub async fn revoke(&self, client: ClientCredential, token: SecretString) -> Result<(), GrantError> {
-        let claimant = Claimant::of(&client);
+        let claimant = Claimant::new(&client);
         let requester = Requester::Stranger(claimant.from);
         let refused = |refusal| self.counted(refusal, &claimant);
         if token.expose_secret().starts_with(REFRESH_PREFIX) {
@@ -281,7 +281,7 @@ impl Accounts {
 
     /// The person's tokens that are not revoked, with the time of their last use.
     pub async fn tokens(&self, session: &SecretString) -> Result<Vec<PersonalAccessToken>> {
-        let digest = Digest::of(session.expose_secret());
+        let digest = Digest::new(session.expose_secret());
         self.run_job(Requester::Known, AccountsActor::carry_uses).await?;
         self.store(move |store| store.tokens_of(&digest)).await
     }
@@ -296,7 +296,7 @@ impl Accounts {
         session: &SecretString,
         new: NewPat,
     ) -> Result<(PersonalAccessToken, SecretString)> {
-        let digest = Digest::of(session.expose_secret());
+        let digest = Digest::new(session.expose_secret());
         self.store(move |store| store.create_own_pat(&digest, new)).await
     }
 
@@ -306,19 +306,19 @@ impl Accounts {
     /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when it is not theirs,
     /// [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) in a session that was narrowed.
     pub async fn revoke_token(&self, session: &SecretString, token: Uuid) -> Result<PersonalAccessToken> {
-        let digest = Digest::of(session.expose_secret());
+        let digest = Digest::new(session.expose_secret());
         self.changing(move |store| store.revoke_own_pat(&digest, token)).await
     }
 
     /// The applications that the session's person gave access to.
     pub async fn grants(&self, session: &SecretString) -> Result<Vec<Consent>> {
-        let digest = Digest::of(session.expose_secret());
+        let digest = Digest::new(session.expose_secret());
         self.store(move |store| store.grants(&digest)).await
     }
 
     /// Takes the access back that the session's person gave to an application.
     pub async fn revoke_own_consent(&self, session: &SecretString, grant: Uuid) -> Result<()> {
-        let digest = Digest::of(session.expose_secret());
+        let digest = Digest::new(session.expose_secret());
         self.changing(move |store| store.revoke_own_consent(&digest, grant)).await
     }
 

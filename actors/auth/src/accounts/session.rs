@@ -100,10 +100,10 @@ pub fn new_visit() -> Result<SecretString> {
 /// secret, and nobody can make it without.
 pub fn form_token(secret: &SecretString) -> String {
     let whole = SecretString::from(format!("form:{}", secret.expose_secret()));
-    URL_SAFE_NO_PAD.encode(Digest::of(whole.expose_secret()).octets())
+    URL_SAFE_NO_PAD.encode(Digest::new(whole.expose_secret()).octets())
 }
 
 /// Whether a form carries the token of this secret; compares in constant time.
 pub fn form_token_fits(secret: &SecretString, shown: &str) -> bool {
-    Digest::of(shown).fits(&Digest::of(&form_token(secret)))
+    Digest::new(shown).fits(&Digest::new(&form_token(secret)))
 }

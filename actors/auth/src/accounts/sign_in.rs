@@ -30,7 +30,7 @@ impl Accounts {
     ) -> Result<(SecretString, String)> {
         let (session, digest) = secret::mint(SESSION_PREFIX)?;
         if secret.expose_secret().starts_with(PAT_PREFIX) {
-            let token = Digest::of(secret.expose_secret());
+            let token = Digest::new(secret.expose_secret());
             let name = email.clone();
             let requester = Requester::Stranger(from);
             let begun = self.store_for(requester, move |store| store.begin_session_by_token(&email, &token, &digest));
@@ -39,7 +39,7 @@ impl Accounts {
                 match wrong.then(|| self.failures.count(from, Some(&name))).flatten() {
                     Some(quota) => {
                         let words = "too many failed attempts; come back when Retry-After says";
-                        of(refusal.get_claimed(), Error::throttled(words, quota))
+                        claimed(refusal.get_claimed(), Error::throttled(words, quota))
                     }
                     None => refusal,
                 }
@@ -59,7 +59,7 @@ impl Accounts {
         let (slot, Some(kept)) = compared.await.map_err(Error::internal)? else {
             let refusal = Error::unauthenticated("the address or the secret is not right");
             let because = "the name is unknown or disabled, or the password is another one";
-            return Err(of(own.as_deref(), refusal.because(because)));
+            return Err(claimed(own.as_deref(), refusal.because(because)));
         };
         let own = own.unwrap_or_else(|| email.clone());
         self.store(move |store| store.begin_session(&email, &kept, &digest)).await?;
@@ -72,7 +72,7 @@ impl Accounts {
     /// # Errors
     /// [`Kind::Busy`] after too many that nobody was given.
     pub async fn session(&self, secret: &SecretString, from: Option<IpAddr>) -> Result<Option<Session>> {
-        let digest = Digest::of(secret.expose_secret());
+        let digest = Digest::new(secret.expose_secret());
         let requester = if self.known.get(&digest).is_some() { Requester::Known } else { Requester::Stranger(from) };
         let found = self.store_for(requester, move |store| match store.session(&digest)? {
             None => Ok(Err(store.knows_session(&digest)?)),
@@ -93,13 +93,13 @@ impl Accounts {
 
     /// Ends a session, or with `everywhere` every session of its person.
     pub async fn sign_out(&self, secret: &SecretString, everywhere: bool) -> Result<()> {
-        let digest = Digest::of(secret.expose_secret());
+        let digest = Digest::new(secret.expose_secret());
         self.store(move |store| store.end_session(&digest, everywhere)).await
     }
 }
 
 /// `refusal` of a sign-in at the address of this user, if it is anybody's.
-fn of(own: Option<&str>, refusal: Error) -> Error {
+fn claimed(own: Option<&str>, refusal: Error) -> Error {
     match own {
         Some(own) => refusal.claimed(own),
         None => refusal,

@@ -84,7 +84,7 @@ pub(crate) enum NistCurve {
 impl PublicKey {
     /// Derives it from the private part. Not through `Jwk::from_encoding_key`: that one takes
     /// Ed25519 keys of one length only.
-    pub(crate) fn of(algorithm: Algorithm, private: &[u8]) -> Result<Self> {
+    pub(crate) fn from_private(algorithm: Algorithm, private: &[u8]) -> Result<Self> {
         let from = &DEFAULT_PROVIDER.key_utils;
         let text = |octets: Vec<u8>| URL_SAFE_NO_PAD.encode(octets);
         match algorithm {
@@ -215,7 +215,7 @@ impl NewKey {
     }
 
     pub(crate) fn from_private(algorithm: Algorithm, private: SecretSlice<u8>) -> Result<Self> {
-        let public = PublicKey::of(algorithm, private.expose_secret())?;
+        let public = PublicKey::from_private(algorithm, private.expose_secret())?;
         Ok(Self { kid: public.thumbprint()?, algorithm, private, public })
     }
 }
@@ -322,7 +322,7 @@ mod tests {
     fn a_private_key_of_another_kind_is_refused() {
         let key = rfc_8037();
         for algorithm in [Algorithm::Es256, Algorithm::Rs256] {
-            assert!(PublicKey::of(algorithm, key.private.expose_secret()).is_err(), "{algorithm:?}");
+            assert!(PublicKey::from_private(algorithm, key.private.expose_secret()).is_err(), "{algorithm:?}");
         }
     }
 }

@@ -25,7 +25,7 @@ pub struct SharedSecret(Arc<ArcSwapOption<Prk>>);
 
 impl SharedSecret {
     /// The secret that `private` leads to, for good.
-    pub fn of(private: &[u8]) -> Self {
+    pub fn new(private: &[u8]) -> Self {
         Self(Arc::new(ArcSwapOption::from_pointee(extract(private))))
     }
 
@@ -70,9 +70,9 @@ mod tests {
 
     #[test]
     fn a_key_is_of_its_secret_and_its_purpose_alone() {
-        let (one, other) = (SharedSecret::of(b"one"), SharedSecret::of(b"another"));
+        let (one, other) = (SharedSecret::new(b"one"), SharedSecret::new(b"another"));
         let key = one.key("purpose").unwrap();
-        assert_eq!(key, SharedSecret::of(b"one").key("purpose").unwrap());
+        assert_eq!(key, SharedSecret::new(b"one").key("purpose").unwrap());
         assert_ne!(key, one.key("something else").unwrap());
         assert_ne!(key, other.key("purpose").unwrap());
         one.replace(None);

@@ -162,7 +162,7 @@ impl NextRefresh {
         let (own, _) = secret::mint("")?;
         let stem = before.and_then(stem).unwrap_or(first.expose_secret());
         let secret = SecretString::from(format!("{stem}{}", own.expose_secret()));
-        Ok(Self { digest: Digest::of(secret.expose_secret()), line: Digest::of(stem), secret })
+        Ok(Self { digest: Digest::new(secret.expose_secret()), line: Digest::new(stem), secret })
     }
 }
 
@@ -175,7 +175,7 @@ fn stem(token: &SecretString) -> Option<&str> {
 
 /// The digest of that.
 pub(crate) fn line_of(token: &SecretString) -> Option<Digest> {
-    stem(token).map(Digest::of)
+    stem(token).map(Digest::new)
 }
 
 /// What of `granted` is asked for: a scope and a resource (RFC 8707 §2.2) within it. A client that is not

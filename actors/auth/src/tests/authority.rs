@@ -114,8 +114,8 @@ fn every_operation_of_the_store_is_judged() {
     store.disable_subject("https://idp.example.org#bob").unwrap();
     store.add_user(NewUser { rights: only(&[STOCK], Scope::Admin), ..user(LOCAL) }).unwrap();
     let (_, local) = store.create_pat(LOCAL, NewPat::default()).unwrap();
-    let digest = |secret: &secrecy::SecretString| Digest::of(secrecy::ExposeSecret::expose_secret(secret));
-    let [of_local, of_ann] = [Digest::of("local"), Digest::of("ann")];
+    let digest = |secret: &secrecy::SecretString| Digest::new(secrecy::ExposeSecret::expose_secret(secret));
+    let [of_local, of_ann] = [Digest::new("local"), Digest::new("ann")];
     store.begin_session_by_token(LOCAL, &digest(&local), &of_local).unwrap();
     store.begin_session_by_token(ANN, &digest(&secret), &of_ann).unwrap();
     let grant = Uuid::from_u128(9);

@@ -109,31 +109,31 @@ fn each(
     let ends = token.created_at.after(std::time::Duration::from_secs(60));
     run!(revoke_access_token(Uuid::from_u128(7), "ptc_ci_x", ends), "access-token revoke");
 
-    let session = Digest::of("session");
-    store.begin_session_by_token(ANN, &Digest::of(secret.expose_secret()), &session).unwrap();
+    let session = Digest::new("session");
+    store.begin_session_by_token(ANN, &Digest::new(secret.expose_secret()), &session).unwrap();
     let id = &client.client_id;
     // A code that is used a second time ends what came of it.
     let own = run!(create_own_pat(&session, NewPat::default()), "pat create").0;
     run!(revoke_own_pat(&session, own.id), "pat revoke");
-    run!(approve(&session, &of_sales(id), &Digest::of("code")), "grant create");
+    run!(approve(&session, &of_sales(id), &Digest::new("code")), "grant create");
     let asked = redemption(id, &"code".into());
     let [first, next, last] = [None, None, None].map(|none| NextRefresh::mint(none).unwrap());
     store.redeem(&asked, &first, Ok).unwrap().unwrap();
     assert!(run!(redeem(&asked, &next, Ok), "grant revoke").is_err());
     // So does a refresh token.
-    run!(approve(&session, &of_sales(id), &Digest::of("code 2")), "grant create");
+    run!(approve(&session, &of_sales(id), &Digest::new("code 2")), "grant create");
     store.redeem(&redemption(id, &"code 2".into()), &first, Ok).unwrap().unwrap();
     let second = NextRefresh::mint(Some(&first.secret)).unwrap();
     store.refresh(&refreshing(id, &first.secret), &second, Ok).unwrap().unwrap();
     assert!(run!(refresh(&refreshing(id, &first.secret), &next, Ok), "grant revoke").is_err());
-    run!(approve(&session, &of_sales(id), &Digest::of("code 3")), "grant create");
+    run!(approve(&session, &of_sales(id), &Digest::new("code 3")), "grant create");
     store.redeem(&redemption(id, &"code 3".into()), &next, Ok).unwrap().unwrap();
     run!(revoke_refresh(&public(id), &next.secret), "grant revoke").unwrap();
-    run!(approve(&session, &of_sales(id), &Digest::of("code 4")), "grant create");
+    run!(approve(&session, &of_sales(id), &Digest::new("code 4")), "grant create");
     store.redeem(&redemption(id, &"code 4".into()), &last, Ok).unwrap().unwrap();
     let grant = store.grants(&session).unwrap().remove(0);
     run!(revoke_own_consent(&session, grant.id), "grant revoke");
-    run!(approve(&session, &of_sales(id), &Digest::of("code 5")), "grant create");
+    run!(approve(&session, &of_sales(id), &Digest::new("code 5")), "grant create");
     store.redeem(&redemption(id, &"code 5".into()), &last, Ok).unwrap().unwrap();
     let grant = store.consents(None).unwrap().remove(0);
     run!(revoke_consent(grant.id), "grant revoke");

@@ -27,7 +27,7 @@ pub(crate) type CredentialKey = (Digest, Endpoint);
 /// What is remembered under. No header has the octet that stands between name and token.
 pub(crate) fn key(asked: &Authenticate) -> CredentialKey {
     let digest = match &asked.credential {
-        Credential::Bearer(token) => Digest::of(token.expose_secret()),
+        Credential::Bearer(token) => Digest::new(token.expose_secret()),
         Credential::Basic { email, token } => Digest::of_parts(&[email, "\0", token.expose_secret()]),
     };
     (digest, asked.endpoint)
@@ -48,7 +48,7 @@ impl VerifyCredential {
     pub(crate) fn new(asked: Authenticate, key: CredentialKey) -> Self {
         let token = match &asked.credential {
             Credential::Bearer(_) => key.0,
-            Credential::Basic { token, .. } => Digest::of(token.expose_secret()),
+            Credential::Basic { token, .. } => Digest::new(token.expose_secret()),
         };
         Self { asked, key, token }
     }

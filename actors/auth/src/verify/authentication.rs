@@ -81,7 +81,7 @@ impl CredentialQuery for VerifyCredential {
         actor: &mut AuthActor,
         context: &Context<AuthActor>,
     ) -> CachedAnswer<Result<Arc<Principal>>, Refusal> {
-        if let Some(principal) = actor.cache.of(&self.key) {
+        if let Some(principal) = actor.cache.get(&self.key) {
             return CachedAnswer::Fresh(Ok(principal));
         }
         let judged = actor.authenticate(self);

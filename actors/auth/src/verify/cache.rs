@@ -56,7 +56,7 @@ impl VerifiedCache {
     }
 
     /// Who shows that, where it is known and still holds.
-    pub(crate) fn of(&self, key: &CredentialKey) -> Option<Arc<Principal>> {
+    pub(crate) fn get(&self, key: &CredentialKey) -> Option<Arc<Principal>> {
         let verdict = self.memory.cache.get(key)?;
         let now = self.clock.now().time();
         if verdict.until.is_some_and(|until| now >= until) || verdict.by.validity.is_lost() {

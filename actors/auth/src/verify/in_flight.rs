@@ -95,7 +95,7 @@ mod tests {
                 given.notified().await;
                 Err(Error::new(Kind::Unauthenticated, "unknown"))
             };
-            let key = (Digest::of(token), Endpoint::Api);
+            let key = (Digest::new(token), Endpoint::Api);
             let in_flight = &in_flight;
             async move { in_flight.join(key, Some(IpAddr::from(from)), judge).await }.boxed_local()
         };

@@ -74,13 +74,13 @@ struct Lifetimes(HashMap<Uuid, Lifetime>);
 
 impl Lifetimes {
     /// That of what came of a token, or of none. A token that is not there was revoked long ago.
-    fn of(&self, token: Option<Uuid>) -> Lifetime {
+    fn get(&self, token: Option<Uuid>) -> Lifetime {
         let Some(token) = token else { return Lifetime::default() };
         self.0.get(&token).copied().unwrap_or(Lifetime { is_revoked: true, ..Lifetime::default() })
     }
 
     fn add(&mut self, row: &TokenRow) -> Lifetime {
-        let parent = self.of(row.parent);
+        let parent = self.get(row.parent);
         let ends = [row.expires_at, parent.ends].into_iter().flatten().min();
         let (is_revoked, is_disabled) = (row.is_revoked || parent.is_revoked, row.is_disabled || parent.is_disabled);
         let lifetime = Lifetime { is_revoked, is_disabled, ends };
@@ -125,7 +125,7 @@ impl Account {
         // A name that an administrator of some connections chose leads to nobody's role.
         let known = [("client_id", row.client_id.as_str()), ("name", &row.name)];
         let claims = claims(if row.named { &known } else { &known[..1] });
-        let (subject, since, lifetime) = (row.client_id.clone(), row.since, lifetimes.of(row.parent));
+        let (subject, since, lifetime) = (row.client_id.clone(), row.since, lifetimes.get(row.parent));
         let holder = Holder { subject, rights: row.rights, since, lifetime, claims };
         (row.client_id, Self { holder, secret: row.digest, seen: row.seen })
     }
@@ -143,7 +143,7 @@ struct ActiveGrant {
 impl ActiveGrant {
     /// The grant of a row, by its id; `None` where the token that it was given with opens nothing any more.
     fn from_row(row: GrantRow, lifetimes: &Lifetimes) -> Option<(Uuid, Self)> {
-        let lifetime = lifetimes.of(row.token);
+        let lifetime = lifetimes.get(row.token);
         if lifetime.is_revoked || lifetime.is_disabled {
             return None;
         }
@@ -251,7 +251,7 @@ impl Snapshot {
 
     /// The service account with this id and this secret. Each way to fail takes the same steps.
     pub(crate) fn client(&self, client_id: &str, secret: &SecretString, now: Now) -> Option<&Account> {
-        let shown = Digest::of(secret.expose_secret());
+        let shown = Digest::new(secret.expose_secret());
         let account = self.accounts.get(client_id);
         let fits = account.map_or(&Digest::NONE, |account| &account.secret).fits(&shown);
         account.filter(|account| fits && !account.holder.lifetime.is_over(now))

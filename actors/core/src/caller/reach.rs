@@ -27,7 +27,7 @@ fn members<S: Serializer>(rights: &Rights, list: &'static str, serializer: S) ->
         None => members.serialize_entry(list, "all")?,
         Some(connections) => members.serialize_entry(list, &plain(connections, rights.widest()))?,
     }
-    let workspaces: Vec<_> = rights.workspaces().iter().filter_map(|held| Listed::of(held, rights.widest())).collect();
+    let workspaces: Vec<_> = rights.workspaces().iter().filter_map(|held| Listed::new(held, rights.widest())).collect();
     if !workspaces.is_empty() {
         members.serialize_entry("workspaces", &workspaces)?;
     }
@@ -45,7 +45,7 @@ enum Listed<'a> {
 }
 
 impl<'a> Listed<'a> {
-    fn of((name, grant): &'a (Arc<str>, WorkspaceGrant), widest: Scope) -> Option<Self> {
+    fn new((name, grant): &'a (Arc<str>, WorkspaceGrant), widest: Scope) -> Option<Self> {
         let scope = grant.widest()?;
         Some(if scope == widest { Self::Plain(name) } else { Self::Narrowed { name, scope } })
     }

@@ -28,7 +28,7 @@ pub struct MemoryReservation {
 
 impl Default for Budget {
     fn default() -> Self {
-        Self::of(Self::DEFAULT)
+        Self::new(Self::DEFAULT)
     }
 }
 
@@ -37,7 +37,7 @@ impl Budget {
     pub const DEFAULT: usize = 256 * 1024 * 1024;
 
     /// So many octets.
-    pub fn of(most: usize) -> Self {
+    pub fn new(most: usize) -> Self {
         let most = most.min(Semaphore::MAX_PERMITS);
         Self(Arc::new(Shared { most, left: Arc::new(Semaphore::new(most)), peak: AtomicUsize::new(0) }))
     }
@@ -78,7 +78,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_asked_first_is_served_first_and_what_is_dropped_is_given_back() {
-        let budget = Budget::of(10);
+        let budget = Budget::new(10);
         let first = budget.reserve(6).await;
         let mut large = Box::pin(budget.reserve(10));
         assert!((&mut large).now_or_never().is_none());
@@ -95,7 +95,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_no_more_stands_in_nobodys_way() {
-        let budget = Budget::of(10);
+        let budget = Budget::new(10);
         let held = budget.reserve(5).await;
         let mut large = Box::pin(budget.reserve(10));
         assert!((&mut large).now_or_never().is_none());

@@ -24,7 +24,7 @@ pub struct Heartbeat {
 
 impl Heartbeat {
     /// Begins to watch the thread of `arbiter`, by that name.
-    pub fn of(arbiter: &ArbiterHandle, thread: impl Into<Arc<str>>) -> Self {
+    pub fn start(arbiter: &ArbiterHandle, thread: impl Into<Arc<str>>) -> Self {
         let beat = Self { thread: thread.into(), last: Arc::new(AtomicU64::new(now())) };
         if !arbiter.spawn(keep(End(Arc::clone(&beat.last)))) {
             beat.last.store(ENDED, Ordering::Relaxed);
@@ -99,7 +99,7 @@ mod tests {
     #[actix::test]
     async fn a_thread_that_waits_for_something_does_not_turn() {
         let arbiter = Arbiter::new();
-        let beat = Heartbeat::of(&arbiter.handle(), "one");
+        let beat = Heartbeat::start(&arbiter.handle(), "one");
         let own = Heartbeat::here("own");
         let (free, waits) = mpsc::channel::<()>();
         arbiter.spawn(async move {
@@ -112,6 +112,6 @@ mod tests {
         arbiter.stop();
         until("its end was not seen", || beat.has_ended()).await;
         assert!(beat.turns(Duration::ZERO) && own.turns(DEADLINE));
-        assert!(Heartbeat::of(&arbiter.handle(), "gone").turns(Duration::ZERO));
+        assert!(Heartbeat::start(&arbiter.handle(), "gone").turns(Duration::ZERO));
     }
 }

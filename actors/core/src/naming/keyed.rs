@@ -17,7 +17,7 @@ pub struct KeyedHash([u64; 2]);
 
 impl KeyedHash {
     /// Of what `feed` writes.
-    pub fn of(feed: impl FnOnce(&mut SipHasher13)) -> Self {
+    pub fn new(feed: impl FnOnce(&mut SipHasher13)) -> Self {
         let mut hasher = *KEYED;
         feed(&mut hasher);
         let hash = hasher.finish128();

@@ -50,7 +50,7 @@ impl Comparison {
         [(Self::Uuid, "uuid"), (Self::Coded, "coded"), (Self::Canonical, "canonical"), (Self::Own, "own")];
 
     /// How a source's column compares.
-    pub(crate) fn of(column: &reply::Column) -> Self {
+    pub(crate) fn from_column(column: &reply::Column) -> Self {
         match (column.data_type, column.text) {
             _ if !column.enforced => Self::Plain,
             (DataType::Uuid, _) => Self::Uuid,
@@ -164,7 +164,7 @@ impl Comparison {
     }
 }
 
-fn of(expr: &Expr) -> String {
+fn name(expr: &Expr) -> String {
     match expr {
         Expr::Column(column) => column.name.clone(),
         other => other.schema_name().to_string(),
@@ -172,7 +172,7 @@ fn of(expr: &Expr) -> String {
 }
 
 fn refused(expr: &Expr, what: &str) -> DataFusionError {
-    let message = format!("query: {what} {} over several connections, whose type has rules of its own", of(expr));
+    let message = format!("query: {what} {} over several connections, whose type has rules of its own", name(expr));
     external(Error::invalid(message).hint("do it on its own connection, or in a view there"))
 }
 
@@ -319,7 +319,7 @@ pub(crate) fn is_text(expr: &Expr, schema: &DFSchema, function: &str) -> Result<
         Comparison::Plain | Comparison::Padded(_) => Ok(()),
         Comparison::Canonical | Comparison::Own => Err(refused(expr, "the text of")),
         Comparison::Uuid | Comparison::Coded => {
-            let message = format!("{function} takes a text, and {} is of a type of its own", of(expr));
+            let message = format!("{function} takes a text, and {} is of a type of its own", name(expr));
             Err(external(Error::new(Kind::Rejected, message).sqlstate("42883").hint("write CAST(… AS text) around it")))
         }
     }

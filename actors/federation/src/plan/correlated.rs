@@ -98,7 +98,7 @@ pub(crate) fn check(plan: &LogicalPlan) -> EngineResult<()> {
             // LATERAL
             if let LogicalPlan::Subquery(lateral) = input {
                 check_distinct(&lateral.subquery)?;
-                Rows::of(&lateral.subquery)?;
+                Rows::from_plan(&lateral.subquery)?;
             }
         }
         node.apply_expressions(|expr| {
@@ -107,14 +107,14 @@ pub(crate) fn check(plan: &LogicalPlan) -> EngineResult<()> {
                     Expr::ScalarSubquery(subquery) => {
                         check_one_row(subquery)?;
                         check_distinct(&subquery.subquery)?;
-                        Rows::of(&subquery.subquery)?
+                        Rows::from_plan(&subquery.subquery)?
                     }
-                    Expr::Exists(exists) => Rows::of(&exists.subquery.subquery)?,
+                    Expr::Exists(exists) => Rows::from_plan(&exists.subquery.subquery)?,
                     Expr::InSubquery(listed) => {
                         if listed.negated {
                             check_not_in(listed)?;
                         }
-                        Rows::of(&listed.subquery.subquery)?
+                        Rows::from_plan(&listed.subquery.subquery)?
                     }
                     Expr::Not(inner) if let Expr::InSubquery(listed) = inner.as_ref() => {
                         check_not_in(listed)?;
@@ -196,12 +196,12 @@ enum Rows {
 }
 
 impl Rows {
-    fn of(plan: &LogicalPlan) -> EngineResult<Self> {
+    fn from_plan(plan: &LogicalPlan) -> EngineResult<Self> {
         // What stands in it speaks of what stands beside it.
         if matches!(plan, LogicalPlan::Subquery(_)) {
             return Ok(Self::Own);
         }
-        let inputs = plan.inputs().into_iter().map(Self::of).collect::<EngineResult<Vec<_>>>()?;
+        let inputs = plan.inputs().into_iter().map(Self::from_plan).collect::<EngineResult<Vec<_>>>()?;
         let has = |rows: Self| inputs.contains(&rows);
         let speaks = plan.contains_outer_reference();
         match plan {

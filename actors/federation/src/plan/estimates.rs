@@ -80,7 +80,7 @@ impl Estimating<'_> {
     /// How many rows the source of `leaf` expects of `statement`.
     async fn rows(&self, leaf: &LeafTable, statement: &str) -> Option<u64> {
         let member = self.connections.members().get(leaf.connection())?;
-        let key = KeyedHash::of(|hasher| {
+        let key = KeyedHash::new(|hasher| {
             for part in [self.principal.as_bytes(), member.id.as_bytes(), statement.as_bytes()] {
                 hasher.write_usize(part.len());
                 hasher.write(part);

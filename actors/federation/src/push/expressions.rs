@@ -70,7 +70,7 @@ pub(super) struct NameScope<'a> {
 }
 
 impl<'a> NameScope<'a> {
-    pub(super) fn of(select: &'a Select, schema: &'a DFSchema) -> Option<Self> {
+    pub(super) fn new(select: &'a Select, schema: &'a DFSchema) -> Option<Self> {
         Some(Self { dialect: select.dialect?, outputs: &select.outputs, schema })
     }
 

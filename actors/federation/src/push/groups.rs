@@ -70,14 +70,14 @@ impl Groups {
 pub(super) fn group(aggregate: &Aggregate, select: &Select) -> Option<Groups> {
     let select = select.clone().wrapped_for_keys();
     let schema = aggregate.input.schema();
-    let scope = NameScope::of(&select, schema)?;
+    let scope = NameScope::new(&select, schema)?;
     let keys = aggregate.group_expr.iter().map(|expr| scope.render(expr)).collect::<Option<Vec<_>>>()?;
     let unique = keys.len() == 1;
     let mut outputs: Vec<Output> =
         (keys.iter()).map(|key| Output { sql: key.sql.clone(), raw: None, type_: Some(key.type_), unique }).collect();
     let (mut averages, mut counts) = (Vec::new(), Vec::new());
     for expr in &aggregate.aggr_expr {
-        let called = Called::of(expr, aggregate)?;
+        let called = Called::from_expr(expr, aggregate)?;
         if called.name == "avg" {
             let (total, scale, count) = called.average(&scope)?;
             averages.push(Average { place: outputs.len(), scale });
@@ -111,7 +111,7 @@ struct Called<'a> {
 }
 
 impl<'a> Called<'a> {
-    fn of(expr: &'a Expr, aggregate: &Aggregate) -> Option<Self> {
+    fn from_expr(expr: &'a Expr, aggregate: &Aggregate) -> Option<Self> {
         let bare = match expr {
             Expr::Alias(alias) => &alias.expr,
             other => other,

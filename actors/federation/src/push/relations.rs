@@ -142,7 +142,7 @@ impl Pushing {
         let mut left = Vec::new();
         let mut conditions = Vec::new();
         for condition in split_conjunction(&filter.predicate) {
-            match NameScope::of(&select, schema).and_then(|scope| scope.condition(condition)) {
+            match NameScope::new(&select, schema).and_then(|scope| scope.condition(condition)) {
                 Some(sql) => conditions.push(sql),
                 None => left.push(condition.clone()),
             }
@@ -243,7 +243,7 @@ fn pushed(plan: &LogicalPlan, parts: &[PlanPart]) -> Option<Select> {
         (LogicalPlan::Projection(projection), [PlanPart::Source(select)]) => project(projection, select),
         (LogicalPlan::Filter(filter), [PlanPart::Source(select)]) => {
             let mut select = select.clone().wrapped();
-            let condition = |expr| NameScope::of(&select, filter.input.schema())?.condition(expr);
+            let condition = |expr| NameScope::new(&select, filter.input.schema())?.condition(expr);
             let conditions: Option<Vec<String>> =
                 split_conjunction(&filter.predicate).into_iter().map(condition).collect();
             select.filters.extend(conditions?);
@@ -273,7 +273,7 @@ fn fewer(plan: &LogicalPlan, select: &Select) -> Option<Select> {
         LogicalPlan::Limit(limit) => limited(select, most(limit)?),
         LogicalPlan::Sort(Sort { expr, input, fetch: Some(fetch) }) => {
             let mut select = select.clone().wrapped_for_keys();
-            let scope = NameScope::of(&select, input.schema())?;
+            let scope = NameScope::new(&select, input.schema())?;
             let key = |SortKey { expr, asc, nulls_first }: &SortKey| {
                 let key = scope.render(expr)?;
                 let (order, nulls) = (if *asc { "ASC" } else { "DESC" }, if *nulls_first { "FIRST" } else { "LAST" });

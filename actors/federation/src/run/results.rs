@@ -23,7 +23,7 @@ pub(crate) fn columns(schema: &Schema, origins: &Origins) -> (Arc<[Column]>, Arc
                 enforced: true,
                 ..Column::computed(field.name(), data_type)
             };
-            match origins.of(field) {
+            match origins.get(field) {
                 Some(Origin { column, unbounded, padded }) if kept(field.data_type(), &column, unbounded) => {
                     let form = match () {
                         () if unbounded => ColumnFormat::Decimal,

@@ -229,7 +229,7 @@ impl Tables {
     async fn keep(&self, located: &Located, columns: Arc<[Column]>) -> Result<()> {
         let shown = self.workspace.as_ref().map(|_| &located.name);
         let (connections, limits) = (self.connections.as_ref(), self.deadline.limits()?);
-        let table = Table::of(connections, located.source(), columns, shown, &self.origins, limits).await;
+        let table = Table::new(connections, located.source(), columns, shown, &self.origins, limits).await;
         let table = Arc::new(table.map_err(|error| self.of_table(located, error))?);
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(located.name.clone(), table);
         Ok(())

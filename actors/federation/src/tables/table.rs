@@ -70,7 +70,7 @@ impl Table {
     ///
     /// # Errors
     /// What the source says where it is asked for more.
-    pub(crate) async fn of(
+    pub(crate) async fn new(
         connections: &dyn Connections,
         source: TableLocation<'_>,
         columns: Arc<[Column]>,
@@ -96,7 +96,7 @@ impl Table {
         let mut known = Vec::with_capacity(columns.len());
         let mut fields = Vec::with_capacity(columns.len());
         for column in &columns {
-            let kind = Kind::of(column);
+            let kind = Kind::new(column);
             let unique = matches!(key.as_slice(), [only] if *only == column.label);
             let column = match shown {
                 Some((catalog, schema, table)) => Column {
@@ -119,7 +119,7 @@ impl Table {
             let (name, type_) = (column.label.clone(), kind.type_);
             let (text, collation) = (column.text, column.collation);
             known.push(TableColumn { name, type_, text, collation, unique, unbounded });
-            let comparison = Comparison::of(&column);
+            let comparison = Comparison::from_column(&column);
             let origin = origins.add(Origin { column, unbounded, padded: kind.padded });
             fields.push(origin::mark(field, origin, comparison));
         }
@@ -283,7 +283,7 @@ impl Kind {
         }
     }
 
-    fn of(column: &Column) -> Self {
+    fn new(column: &Column) -> Self {
         let plain = |arrow, type_| Self { arrow, type_, unbounded: false, padded: false };
         let text = |type_| plain(ArrowType::Utf8, type_);
         match column.data_type {

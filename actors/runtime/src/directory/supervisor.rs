@@ -83,7 +83,7 @@ impl Supervisor {
     ) -> (Addr<Self>, Arc<[Heartbeat]>) {
         let arbiters: Vec<_> = (0..arbiters(available_parallelism().ok())).map(|_| Arbiter::new()).collect();
         let named =
-            |(index, arbiter): (usize, &Arbiter)| Heartbeat::of(&arbiter.handle(), format!("connections-{index}"));
+            |(index, arbiter): (usize, &Arbiter)| Heartbeat::start(&arbiter.handle(), format!("connections-{index}"));
         let beats = arbiters.iter().enumerate().map(named).collect();
         let address = Self::create(|ctx| {
             let mut supervisor = Self {

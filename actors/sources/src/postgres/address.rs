@@ -35,13 +35,19 @@ pub struct Files {
 impl From<ConnectOptions<'_>> for Address {
     fn from(endpoint: ConnectOptions<'_>) -> Self {
         let ConnectOptions { url, password, pooler, base, environment, .. } = endpoint;
-        Self { url: SecretString::from(url), password, pooler, login: None, files: Files::of(environment, base) }
+        Self {
+            url: SecretString::from(url),
+            password,
+            pooler,
+            login: None,
+            files: Files::from_environment(environment, base),
+        }
     }
 }
 
 impl Files {
     /// The files where libpq looks for them (PostgreSQL, §34.15 to §34.17).
-    fn of(environment: &dyn Fn(&str) -> Option<String>, base: &Path) -> Self {
+    fn from_environment(environment: &dyn Fn(&str) -> Option<String>, base: &Path) -> Self {
         let of = |name: &str| environment(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let home = of("HOME");
         let own = of("PGSERVICEFILE").or_else(|| home.as_ref().map(|home| home.join(".pg_service.conf")));

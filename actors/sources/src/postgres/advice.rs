@@ -58,7 +58,7 @@ const WORDS: &[Foreign] = &[
 /// Adds to `failure` what helps to mend `statement`. `routine` is the place in the server's code that speaks.
 pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str>) -> Error {
     let Some(sqlstate) = failure.get_sqlstate().map(str::to_owned) else { return failure };
-    let words = || Words::of(&statement.text, Dialect::POSTGRESQL);
+    let words = || Words::new(&statement.text, Dialect::POSTGRESQL);
     match sqlstate.as_str() {
         // What is no column may be a word of a function that is not known here: DATEADD(day, …).
         "42703" => match words().function(FUNCTIONS) {

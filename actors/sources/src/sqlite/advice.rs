@@ -49,7 +49,7 @@ const WORDS: &[Foreign] = &[
 /// Adds to `failure` what helps to mend `statement`.
 pub(crate) fn advise(failure: Error, statement: &Statement) -> Error {
     let Some(sqlstate) = failure.get_sqlstate() else { return failure };
-    let words = || Words::of(&statement.text, Dialect::SQLITE);
+    let words = || Words::new(&statement.text, Dialect::SQLITE);
     match sqlstate {
         "42703" => match words().function(FUNCTIONS) {
             Some(hint) => failure.hint(hint),

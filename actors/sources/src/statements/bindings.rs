@@ -30,7 +30,7 @@ pub fn check_value_count(values: usize, most: usize) -> Result<()> {
 /// # Errors
 /// [`Kind::Invalid`] naming the arguments that no placeholder takes, or that another one was given for.
 pub fn places(placeholders: &[String], given: &[Argument]) -> Result<Vec<Option<usize>>> {
-    let names = Names::of(placeholders);
+    let names = Names::new(placeholders);
     let mut places: Vec<Option<usize>> = vec![None; placeholders.len()];
     let mut unknown = Vec::new();
     for (at, argument) in given.iter().enumerate() {
@@ -87,7 +87,7 @@ struct Names<'a> {
 const FEW: usize = 16;
 
 impl<'a> Names<'a> {
-    fn of(placeholders: &'a [String]) -> Self {
+    fn new(placeholders: &'a [String]) -> Self {
         let mut names = Self { placeholders, exact: HashMap::new(), folded: HashMap::new() };
         if placeholders.len() > FEW {
             for (place, name) in placeholders.iter().enumerate() {

@@ -14,7 +14,7 @@ pub(crate) struct Words<'t> {
 
 impl<'t> Words<'t> {
     /// Reads `text`.
-    pub(crate) fn of(text: &'t str, dialect: Dialect) -> Self {
+    pub(crate) fn new(text: &'t str, dialect: Dialect) -> Self {
         let words = tokens(text, dialect).into_iter().filter(|token| token.kind != Kind::Blank).collect();
         Self { text, words }
     }
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn what_another_dialect_has_is_named_with_what_stands_for_it() {
-        let words = |text: &'static str| Words::of(text, Dialect::POSTGRESQL);
+        let words = |text: &'static str| Words::new(text, Dialect::POSTGRESQL);
         let known: &[Foreign] = &[("IFNULL", "COALESCE(a, b)")];
         let told = words("SELECT ifnull (a, 0) FROM t").function(known).unwrap();
         assert_eq!(told, "IFNULL is not known here: write COALESCE(a, b)");

@@ -62,11 +62,11 @@ pub(crate) fn classify(text: &str, words: &[Token], effects: Effects, dialect: D
     let second = |word: &str| words.get(1).is_some_and(|token| token.is_word(text, word));
     let class = match () {
         () if first.is_any(text, &["SELECT", "VALUES", "TABLE", "WITH"]) => {
-            return (of(effects), effects.rows && !effects.creates);
+            return (from_effects(effects), effects.rows && !effects.creates);
         }
         // INSERT … ON CONFLICT DO UPDATE and INSERT OR REPLACE still are INSERTs.
         () if first.is_any(text, &["INSERT", "UPDATE", "DELETE", "MERGE"]) => {
-            let written = match of(effects) {
+            let written = match from_effects(effects) {
                 Class::Insert => Class::Insert,
                 // A statement that the scan missed writes all the same.
                 Class::Update => Class::Update,
@@ -155,7 +155,7 @@ pub fn reads_only_pragma(name: &str, has_argument: bool) -> bool {
 }
 
 /// A query's or a data change's class; a query that also changes data counts as the change.
-const fn of(effects: Effects) -> Class {
+const fn from_effects(effects: Effects) -> Class {
     if effects.creates {
         Class::Ddl
     } else if effects.changes {

@@ -210,7 +210,7 @@ struct Positions<'a> {
 
 impl Positions<'_> {
     /// The position of the character at this byte, counted from 1.
-    fn of(&mut self, byte: usize) -> usize {
+    fn at(&mut self, byte: usize) -> usize {
         if byte < self.bytes {
             (self.bytes, self.characters) = (0, 0);
         }
@@ -241,7 +241,7 @@ pub(crate) fn named(
             first = names.get(1);
         }
         if seen.insert((parts.clone(), called)) {
-            found.push(Named { parts, called, position: positions.of(first.map_or(0, |first| first.start)) });
+            found.push(Named { parts, called, position: positions.at(first.map_or(0, |first| first.start)) });
         }
     };
     for reference in references.iter().filter(|reference| reference.role != NameKind::Operator) {

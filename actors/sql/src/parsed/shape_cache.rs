@@ -60,7 +60,7 @@ fn parsed(text: &str, tokens: &[Token], dialect: Dialect) -> Option<Arc<Facts>> 
 
 /// By what a shape is known.
 fn key(shape: &str, tokens: &[Token], dialect: Dialect) -> KeyedHash {
-    KeyedHash::of(|hasher| {
+    KeyedHash::new(|hasher| {
         hasher.write_u8(u8::from(dialect.named_parameters) | u8::from(dialect.replaces) << 1);
         // Where a token ends, and what it is, is not told by the text alone: one number for both, since each is a call.
         for token in tokens {

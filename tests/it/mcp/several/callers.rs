@@ -155,9 +155,9 @@ async fn a_session_is_of_its_address_and_hears_of_each_connection() {
     assert_eq!(stranger.ask(json!(1), "ping", json!({})).await.status(), 404, "who may do less goes on with it");
     let asked = json!({"notifications": {"toolsListChanged": true, "resourcesListChanged": true}});
     let mut subscribed =
-        Events::of(modern(&app, &app.writer, &json!("s"), "subscriptions/listen", asked).send().await.unwrap());
+        Events::new(modern(&app, &app.writer, &json!("s"), "subscriptions/listen", asked).send().await.unwrap());
     assert_eq!(subscribed.message().await["method"], "notifications/subscriptions/acknowledged");
-    let mut stream = Events::of(client.get(None).await);
+    let mut stream = Events::new(client.get(None).await);
     let next = async |events: &mut Events| loop {
         let event = events.next().await.unwrap();
         if !event.data.is_empty() {

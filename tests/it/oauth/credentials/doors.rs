@@ -45,7 +45,7 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    pub(crate) fn of(app: &TestApp) -> Self {
+    pub(crate) fn new(app: &TestApp) -> Self {
         let id = |name, confidential| client(app, name, confidential).0.client_id;
         Self { public: id("Public", false), confidential: id("Confidential", true) }
     }
@@ -107,7 +107,7 @@ pub(crate) async fn show_wrong(app: &TestApp, clients: &Clients, door: &str) -> 
 async fn every_door_counts_what_is_wrong_and_they_count_together() {
     for (number, door) in DOORS.into_iter().enumerate() {
         let app = fixture::limited("failures_per_address = 3").await;
-        let clients = Clients::of(&app);
+        let clients = Clients::new(&app);
         let person = Person::signed_in(&app, &app.writer).await;
         let code = person.code(&clients.public).await;
         let issued = token(&app, &redemption(&clients.public, &code)).await.1;

@@ -123,7 +123,7 @@ async fn open_streams_end_with_their_credential() {
     let mut modern = listen(&app, &json!("s"), json!({"toolsListChanged": true})).await;
     modern.message().await;
     let legacy = Client::begin(&app, &app.writer, "2025-06-18").await;
-    let legacy = Events::of(legacy.get(None).await);
+    let legacy = Events::new(legacy.get(None).await);
     app.store().revoke_pat(&app.writer.secret).unwrap();
     for events in [modern, legacy] {
         tokio::time::timeout(SOON, events.rest()).await.expect("the stream goes on without a credential");

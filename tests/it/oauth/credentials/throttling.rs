@@ -180,7 +180,7 @@ async fn tokens_and_requests_have_limits_of_their_own() {
 #[actix_web::test]
 async fn what_is_wrong_does_not_wait_for_whoever_writes() {
     let app = fixture::limited("failures_per_address = 3").await;
-    let clients = Clients::of(&app);
+    let clients = Clients::new(&app);
     let writer = rusqlite::Connection::open(app.config.with_file_name("portico.db")).unwrap();
     writer.execute_batch("BEGIN IMMEDIATE").unwrap();
     for door in DOORS {

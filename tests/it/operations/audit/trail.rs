@@ -153,7 +153,7 @@ async fn a_caller_who_leaves_is_recorded_too() {
     let app = service(TempDir::new().unwrap(), "file = \"audit.jsonl\"").await;
     let asked = modern(&app, &app.writer, &json!(1), "tools/call", select(ENDLESS, &json!("t"))).send().await.unwrap();
     // The stream opens while the statement runs, and its client leaves.
-    drop(Events::of(asked));
+    drop(Events::new(asked));
     let found = calls(&app, 1).await;
     assert_eq!((&found[0]["outcome"], &found[0]["principal"]), (&json!("abandoned"), &json!(app.writer.name)));
     assert_eq!(found[0]["statement"], ENDLESS);

@@ -162,7 +162,7 @@ async fn sessions_at_the_source_and_open_streams_are_told() {
     assert!(found["portico_sessions_open{connection=\"shop\"}"] >= 1.0);
     assert_eq!(found["portico_http_streams_open"], 0.0);
     let asked = modern(&app, &app.writer, &json!(1), "subscriptions/listen", json!({"notifications": {}}));
-    let listening = Events::of(asked.send().await.unwrap());
+    let listening = Events::new(asked.send().await.unwrap());
     eventually("one open stream", async || samples(&app).await["portico_http_streams_open"] == 1.0).await;
     drop(listening);
 }

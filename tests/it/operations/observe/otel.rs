@@ -89,7 +89,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// The server's span by its operation, and the one of its source.
-fn of(spans: &[Span], operation: &str) -> (Span, Option<Span>) {
+fn spans_of(spans: &[Span], operation: &str) -> (Span, Option<Span>) {
     let is = |span: &&Span| attributes(&span.attributes).get("portico.operation") == Some(&json!(operation));
     let mut found = spans.iter().filter(is);
     let server = found.next().unwrap_or_else(|| panic!("no span of {operation}: {spans:#?}")).clone();
@@ -119,7 +119,7 @@ async fn otel_a_call_is_a_span_in_its_caller_s_trace_with_one_for_its_source() {
     let seen_by_mcp = by_mcp["result"]["structuredContent"]["rows"][0][0].as_str().unwrap().to_owned();
     let spans = receiver.after(app).await;
 
-    let (server, source) = of(&spans, "query");
+    let (server, source) = spans_of(&spans, "query");
     let source = source.expect("the source has a span");
     assert_eq!((hex(&server.trace_id).as_str(), hex(&server.parent_span_id).as_str()), (TRACE, CALLER));
     assert_eq!((server.kind, source.kind), (SpanKind::Server as i32, SpanKind::Client as i32));
@@ -143,7 +143,7 @@ async fn otel_a_call_is_a_span_in_its_caller_s_trace_with_one_for_its_source() {
     // The database was told of the span of its own time.
     assert_eq!(seen, format!("{ASK} /*traceparent='00-{TRACE}-{}-01'*/", hex(&source.span_id)));
 
-    let (server, source) = of(&spans, "execute_select");
+    let (server, source) = spans_of(&spans, "execute_select");
     let theirs = TRACE.replace("4bf9", "aaaa");
     assert_eq!((hex(&server.trace_id), hex(&server.parent_span_id).as_str()), (theirs.clone(), CALLER));
     assert_eq!(server.name, "POST /mcp/connections/{connectionId}", "no id is in a name");
@@ -169,14 +169,14 @@ async fn otel_failures_are_told_and_values_are_not() {
     let (_, body) = app.mcp(&app.writer, "tools/call", json!({"name": secret, "arguments": {}})).await;
     assert!(body.get("error").is_some(), "{body}");
     let spans = receiver.after(app).await;
-    let (server, _) = of(&spans, "query");
+    let (server, _) = spans_of(&spans, "query");
     assert_eq!(hex(&server.parent_span_id), "", "it begins a trace of its own");
     let told = attributes(&server.attributes);
     assert_eq!(told["http.response.status_code"], json!(400));
     assert!(told.contains_key("error.type"), "{told:?}");
     assert_eq!(server.status.unwrap_or_default().code, StatusCode::Unset as i32, "the client's fault is none of ours");
     // A name that a client made up is in no attribute.
-    let (server, source) = of(&spans, "other");
+    let (server, source) = spans_of(&spans, "other");
     assert_eq!((source, attributes(&server.attributes)["error.type"].clone()), (None, json!("not-found")));
     assert_eq!(server.status.unwrap().code, StatusCode::Error as i32, "the response itself was well");
     assert!(!format!("{spans:?}").contains(secret), "{spans:?}");
@@ -192,7 +192,7 @@ async fn otel_what_the_caller_does_not_record_is_not_recorded() {
         assert_eq!(read(request.json(&json!({"query": "SELECT 1"})).send().await.unwrap()).await.0, 200);
     }
     let spans = receiver.after(app).await;
-    let (server, source) = of(&spans, "query");
+    let (server, source) = spans_of(&spans, "query");
     assert_eq!(hex(&server.parent_span_id), CALLER);
     assert_eq!(attributes(&source.unwrap().attributes)["db.system.name"], json!("sqlite"));
     receiver.handle.stop(false).await;
@@ -206,7 +206,7 @@ async fn otel_a_receiver_that_refuses_fails_no_call() {
     let metrics = app.http.get(format!("{}/metrics", app.url)).send().await.unwrap().text().await.unwrap();
     assert!(metrics.contains("\nportico_spans_dropped_total "), "{metrics}");
     let spans = receiver.after(app).await;
-    assert!(of(&spans, "query").1.is_some(), "it was asked: {spans:?}");
+    assert!(spans_of(&spans, "query").1.is_some(), "it was asked: {spans:?}");
     receiver.handle.stop(false).await;
 }
 

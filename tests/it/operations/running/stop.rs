@@ -92,7 +92,7 @@ async fn streams_end_as_their_protocol_says() {
     let mut service = Configuration::new().server("shutdown_timeout = 3600").sqlite("shop", "").serve().await;
     let subscription = service.listen().await;
     let get = service.get(&format!("/mcp/connections/{CONNECTION}")).header("accept", "text/event-stream");
-    let get = Events::of(get.send().await.unwrap());
+    let get = Events::new(get.send().await.unwrap());
     service.signal("TERM");
     let rest = subscription.rest().await;
     assert_eq!((rest.len(), &rest[0]["id"], &rest[0]["result"]["resultType"]), (1, &json!(7), &json!("complete")));

@@ -98,7 +98,7 @@ async fn a_listener_is_a_use() {
     let app = start(&(connection(CONNECTION, "shop", &url, &more) + &connection(OTHER, "other", &other, LAZY))).await;
     let wanted = json!({"notifications": {"resourcesListChanged": true}});
     let asked = modern(&app, &app.writer, &json!(1), "subscriptions/listen", wanted);
-    let mut listening = Events::of(asked.send().await.unwrap());
+    let mut listening = Events::new(asked.send().await.unwrap());
     assert_eq!(listening.message().await["method"], "notifications/subscriptions/acknowledged");
     assert!(sessions(&observer).await > 0, "who listens has the source looked at");
     // The other connection, which is used later, tells how time goes by.

@@ -209,7 +209,7 @@ async fn notices_reach_the_caller_whose_statement_it_is() {
             let params = json!({"name": "execute_sql", "arguments": {"query": "SELECT work(@word)", "parameters": {"@word": word}},
                 "_meta": {"io.modelcontextprotocol/logLevel": "notice"}});
             let response = modern(app, &app.writer, &json!(1), "tools/call", params).send().await.unwrap();
-            let messages = Events::of(response).rest().await;
+            let messages = Events::new(response).rest().await;
             assert_eq!(messages.len(), 2, "{messages:?}");
             assert_eq!(messages[0]["params"]["data"]["message"], format!("at {word}"));
             assert_eq!(messages[1]["result"]["structuredContent"]["rows"], json!([[word]]));

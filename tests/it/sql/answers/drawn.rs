@@ -56,7 +56,7 @@ impl Drawn {
 
     pub(super) fn draw(dice: &mut Random) -> Self {
         let count = 1 + dice.below(5);
-        let samples: Vec<&Sample> = (0..count).map(|_| dice.of(SAMPLES)).collect();
+        let samples: Vec<&Sample> = (0..count).map(|_| dice.choose(SAMPLES)).collect();
         let labels: Vec<&str> = samples.iter().map(|_| dice.one(LABELS)).collect();
         // A list of names knows none twice.
         let mut each = labels.clone();
@@ -102,7 +102,7 @@ impl Drawn {
                 drawn.types.push("BIGINT");
             }
             7 => {
-                let (change, one) = *dice.of(&[
+                let (change, one) = *dice.choose(&[
                     ("INSERT INTO kept (v) VALUES ('x'), ('y')", ""),
                     ("UPDATE kept SET v = 'new' WHERE id < ", "5"),
                     ("DELETE FROM kept WHERE id > ", "6"),
@@ -131,7 +131,7 @@ impl Drawn {
             }
             9 => {
                 let sample = samples[0];
-                let text = *dice.of(&[
+                let text = *dice.choose(&[
                     "array[#, #]",
                     "array[#]",
                     "array[array[#, #], array[#, #]]",
@@ -143,7 +143,7 @@ impl Drawn {
                 drawn.types.clear();
             }
             10 => {
-                let text = *dice.of(&[
+                let text = *dice.choose(&[
                     "#::text",
                     "to_json(#)",
                     "to_jsonb(#)",

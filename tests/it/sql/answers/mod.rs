@@ -309,7 +309,7 @@ impl Shop {
             let others = vec![Written { text, parameters }];
             return Case { text: drawn.literal(), others, types: drawn.types, is_certain: true, is_known: false };
         }
-        let text = dice.of(corpus);
+        let text = dice.choose(corpus);
         let within = if dice.once_in(4) { wrapped(text, dice) } else { None };
         let is_wrapped = within.is_some();
         let text = within.unwrap_or_else(|| text.clone());

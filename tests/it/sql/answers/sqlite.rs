@@ -239,7 +239,7 @@ impl Shop {
         engine.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true).unwrap();
         engine.execute_batch(MADE).unwrap();
         for _ in 0..12 {
-            let values: Vec<&str> = COLUMNS.iter().map(|_| dice.of(SAMPLES).0).collect();
+            let values: Vec<&str> = COLUMNS.iter().map(|_| dice.choose(SAMPLES).0).collect();
             let row = format!("INSERT INTO typed ({}) VALUES ({})", COLUMNS.join(", "), values.join(", "));
             engine.execute_batch(&row).unwrap();
         }

@@ -279,7 +279,7 @@ impl Drawn {
             if dice.once_in(4) {
                 self.text.push_str(dice.one(OTHERS));
             } else {
-                self.values.push(*dice.of(SAMPLES));
+                self.values.push(*dice.choose(SAMPLES));
                 self.text.push('\u{1}');
             }
             return;

@@ -138,7 +138,7 @@ fn tables(dice: &mut Random) -> String {
             ));
         }
         if dice.below(2) == 0 {
-            let column = quoted(dice.of(&columns).0);
+            let column = quoted(dice.choose(&columns).0);
             let how = dice
                 .one(&[
                     "(# DESC)",
@@ -178,7 +178,7 @@ fn routines(dice: &mut Random) -> String {
         if dice.below(2) == 0 {
             arguments.last_mut().unwrap().push_str(" DEFAULT NULL");
         }
-        let (is_procedure, more, returns) = *dice.of(&[
+        let (is_procedure, more, returns) = *dice.choose(&[
             (false, "", "RETURNS int4"),
             (false, "", "RETURNS SETOF text"),
             (false, "", "RETURNS void"),

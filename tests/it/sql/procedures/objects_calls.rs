@@ -115,7 +115,7 @@ impl Made {
         let types: Vec<&str> = (0..width).map(|_| VALUES[dice.below(VALUES.len())].0).collect();
         let words: Vec<String> =
             ["a", "b", "Mixed", "order", "n 1"][..width].iter().map(|name| (*name).to_owned()).collect();
-        let (kind, out, returns, body, call) = *dice.of(KINDS);
+        let (kind, out, returns, body, call) = *dice.choose(KINDS);
         // Another routine each time, or the function before with other arguments. A procedure that is no longer there
         // is told as such once, as it may have committed.
         let routine = if kind == "PROCEDURE" { format!("p{number}") } else { format!("f{}", number / 2) };

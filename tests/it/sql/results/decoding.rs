@@ -77,7 +77,7 @@ async fn read(mut results: Results, alive: &Alive) -> Result<usize, Error> {
 async fn large_rows_of_many_calls_are_in_memory_one_after_the_other() {
     let folder = TempDir::new().unwrap();
     for (number, location) in locations(&folder).await.into_iter().enumerate() {
-        let (budget, alive) = (Budget::of(ROOM), Arc::new(Alive::default()));
+        let (budget, alive) = (Budget::new(ROOM), Arc::new(Alive::default()));
         // Two connections share it.
         let sources = [source(location.clone(), 3, &budget), source(location, 3, &budget)];
         let calls = (0..12).map(|call| {
@@ -98,7 +98,7 @@ async fn large_rows_of_many_calls_are_in_memory_one_after_the_other() {
 async fn who_waits_for_room_is_bounded_by_its_timeout_and_small_rows_do_not_wait() {
     let folder = TempDir::new().unwrap();
     for (number, location) in locations(&folder).await.into_iter().enumerate() {
-        let budget = Budget::of(ROOM);
+        let budget = Budget::new(ROOM);
         let source = source(location, 1, &budget);
         let alive = Alive::default();
         let all = budget.reserve(ROOM).await;
@@ -127,7 +127,7 @@ async fn who_waits_for_room_is_bounded_by_its_timeout_and_small_rows_do_not_wait
 async fn a_row_that_is_larger_than_all_of_it_is_refused() {
     let folder = TempDir::new().unwrap();
     for (number, location) in locations(&folder).await.into_iter().enumerate() {
-        let budget = Budget::of(ROOM);
+        let budget = Budget::new(ROOM);
         let source = source(location, 1, &budget);
         let error = match source.run(reading(TOO_LARGE[number])).await {
             Ok(results) => read(results, &Alive::default()).await.unwrap_err(),

@@ -12,7 +12,7 @@ const SETTINGS: &str = "shared_preload_libraries = 'pg_stat_statements'\njit = o
 
 #[actix_web::test]
 async fn the_server_compiles_no_question_of_ours() {
-    let cluster = Cluster::of(&programs());
+    let cluster = Cluster::with_programs(&programs());
     cluster.configure(SETTINGS);
     cluster.obey("start");
     let url = cluster.url("postgres", "postgres");

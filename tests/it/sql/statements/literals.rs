@@ -281,7 +281,7 @@ impl Catalogue {
 
     fn draw(&self, random: &mut Random) -> Expression {
         let of_grammar = random.once_in(4);
-        let template = if of_grammar { (*random.of(FORMS)).to_owned() } else { random.of(&self.0).clone() };
+        let template = if of_grammar { (*random.choose(FORMS)).to_owned() } else { random.choose(&self.0).clone() };
         let values = if of_grammar || random.once_in(4) { VALUES } else { SMALL };
         let mut expression = Expression { pieces: vec![String::new()], values: Vec::new() };
         let mut rest = template.as_str();
@@ -301,18 +301,19 @@ impl Catalogue {
             }
             let is_open = behind.starts_with('?');
             let end = if of_grammar { 1 } else { behind.find(' ').unwrap() };
-            let type_ = if of_grammar { random.of(SAMPLES).0 } else { &behind[1..end] };
+            let type_ = if of_grammar { random.choose(SAMPLES).0 } else { &behind[1..end] };
             rest = &behind[end..];
             let is_value =
                 is_open || (!of_grammar && (random.once_in(8) || (OPEN.contains(&type_) && !random.once_in(3))));
             if is_value {
-                let value = if is_open || OPEN.contains(&type_) { *random.of(values) } else { "null" };
+                let value = if is_open || OPEN.contains(&type_) { *random.choose(values) } else { "null" };
                 expression.values.push(value);
                 expression.pieces.push(String::new());
                 continue;
             }
             let samples = SAMPLES.iter().find(|(name, _)| *name == type_).map_or(&[][..], |(_, samples)| samples);
-            let operand = if samples.is_empty() { format!("null::{type_}") } else { (*random.of(samples)).to_owned() };
+            let operand =
+                if samples.is_empty() { format!("null::{type_}") } else { (*random.choose(samples)).to_owned() };
             expression.pieces.last_mut().unwrap().push_str(&operand);
         }
         expression.pieces.last_mut().unwrap().push_str(rest);

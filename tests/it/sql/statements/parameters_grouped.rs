@@ -54,7 +54,7 @@ struct Call {
 }
 
 impl Call {
-    fn of(random: Random) -> Self {
+    fn new(random: Random) -> Self {
         let mut call = Self { random, values: Vec::new() };
         for name in ["a", "b"] {
             // Two names are two expressions, which two literals that are alike are not.
@@ -73,7 +73,7 @@ impl Call {
 
     fn place(&mut self, of: &[&str]) -> Written {
         let text = self.random.one(of);
-        let (name, _, literal) = self.random.of(&self.values);
+        let (name, _, literal) = self.random.choose(&self.values);
         (text.replace('$', &format!("@{name}")), text.replace('$', literal))
     }
 
@@ -85,7 +85,7 @@ impl Call {
         let used = self.values.iter().filter(|(name, ..)| is_used(name));
         let mut sent: Vec<String> = used.map(|(name, sent, _)| format!("\"{name}\": {sent}")).collect();
         if self.random.once_in(2) {
-            let (text, meant, values) = self.random.of(OTHERS);
+            let (text, meant, values) = self.random.choose(OTHERS);
             let at = self.random.below(conditions.len() + 1);
             conditions.insert(at, ((*text).to_owned(), (*meant).to_owned()));
             sent.push((*values).to_owned());
@@ -129,7 +129,7 @@ async fn a_value_that_is_grouped_by_has_the_types_of_its_other_places() {
     let (mut wrong, mut compared) = (Vec::new(), 0);
     let cases = cases(300);
     for place in 0..cases {
-        let ((query, meant), values) = Call::of(random.clone().apart(place)).statement();
+        let ((query, meant), values) = Call::new(random.clone().apart(place)).statement();
         let expected = answer(&app, &meant, "{}").await;
         if expected.contains("\"error\"") {
             continue;

@@ -83,9 +83,9 @@ async fn a_bracket_is_what_its_place_in_the_grammar_says() {
     };
     let (mut subscripts, mut names) = (0, 0);
     for _ in 0..cases {
-        let (before, operand) = (random.of(OPERANDS), random.of(OPERANDS));
-        let space = *random.of(&["", " ", "\n", " /* c */ "]);
-        let bracket = random.of(&["id", "index", "arr"]);
+        let (before, operand) = (random.choose(OPERANDS), random.choose(OPERANDS));
+        let space = *random.choose(&["", " ", "\n", " /* c */ "]);
+        let bracket = random.choose(&["id", "index", "arr"]);
         let (head, tail) = match random.below(14) {
             9 => (format!("select id between {operand}"), " and 5 from t at, t"),
             10 => (format!("select n like 'a' escape {operand}"), " from t at, t"),

@@ -140,10 +140,10 @@ pub(super) struct Sent {
 
 impl Case {
     pub(super) fn draw(random: &mut Random, positions: &[Position], targets: usize, number: usize) -> Self {
-        let position = random.of(positions).clone();
+        let position = random.choose(positions).clone();
         // Most of the time the one that has everything: an index, a sequence, a trigger.
         let target = if random.once_in(3) { 0 } else { random.below(targets) };
-        Self { position, target, look: Look::draw(random), channel: *random.of(&CHANNELS), number, absent: false }
+        Self { position, target, look: Look::draw(random), channel: *random.choose(&CHANNELS), number, absent: false }
     }
 
     pub(super) fn write(&self, targets: &[Target], dblink: &str) -> Sent {

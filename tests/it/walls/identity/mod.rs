@@ -71,7 +71,7 @@ impl Sequence {
         let count = if number < fragments.len() { 1 } else { 1 + random.below(3) };
         let request = |random: &mut Random| {
             let several = if number < fragments.len() { 1 } else { 1 + random.below(3) };
-            let drawn = (0..several).map(|_| random.of(fragments).clone()).collect::<Vec<_>>();
+            let drawn = (0..several).map(|_| random.choose(fragments).clone()).collect::<Vec<_>>();
             let fragments = if number < fragments.len() { vec![fragments[number].clone()] } else { drawn };
             let fragments =
                 fragments.iter().enumerate().map(|(at, each)| spell(random, each, number * 10 + at)).collect();
@@ -119,7 +119,7 @@ impl Sequence {
 
 /// One of the notations of what a fragment leaves open.
 fn spell(random: &mut Random, fragment: &str, number: usize) -> String {
-    let set = random.of(&[
+    let set = random.choose(&[
         "set_config",
         "pg_catalog.set_config",
         "\"set_config\"",
@@ -129,7 +129,7 @@ fn spell(random: &mut Random, fragment: &str, number: usize) -> String {
         "set_config/**/",
         "u&\"!0073et_config\" UESCAPE '!'",
     ]);
-    let role = random.of(&[
+    let role = random.choose(&[
         "'south'",
         "'sou' || 'th'",
         "E'\\x73outh'",
@@ -138,7 +138,7 @@ fn spell(random: &mut Random, fragment: &str, number: usize) -> String {
         "(SELECT 'south')",
         "lower('SOUTH')",
     ]);
-    let settings = random.of(&[
+    let settings = random.choose(&[
         "pg_settings",
         "pg_catalog.pg_settings",
         "\"pg_settings\"",

@@ -48,7 +48,7 @@ impl Change {
     ];
 
     /// Of something that was `before` and is `after`; one is absent where it was made or removed.
-    pub(crate) fn of<T: Serialize>(action: &'static str, before: Option<&T>, after: Option<&T>) -> Self {
+    pub(crate) fn new<T: Serialize>(action: &'static str, before: Option<&T>, after: Option<&T>) -> Self {
         debug_assert!(Self::ACTIONS.contains(&action), "list the action {action:?} among them all");
         let value = |of: Option<&T>| of.and_then(|of| serde_json::to_value(of).ok());
         let (before, after) = (value(before), value(after));

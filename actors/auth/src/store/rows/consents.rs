@@ -75,7 +75,7 @@ pub(crate) struct GivenAccess {
 }
 
 impl GivenAccess {
-    pub(crate) fn of(connection: &StoreConnection, id: Uuid) -> Result<Option<Self>> {
+    pub(crate) fn load(connection: &StoreConnection, id: Uuid) -> Result<Option<Self>> {
         let sql = "SELECT u.email, g.client_id, g.client_name, g.scope, g.connections, g.resource, g.expires_at
                    FROM grants g JOIN users u ON u.id = g.user_id WHERE g.id = ?1";
         let read = |row: &Row<'_>| {
@@ -95,9 +95,9 @@ impl GivenAccess {
 
 /// Ends a grant; the change, unless it had ended before.
 pub(crate) fn end(connection: &StoreConnection, grant: Uuid) -> Result<Option<Change>> {
-    let Some(given) = GivenAccess::of(connection, grant)? else { return Ok(None) };
+    let Some(given) = GivenAccess::load(connection, grant)? else { return Ok(None) };
     connection.execute("DELETE FROM grants WHERE id = ?1", [grant.to_string()])?;
-    Ok(Some(Change::of("grant revoke", Some(&given), None)))
+    Ok(Some(Change::new("grant revoke", Some(&given), None)))
 }
 
 /// Ends the grants whose ids `which` selects: the changes.

@@ -68,7 +68,7 @@ pub(crate) fn add(
     };
     connection.insert("personal_access_tokens", row)?;
     let token = by_id(connection, id)?;
-    let change = Change::of("pat create", None, Some(&token));
+    let change = Change::new("pat create", None, Some(&token));
     Ok((token, [change]))
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn mark_revoked(connection: &StoreConnection, token: Uuid, now: Now) 
     }
     let values = named_params! { ":now": now.time(), ":id": token.to_string() };
     connection.execute("UPDATE personal_access_tokens SET revoked_at = :now WHERE id = :id", values)?;
-    Ok(Some(Change::of("pat revoke", Some(&before), Some(&by_id(connection, token)?))))
+    Ok(Some(Change::new("pat revoke", Some(&before), Some(&by_id(connection, token)?))))
 }
 
 const SELECT: &str =
@@ -145,7 +145,7 @@ pub(crate) fn seen(
 /// The one token that may be seen and that `which` names.
 pub(crate) fn choose(connection: &StoreConnection, authority: &Authority, which: &str) -> Result<PersonalAccessToken> {
     let mut found = if which.starts_with(PAT_PREFIX) {
-        seen(connection, authority, "t.digest = ?1", [Digest::of(which)])?
+        seen(connection, authority, "t.digest = ?1", [Digest::new(which)])?
     } else if let Ok(id) = Uuid::try_parse(which) {
         seen(connection, authority, "t.id = ?1", [id.to_string()])?
     } else {

@@ -40,7 +40,7 @@ pub(crate) fn add(connection: &StoreConnection, now: Now, authority: &Authority,
 /// The user as they are now, and how that came about.
 pub(crate) fn changed(action: &'static str, connection: &StoreConnection, before: User) -> Result<(User, [Change; 1])> {
     let (_, user) = kept(connection, &before.email)?;
-    let change = Change::of(action, Some(&before), Some(&user));
+    let change = Change::new(action, Some(&before), Some(&user));
     Ok((user, [change]))
 }
 

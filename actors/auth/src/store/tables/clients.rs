@@ -87,7 +87,7 @@ impl Store {
             };
             connection.insert("clients", row)?;
             let client = find(connection, &client_id)?;
-            let change = Change::of(action, None, Some(&client));
+            let change = Change::new(action, None, Some(&client));
             Ok((client, [change]))
         })?;
         Ok((client, secret))
@@ -125,7 +125,7 @@ impl Store {
             let given = "SELECT id FROM grants WHERE client_id = ?1";
             let ended = consents::end_those(connection, given, [&client.client_id])?;
             connection.execute("DELETE FROM clients WHERE client_id = ?1", [&client.client_id])?;
-            let change = Change::of("client remove", Some(&client), None);
+            let change = Change::new("client remove", Some(&client), None);
             Ok((client, std::iter::once(change).chain(ended)))
         })
     }

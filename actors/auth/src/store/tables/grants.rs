@@ -66,8 +66,8 @@ impl Store {
             connection.insert("authorization_codes", row)?;
             let used = named_params! { ":now": now.time(), ":id": approval.client_id };
             connection.execute("UPDATE clients SET used_at = :now WHERE client_id = :id", used)?;
-            let given = GivenAccess::of(connection, id)?;
-            let mut changes = vec![Change::of("grant create", None, given.as_ref())];
+            let given = GivenAccess::load(connection, id)?;
+            let mut changes = vec![Change::new("grant create", None, given.as_ref())];
             changes.extend(consents::end_surplus(connection, session.user_id, &approval.client_id)?);
             Ok(((), changes))
         })
@@ -81,7 +81,7 @@ impl Store {
         refresh: &NextRefresh,
         narrow: impl FnOnce(Granted) -> Narrowed,
     ) -> Outcome {
-        let digest = Digest::of(redemption.code.expose_secret());
+        let digest = Digest::new(redemption.code.expose_secret());
         // Looked at first: who shows what nobody was given does not make writers wait.
         if let Err(refusal) = shown_code(&self.connection, redemption, &digest)? {
             return Ok(Err(refusal));
@@ -248,7 +248,7 @@ fn kept(connection: &StoreConnection, token: &SecretString) -> Result<Option<Sto
     let sql = "SELECT grant_id, expires_at, used_at IS NOT NULL FROM refresh_tokens WHERE digest = ?1";
     let read =
         |row: &Row<'_>| Ok(StoredRefreshToken { grant: row.id(0)?, expires_at: row.get(1)?, is_spent: row.get(2)? });
-    let found = connection.query_opt(sql, [Digest::of(token.expose_secret())], read)?;
+    let found = connection.query_opt(sql, [Digest::new(token.expose_secret())], read)?;
     let Some(line) = line_of(token).filter(|_| found.is_none()) else { return Ok(found) };
     let sql = "SELECT id, expires_at FROM grants WHERE line = ?1";
     let read = |row: &Row<'_>| Ok(StoredRefreshToken { grant: row.id(0)?, expires_at: row.get(1)?, is_spent: true });
@@ -279,7 +279,7 @@ fn authenticate(
 ) -> Result<std::result::Result<(), GrantError>> {
     let refusal = || Err(GrantError::new("invalid_client", "the client id or its secret is not valid"));
     let kept = clients::authentication(connection, &client.client_id)?;
-    let shown = client.secret.as_ref().map(|secret| Digest::of(secret.expose_secret()));
+    let shown = client.secret.as_ref().map(|secret| Digest::new(secret.expose_secret()));
     Ok(match (kept, shown) {
         (Authentication::Secret(kept), shown) if kept.fits(&shown.unwrap_or(Digest::NONE)) => Ok(()),
         (Authentication::Public, None) => Ok(()),

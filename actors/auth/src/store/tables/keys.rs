@@ -47,7 +47,7 @@ impl Store {
                 [now.time()],
             )?;
             let key = add(connection, now, &key, sealing.as_ref())?;
-            let change = Change::of("key rotate", before.as_ref(), Some(&key));
+            let change = Change::new("key rotate", before.as_ref(), Some(&key));
             Ok((key, [change]))
         })?;
         self.wipe()?;
@@ -73,7 +73,7 @@ impl Store {
             })?;
             connection.execute("DELETE FROM signing_keys WHERE kid = ?1", [&ended.kid])?;
             let next = ended.retired_at.is_none().then(|| add(connection, now, &key, sealing.as_ref())).transpose()?;
-            let change = Change::of("key end", Some(&ended), next.as_ref());
+            let change = Change::new("key end", Some(&ended), next.as_ref());
             Ok((ended, [change]))
         })?;
         self.wipe()?;

@@ -39,7 +39,7 @@ impl Store {
             let row = named_params! { ":jti": jti, ":client_id": client_id, ":expires_at": expires_at };
             connection.insert("revoked_tokens", row)?;
             let token = json!({"jti": jti, "clientId": client_id, "expiresAt": expires_at});
-            Ok(((), Some(Change::of("access-token revoke", Some(&token), None))))
+            Ok(((), Some(Change::new("access-token revoke", Some(&token), None))))
         })
     }
 }

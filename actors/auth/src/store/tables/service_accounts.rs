@@ -53,7 +53,7 @@ impl Store {
             connection.insert("service_accounts", row)?;
             note_origin(connection, &client_id, authority)?;
             let account = by_id(connection, &client_id)?;
-            let change = Change::of("service-account create", None, Some(&account));
+            let change = Change::new("service-account create", None, Some(&account));
             Ok((account, [change]))
         })?;
         Ok((account, secret))
@@ -140,7 +140,7 @@ impl Store {
         self.administer(|connection, _, authority| {
             let account = find(connection, authority, which)?;
             connection.execute("DELETE FROM service_accounts WHERE client_id = ?1", [&account.client_id])?;
-            let change = Change::of("service-account remove", Some(&account), None);
+            let change = Change::new("service-account remove", Some(&account), None);
             Ok((account, [change]))
         })
     }
@@ -181,7 +181,7 @@ fn changed(
     before: &ServiceAccount,
 ) -> Result<(ServiceAccount, [Change; 1])> {
     let account = by_id(connection, &before.client_id)?;
-    let change = Change::of(action, Some(before), Some(&account));
+    let change = Change::new(action, Some(before), Some(&account));
     Ok((account, [change]))
 }
 

@@ -37,7 +37,7 @@ impl Store {
             let row = named_params! { ":subject": subject, ":disabled_at": now.time() };
             connection.insert("refused_subjects", row)?;
             let refused = RefusedSubject { subject: subject.to_owned(), disabled_at: now.time() };
-            let change = Change::of("user disable", None, Some(&refused));
+            let change = Change::new("user disable", None, Some(&refused));
             Ok((refused, Some(change)))
         })
     }
@@ -53,7 +53,7 @@ impl Store {
                 Error::not_found("no such subject of another issuer is refused").hint("portico user list names them")
             })?;
             connection.execute("DELETE FROM refused_subjects WHERE subject = ?1", [subject])?;
-            let change = Change::of("user enable", Some(&known), None);
+            let change = Change::new("user enable", Some(&known), None);
             Ok((known, [change]))
         })
     }

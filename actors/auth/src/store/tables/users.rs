@@ -22,7 +22,7 @@ impl Store {
     pub fn add_user(&mut self, new: NewUser) -> Result<User> {
         self.administer(|connection, now, authority| {
             let (_, user) = add(connection, now, authority, &new)?;
-            let change = Change::of("user add", None, Some(&user));
+            let change = Change::new("user add", None, Some(&user));
             Ok((user, [change]))
         })
     }
@@ -35,7 +35,7 @@ impl Store {
         let (secret, digest) = secret::mint(PAT_PREFIX)?;
         let user = self.administer(|connection, now, authority| {
             let (id, user) = add(connection, now, authority, new)?;
-            let added = Change::of("user add", None, Some(&user));
+            let added = Change::new("user add", None, Some(&user));
             let (_, [made]) = tokens::add_for(connection, now, authority, (id, &user), first, &digest)?;
             Ok((user, [added, made]))
         })?;
@@ -76,7 +76,7 @@ impl Store {
             let (id, user) = find(connection, authority, email)?;
             authority.not_oneself(id)?;
             connection.execute("DELETE FROM users WHERE id = ?1", [id])?;
-            let change = Change::of("user remove", Some(&user), None);
+            let change = Change::new("user remove", Some(&user), None);
             Ok((user, [change]))
         })
     }
@@ -145,7 +145,7 @@ impl Store {
                 }
             }
             let signed_out = SignedOut { email: user.email, sessions, grants, tokens: changes.len() - grants };
-            changes.insert(0, Change::of("user sign-out", Some(&signed_out), None));
+            changes.insert(0, Change::new("user sign-out", Some(&signed_out), None));
             Ok((signed_out, changes))
         })
     }

@@ -273,7 +273,7 @@ async fn a_refresh_token_of_an_older_program_goes_on_and_is_known_when_it_comes_
     let desk = Desk::open().await;
     let code = desk.code().await;
     let mut store = desk.house.store();
-    let old = NextRefresh { secret: "ptc_rt_old".into(), digest: Digest::of("ptc_rt_old"), line: Digest::of("") };
+    let old = NextRefresh { secret: "ptc_rt_old".into(), digest: Digest::new("ptc_rt_old"), line: Digest::new("") };
     store.redeem(&redemption(&desk.client, &code), &old, Ok).unwrap().unwrap();
     desk.house.execute("UPDATE grants SET line = NULL");
     let issued = desk.refresh(&old.secret).await.unwrap();
@@ -298,17 +298,19 @@ async fn thousands_of_refreshes_sign_ins_and_consents_leave_no_more_than_a_bound
         token = next.secret;
     }
     assert_eq!(desk.house.count("refresh_tokens"), 1);
-    let pat = Digest::of(secrecy::ExposeSecret::expose_secret(&desk.token));
+    let pat = Digest::new(secrecy::ExposeSecret::expose_secret(&desk.token));
     for number in 0..200 {
         desk.house.pass(u64::from(number % 100 == 0));
-        store.begin_session_by_token(ANN, &pat, &Digest::of(&format!("session {number}"))).unwrap();
+        store.begin_session_by_token(ANN, &pat, &Digest::new(&format!("session {number}"))).unwrap();
     }
     assert_eq!(desk.house.count("sessions"), 50);
     assert!(!desk.is_in(&desk.session).await, "the oldest one has ended");
-    let session = Digest::of("session 199");
+    let session = Digest::new("session 199");
     assert!(store.required(&session).is_ok());
     for number in 0..200 {
-        store.approve(&session, &desk.approval(Scope::Read, &[SALES]), &Digest::of(&format!("code {number}"))).unwrap();
+        store
+            .approve(&session, &desk.approval(Scope::Read, &[SALES]), &Digest::new(&format!("code {number}")))
+            .unwrap();
     }
     assert_eq!((desk.house.count("grants"), desk.house.count("authorization_codes")), (100, 100));
     // As if another 2,000 applications had been allowed something: each by itself would wait for the disk.
@@ -317,10 +319,10 @@ async fn thousands_of_refreshes_sign_ins_and_consents_leave_no_more_than_a_bound
                 SELECT '00000000-0000-0000-0000-00000000' || (1000 + i), u.id, 'https://client.example/' || i, 'many',
                        'read', '[]', @now, @now + 1000 FROM n, users u";
     desk.house.execute(&many.replace("@now", &desk.house.now().seconds().to_string()));
-    store.approve(&session, &desk.approval(Scope::Read, &[SALES]), &Digest::of("one more")).unwrap();
+    store.approve(&session, &desk.approval(Scope::Read, &[SALES]), &Digest::new("one more")).unwrap();
     assert_eq!(desk.house.count("grants"), 1_000);
     desk.house.pass_beyond(61);
-    store.approve(&session, &desk.approval(Scope::Read, &[SALES]), &Digest::of("the last")).unwrap();
+    store.approve(&session, &desk.approval(Scope::Read, &[SALES]), &Digest::new("the last")).unwrap();
     assert_eq!(desk.house.count("authorization_codes"), 1, "codes that nobody came for are gone");
     // The first one of a line is known as long as the grant is there.
     let desk = Desk::open().await;

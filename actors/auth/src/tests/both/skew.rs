@@ -30,7 +30,7 @@ struct Neighbour {
 }
 
 impl Neighbour {
-    async fn of(desk: &Desk) -> Self {
+    async fn start(desk: &Desk) -> Self {
         let ahead = Arc::<AtomicI64>::default();
         let often = Rate::per_minute(1_000_000);
         let limits = AuthLimits { failures_per_name: often, failures_per_address: often, ..AuthLimits::default() };
@@ -154,7 +154,7 @@ async fn make(kind: Kind, desk: &Desk) -> (Made, Duration) {
 #[actix::test]
 async fn what_one_process_made_is_good_at_another_one_up_to_its_end_by_either_clock() {
     let desk = Desk::open().await;
-    let neighbour = Neighbour::of(&desk).await;
+    let neighbour = Neighbour::start(&desk).await;
     let skew = i64::try_from(CLOCK_SKEW.as_secs()).unwrap();
     for kind in KINDS {
         for ahead in [-2 * skew, -skew, 0, skew, skew + 1, 2 * skew] {
@@ -174,7 +174,7 @@ async fn what_one_process_made_is_good_at_another_one_up_to_its_end_by_either_cl
 #[actix::test]
 async fn a_clock_that_is_ahead_or_behind_lets_nothing_in_twice_nor_after_it_was_taken_back() {
     let desk = Desk::open().await;
-    let neighbour = Neighbour::of(&desk).await;
+    let neighbour = Neighbour::start(&desk).await;
     for ahead in [-30, 0, 30] {
         neighbour.ahead.store(ahead, Ordering::SeqCst);
         // A code that was used is used for everybody, as long as anybody would take it.
@@ -206,7 +206,7 @@ async fn a_clock_that_is_ahead_or_behind_lets_nothing_in_twice_nor_after_it_was_
 #[actix::test]
 async fn a_clock_that_is_ahead_tidies_away_nothing_that_is_good() {
     let desk = Desk::open().await;
-    let neighbour = Neighbour::of(&desk).await;
+    let neighbour = Neighbour::start(&desk).await;
     neighbour.ahead.store(30, Ordering::SeqCst);
     let (own, code) = (session(&desk).await, code(&desk).await);
     desk.house.pass(CODE_LIFETIME.as_secs() - 1);

@@ -79,7 +79,7 @@ impl Rounding {
         })
     }
 
-    fn of(&self, values: &ArrayRef, to: i8) -> EngineResult<ArrayRef> {
+    fn round(&self, values: &ArrayRef, to: i8) -> EngineResult<ArrayRef> {
         let ArrowType::Decimal128(_, from) = *values.data_type() else {
             let floats = values.as_primitive::<Float64Type>();
             return Ok(Arc::new(floats.unary::<_, Float64Type>(match self.mode {
@@ -176,7 +176,7 @@ impl ScalarUDFImpl for Rounding {
             Some(value) => {
                 let values = value.to_array(args.number_rows)?;
                 let values = if values.data_type().is_decimal() { values } else { cast(&values, &ArrowType::Float64)? };
-                Ok(ColumnarValue::Array(self.of(&values, digits)?))
+                Ok(ColumnarValue::Array(self.round(&values, digits)?))
             }
             None => exec_err!("{} takes a value", self.name()),
         }

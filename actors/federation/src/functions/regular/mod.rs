@@ -43,7 +43,7 @@ pub(super) const FUNCTIONS: &[UserDefinedFunction] = &[
         name: "regexp_like",
         types: |types| of_texts(types, 2..=3, ArrowType::Boolean),
         compute: |args| {
-            let Some(flags) = Flags::of(args.args.get(2), "regexp_like")? else {
+            let Some(flags) = Flags::parse(args.args.get(2), "regexp_like")? else {
                 return Ok(Arc::new(BooleanArray::new_null(args.number_rows)));
             };
             if flags.is_global {
@@ -94,7 +94,7 @@ struct Flags {
 
 impl Flags {
     /// None where nothing is said; `None` for NULL.
-    fn of(argument: Option<&ColumnarValue>, function: &str) -> EngineResult<Option<Self>> {
+    fn parse(argument: Option<&ColumnarValue>, function: &str) -> EngineResult<Option<Self>> {
         let mut flags = Self::default();
         let Some(argument) = argument else { return Ok(Some(flags)) };
         let Some(letters) = literal(argument, function)? else { return Ok(None) };
@@ -157,12 +157,12 @@ fn replace(args: &ScalarFunctionArgs) -> EngineResult<ArrayRef> {
         return exec_err!("regexp_replace takes three texts");
     };
     let (pattern, by) = (literal(pattern, REPLACE)?, literal(by, REPLACE)?);
-    let (Some(pattern), Some(by), Some(flags)) = (pattern, by, Flags::of(flags.first(), REPLACE)?) else {
+    let (Some(pattern), Some(by), Some(flags)) = (pattern, by, Flags::parse(flags.first(), REPLACE)?) else {
         return Ok(Arc::new(StringArray::new_null(args.number_rows)));
     };
     let mut replacement = Replacement::new(&Pattern::read(pattern, flags.ignores_case)?, by, flags.is_global)?;
     let texts = texts.to_array(args.number_rows)?;
     Ok(Arc::new(StringArray::from(each(&texts, args, |text| {
-        replacement.of(text, || PlanDeadline::check(&args.config_options))
+        replacement.replace(text, || PlanDeadline::check(&args.config_options))
     })?)))
 }

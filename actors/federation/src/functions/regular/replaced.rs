@@ -76,7 +76,7 @@ impl Replacement {
     ///
     /// # Errors
     /// `54000` for a text that becomes too long, and what `is_in_time` says: each match may look at all of the text.
-    pub(super) fn of(&mut self, text: &str, is_in_time: impl Fn() -> Result<()>) -> Result<String> {
+    pub(super) fn replace(&mut self, text: &str, is_in_time: impl Fn() -> Result<()>) -> Result<String> {
         let mut out = String::with_capacity(text.len());
         let (mut written, mut at, mut matches) = (0, 0, 0_usize);
         while at <= text.len() {

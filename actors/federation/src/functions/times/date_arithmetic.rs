@@ -20,8 +20,8 @@ pub(crate) fn shifted(
     op: Operator,
     (right, of_right): (&Expr, &ArrowType),
 ) -> EngineResult<Option<Expr>> {
-    let is_date = |type_: &ArrowType| TypeCategory::of(type_) == Some(TypeCategory::Date);
-    let is_time = |type_: &ArrowType| TypeCategory::of(type_).is_some_and(TypeCategory::is_time);
+    let is_date = |type_: &ArrowType| TypeCategory::from_type(type_) == Some(TypeCategory::Date);
+    let is_time = |type_: &ArrowType| TypeCategory::from_type(type_).is_some_and(TypeCategory::is_time);
     let days = |date: &Expr| to_type(to_type(date.clone(), ArrowType::Date32), ArrowType::Int32);
     let begun = |date: &Expr| to_type(date.clone(), instant(false));
     let both = |left, right| Some(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right))));
@@ -96,7 +96,7 @@ fn is_of_days(expr: &Expr) -> bool {
 
 /// The type that dates and timestamps of these types have in common; `None` where they are of one type, or others.
 pub(crate) fn common_time<'a>(types: impl Iterator<Item = &'a ArrowType>) -> Option<ArrowType> {
-    let mut classes: Vec<TypeCategory> = types.filter_map(TypeCategory::of).collect();
+    let mut classes: Vec<TypeCategory> = types.filter_map(TypeCategory::from_type).collect();
     classes.sort_unstable_by_key(|class| *class as u8);
     classes.dedup();
     classes.retain(|class| matches!(class, TypeCategory::Date | TypeCategory::Timestamp | TypeCategory::Zoned));
@@ -105,7 +105,7 @@ pub(crate) fn common_time<'a>(types: impl Iterator<Item = &'a ArrowType>) -> Opt
 
 /// A date as the instant at which it begins, in UTC; anything else as it is.
 pub(crate) fn begun_in_utc(expr: Expr, schema: &DFSchema) -> Expr {
-    match expr.get_type(schema).ok().as_ref().and_then(TypeCategory::of) {
+    match expr.get_type(schema).ok().as_ref().and_then(TypeCategory::from_type) {
         Some(TypeCategory::Date) => to_type(expr, instant(true)),
         _ => expr,
     }

@@ -74,7 +74,8 @@ pub(in crate::functions) fn operator(
 ) -> Option<Expr> {
     let compares = match op {
         BinaryOperator::Minus => {
-            let category = |expr: &Expr| TypeCategory::of(&expr.get_type(schema).ok()?).filter(|of| of.is_time());
+            let category =
+                |expr: &Expr| TypeCategory::from_type(&expr.get_type(schema).ok()?).filter(|of| of.is_time());
             let (one, other) = (category(left)?, category(right)?);
             // Two dates are a number of days apart, and a time of day is no time beside these.
             let is_interval = one != other || one != TypeCategory::Date;

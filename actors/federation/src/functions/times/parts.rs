@@ -79,7 +79,7 @@ impl DateField {
         }
     }
 
-    fn of(&self, array: &ArrayRef) -> EngineResult<ArrayRef> {
+    fn extract(&self, array: &ArrayRef) -> EngineResult<ArrayRef> {
         let scale = self.scale(array.data_type());
         let numbers: Decimal128Array = match (self, array.data_type()) {
             (Self::Whole(part), _) => {
@@ -164,6 +164,6 @@ impl ScalarUDFImpl for Extract {
         };
         let array = value.to_array(args.number_rows)?;
         let array = cast(&array, &taken_of(array.data_type())?)?;
-        Ok(ColumnarValue::Array(part(Some(name), array.data_type())?.of(&array)?))
+        Ok(ColumnarValue::Array(part(Some(name), array.data_type())?.extract(&array)?))
     }
 }

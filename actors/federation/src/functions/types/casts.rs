@@ -40,7 +40,7 @@ pub(crate) fn exact(expr: Expr, field: FieldRef, schema: &DFSchema) -> EngineRes
     if is_interval(&from) {
         return not_impl_err!("cast an interval to {}", type_name(&to));
     }
-    let (Some(source), Some(target)) = (TypeCategory::of(&from), TypeCategory::of(&to)) else {
+    let (Some(source), Some(target)) = (TypeCategory::from_type(&from), TypeCategory::from_type(&to)) else {
         return Ok(to_type(expr, to));
     };
     if !source.becomes(target) {
@@ -160,7 +160,7 @@ pub(in crate::functions) fn literal_as(literal: Expr, type_: &ArrowType) -> Engi
 pub(in crate::functions) fn type_of_literal(others: &[ArrowType]) -> Option<ArrowType> {
     let mut known = others.iter().filter(|of| !of.is_null());
     let first = known.clone().next()?;
-    let is_read = |of: &ArrowType| TypeCategory::of(of).is_some_and(|class| class != TypeCategory::Text);
+    let is_read = |of: &ArrowType| TypeCategory::from_type(of).is_some_and(|class| class != TypeCategory::Text);
     if !known.all(is_read) {
         return None;
     }
@@ -206,7 +206,7 @@ pub(crate) fn as_text(expr: Expr, schema: &DFSchema) -> EngineResult<Expr> {
 /// The text of a value as its type's output function writes it, which is what `concat` takes. A boolean's is not its
 /// cast.
 pub(crate) fn shown(expr: Expr, schema: &DFSchema) -> EngineResult<Expr> {
-    match expr.get_type(schema).ok().as_ref().and_then(TypeCategory::of) {
+    match expr.get_type(schema).ok().as_ref().and_then(TypeCategory::from_type) {
         None | Some(TypeCategory::Text) => Ok(expr),
         Some(TypeCategory::Boolean) => when(expr.clone(), lit("t")).when(Expr::IsFalse(Box::new(expr)), lit("f")).end(),
         Some(_) => as_text(expr, schema),
@@ -215,7 +215,7 @@ pub(crate) fn shown(expr: Expr, schema: &DFSchema) -> EngineResult<Expr> {
 
 /// The texts of all values of `array`, as `type::text` gives them.
 fn texts(array: &ArrayRef) -> EngineResult<ArrayRef> {
-    match TypeCategory::of(array.data_type()) {
+    match TypeCategory::from_type(array.data_type()) {
         Some(category) if category.has_own_text() => {
             let texts = (0..array.len()).map(|row| written(array, row)).collect::<EngineResult<StringArray>>()?;
             Ok(Arc::new(texts))

@@ -25,7 +25,7 @@ pub(in crate::functions) enum TypeCategory {
 }
 
 impl TypeCategory {
-    pub(in crate::functions) fn of(type_: &ArrowType) -> Option<Self> {
+    pub(in crate::functions) fn from_type(type_: &ArrowType) -> Option<Self> {
         Some(match type_ {
             ArrowType::Boolean => Self::Boolean,
             ArrowType::Int8 | ArrowType::Int16 | ArrowType::UInt8 => Self::SmallInt,
@@ -104,7 +104,7 @@ pub(crate) fn is_interval(type_: &ArrowType) -> bool {
 
 /// What PostgreSQL calls a type of the engine.
 pub(crate) fn type_name(type_: &ArrowType) -> String {
-    match TypeCategory::of(type_) {
+    match TypeCategory::from_type(type_) {
         Some(class) => class.name().to_owned(),
         None if is_interval(type_) => "interval".to_owned(),
         None if type_.is_null() => "unknown".to_owned(),
@@ -121,7 +121,7 @@ pub(in crate::functions) fn no_cast(from: TypeCategory, to: TypeCategory) -> Dat
 /// Refuses values of which some are numbers, and some dates or times: to the engine a date is a number of days.
 pub(crate) fn admit_together<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> Result<()> {
     let is = |category: fn(TypeCategory) -> bool| {
-        types.clone().find(|type_| TypeCategory::of(type_).is_some_and(category)).map(type_name)
+        types.clone().find(|type_| TypeCategory::from_type(type_).is_some_and(category)).map(type_name)
     };
     match (is(TypeCategory::is_time), is(TypeCategory::is_number)) {
         (Some(time), Some(number)) => {

@@ -72,7 +72,7 @@ pub(in crate::functions) fn answered(exprs: Vec<Expr>, schema: &DFSchema) -> Eng
 /// Refuses texts beside what is none: to the engine all of them become texts.
 pub(in crate::functions) fn admit_texts(types: &[ArrowType]) -> EngineResult<()> {
     let find = |is_text: bool| {
-        types.iter().find(|of| (TypeCategory::of(of) == Some(TypeCategory::Text)) == is_text && !of.is_null())
+        types.iter().find(|of| (TypeCategory::from_type(of) == Some(TypeCategory::Text)) == is_text && !of.is_null())
     };
     match (find(true), find(false)) {
         (Some(text), Some(other)) => {

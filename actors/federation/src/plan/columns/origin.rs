@@ -37,7 +37,7 @@ impl Origins {
     }
 
     /// The one that `field` is marked with.
-    pub(crate) fn of(&self, field: &Field) -> Option<Origin> {
+    pub(crate) fn get(&self, field: &Field) -> Option<Origin> {
         let mark: usize = field.metadata().get(KEY)?.parse().ok()?;
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(mark).cloned()
     }

@@ -52,7 +52,7 @@ pub(super) fn only(item: usize) -> Items {
 
 impl Chain {
     /// The chain that ends in `plan`, where that is a join.
-    pub(super) fn of(plan: &LogicalPlan) -> Option<Self> {
+    pub(super) fn from_plan(plan: &LogicalPlan) -> Option<Self> {
         let (mut plans, mut pairs, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
         take_apart(plan, &mut plans, &mut pairs, &mut conditions);
         if plans.len() < 2 {
@@ -162,7 +162,7 @@ impl Chain {
 /// # Errors
 /// What the engine says of a plan that it made itself.
 pub(super) fn each(plan: LogicalPlan, reordered: Reordered<'_>) -> Result<LogicalPlan> {
-    match Chain::of(&plan).map(reordered) {
+    match Chain::from_plan(&plan).map(reordered) {
         Some(Ok(Some(plan))) => Ok(plan),
         Some(Ok(None)) => looked_through(plan, true, reordered),
         // The names of a chain are those of its tables: some have one twice where columns in between are left out.

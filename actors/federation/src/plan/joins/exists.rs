@@ -18,7 +18,7 @@ use crate::plan::joins::sources::{IsDone, source};
 pub(crate) fn at_their_tables(plan: LogicalPlan, is_done: IsDone<'_>) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|node| {
         let LogicalPlan::Join(join) = &node else { return Ok(Transformed::no(node)) };
-        let moved = match Question::of(join, is_done) {
+        let moved = match Question::from_join(join, is_done) {
             Some(question) => question.asked_below(&join.left)?,
             None => None,
         };
@@ -38,7 +38,7 @@ struct Question<'a> {
 }
 
 impl<'a> Question<'a> {
-    fn of(join: &'a Join, is_done: IsDone<'a>) -> Option<Self> {
+    fn from_join(join: &'a Join, is_done: IsDone<'a>) -> Option<Self> {
         let asks = matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti);
         let source = source(&join.right, is_done).filter(|_| asks)?;
         let exprs = || join.on.iter().flat_map(|(one, other)| [one, other]).chain(&join.filter);

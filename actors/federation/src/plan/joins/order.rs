@@ -22,7 +22,7 @@ const MOST_SHARE: f64 = 0.9;
 /// # Errors
 /// What the engine says of a plan that it made itself.
 pub(crate) fn by_estimates(plan: LogicalPlan) -> Result<LogicalPlan> {
-    chain::each(plan, &|chain| Estimated::of(chain).ordered())
+    chain::each(plan, &|chain| Estimated::new(chain).ordered())
 }
 
 /// Whether there are several joins, and inner ones among them: there is an order to choose, or one that it depends on how
@@ -53,7 +53,7 @@ struct Estimated {
 }
 
 impl Estimated {
-    fn of(chain: Chain) -> Self {
+    fn new(chain: Chain) -> Self {
         let expected = chain.items.iter().map(|plan| {
             let share = leaf(plan).map_or(1.0, LeafTable::share);
             Expected { rows: rows(plan), share }

@@ -92,7 +92,7 @@ fn collected(join: &HashJoinExec, bound: &mut Vec<(usize, Keys)>) -> EngineResul
         if found.is_empty() || type_of(&type_).is_none() {
             continue;
         }
-        let values = Arc::new(KeyValues::of(type_));
+        let values = Arc::new(KeyValues::new(type_));
         bound.extend(found.into_iter().map(|(leaf, place)| (leaf, Keys { place, values: Arc::clone(&values) })));
         collected.push((Arc::clone(first), values));
     }

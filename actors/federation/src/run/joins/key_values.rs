@@ -93,7 +93,7 @@ impl<T: Hash + Ord> Distinct<T> {
 
 impl KeyValues {
     /// Those of a key of this type, of which there are none yet.
-    pub(crate) fn of(type_: ArrowType) -> Self {
+    pub(crate) fn new(type_: ArrowType) -> Self {
         Self { type_, state: Mutex::default() }
     }
 
@@ -183,7 +183,7 @@ mod tests {
 
     fn begun(type_: ArrowType, room: usize) -> KeyValues {
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(room));
-        let values = KeyValues::of(type_);
+        let values = KeyValues::new(type_);
         values.begin(MemoryConsumer::new("keys").register(&pool));
         values
     }

@@ -105,7 +105,7 @@ impl Runner {
             Err(error) => return Err(self.explain(error, names.as_ref(), identity, (call, profile)).await),
         };
         if let Some(names) = names {
-            results = names.of(results);
+            results = names.rename(results);
         } else if class == Some("script") {
             // Each statement is only looked at when those before it are done.
             let nearby = self.nearby(identity, call, profile);

@@ -54,7 +54,7 @@ impl Names {
     }
 
     /// The results with columns and failures under the workspace's names.
-    pub(in crate::connection) fn of(self, results: Results) -> Results {
+    pub(in crate::connection) fn rename(self, results: Results) -> Results {
         let names = self.clone();
         let results = results.map_error(move |error| ready(names.failure(error)).boxed());
         results.map_parts(move |part| match part {

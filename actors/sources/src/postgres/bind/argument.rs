@@ -107,7 +107,7 @@ fn text(raw: &RawValue, type_: &Type) -> Result<Option<String>, Expected> {
         return text(raw, base);
     }
     let json = raw.get().trim();
-    let value = Value::of(json)?;
+    let value = Value::parse(json)?;
     if let Value::Null = value {
         return Ok(None);
     }
@@ -161,7 +161,7 @@ enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    fn of(json: &'a str) -> Result<Self, Expected> {
+    fn parse(json: &'a str) -> Result<Self, Expected> {
         const BROKEN: Expected = Expected("a JSON value");
         Ok(match json.as_bytes().first() {
             Some(b'n') => Self::Null,
@@ -214,7 +214,7 @@ fn literal(elements: &[&RawValue], element: &Type, dimension: usize) -> Result<S
             out.push(delimiter);
         }
         // A nested array is a further dimension, except where the elements are JSON themselves.
-        let nested = match Value::of(raw.get().trim())? {
+        let nested = match Value::parse(raw.get().trim())? {
             Value::Array(inner) if !matches!(*element, Type::JSON | Type::JSONB) => Some(inner),
             _ => None,
         };

@@ -210,7 +210,7 @@ impl<'a> Attempts<'a> {
                 || (*of_split && split.is_none() && now != Some(INFERRED_TWICE))
         };
         if self.refusal.as_ref().is_none_or(is_better) {
-            let failure = self.execution.failure(error, &SentText::of(split.as_ref()));
+            let failure = self.execution.failure(error, &SentText::new(split.as_ref()));
             self.refusal = Some((failure, split.is_some()));
         }
     }
@@ -221,7 +221,7 @@ impl<'a> Attempts<'a> {
             Some((ready, statement)) if *ready == key(split, &types) => statement.clone(),
             _ => {
                 let prepared = self.prepare(split, &types).await;
-                prepared.map_err(|error| self.execution.failure(&error, &SentText::of(split.as_ref())))?
+                prepared.map_err(|error| self.execution.failure(&error, &SentText::new(split.as_ref())))?
             }
         };
         Ok((Inferred { statement, split: split.clone() }, types))

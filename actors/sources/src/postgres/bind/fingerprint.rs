@@ -14,7 +14,7 @@ pub(crate) struct QueryFingerprint(KeyedHash);
 
 impl QueryFingerprint {
     /// The shape of `text`, where `terms` say all else that decides about it.
-    pub(crate) fn of(text: &str, terms: &[&str]) -> Self {
+    pub(crate) fn new(text: &str, terms: &[&str]) -> Self {
         let masked = masked(text.as_bytes());
         Self::hashed(terms, |hasher| {
             hasher.write_u8(masked.is_some().into());
@@ -33,7 +33,7 @@ impl QueryFingerprint {
     }
 
     fn hashed(terms: &[&str], rest: impl FnOnce(&mut dyn Hasher)) -> Self {
-        Self(KeyedHash::of(|hasher| {
+        Self(KeyedHash::new(|hasher| {
             for term in terms {
                 hasher.write_usize(term.len());
                 hasher.write(term.as_bytes());
@@ -184,8 +184,8 @@ mod tests {
 
     #[test]
     fn terms_and_texts_do_not_run_into_each_other() {
-        assert_ne!(QueryFingerprint::of("c", &["a", "b"]), QueryFingerprint::of("c", &["ab", ""]));
-        assert_eq!(QueryFingerprint::of("SELECT 1", &["a"]), QueryFingerprint::of("SELECT 2", &["a"]));
-        assert_ne!(QueryFingerprint::of("SELECT 1", &["a"]), QueryFingerprint::of("SELECT 1", &["b"]));
+        assert_ne!(QueryFingerprint::new("c", &["a", "b"]), QueryFingerprint::new("c", &["ab", ""]));
+        assert_eq!(QueryFingerprint::new("SELECT 1", &["a"]), QueryFingerprint::new("SELECT 2", &["a"]));
+        assert_ne!(QueryFingerprint::new("SELECT 1", &["a"]), QueryFingerprint::new("SELECT 1", &["b"]));
     }
 }

@@ -29,7 +29,7 @@ pub(crate) async fn inferred(session: &Session, execution: &Execution, context: 
         let statement = ready.map_err(|error| execution.failure(&error, &SentText::SAME))?;
         return Ok(Inferred { statement, split: None });
     }
-    let known = if execution.position.begins { session.parameter_types().of(|| execution.exact()) } else { None };
+    let known = if execution.position.begins { session.parameter_types().get(|| execution.exact()) } else { None };
     if let Some(ParameterTypes { types, inferred, sharing }) = known {
         let split =
             sharing.and_then(|sharing| SplitParameters::with(&execution.text, arguments, sharing)).map(Arc::new);

@@ -36,7 +36,7 @@ impl Default for ParameterTypeCache {
 
 impl ParameterTypeCache {
     /// The way of the statement of this shape, if one was found lately.
-    pub(crate) fn of(&self, fingerprint: impl FnOnce() -> QueryFingerprint) -> Option<ParameterTypes> {
+    pub(crate) fn get(&self, fingerprint: impl FnOnce() -> QueryFingerprint) -> Option<ParameterTypes> {
         // Most statements need none, and their texts may be long.
         if self.0.is_empty() { None } else { self.0.get(&fingerprint()) }
     }

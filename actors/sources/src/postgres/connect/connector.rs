@@ -63,7 +63,7 @@ impl Connector {
     pub(crate) fn new(address: &Address, connect_timeout: Duration) -> Result<Self> {
         let mut parameters = Parameters::of_url(address.url.expose_secret())?;
         parameters.add_service(&address.files.services)?;
-        let mut options = Options::of(parameters, &address.files.base, connect_timeout, address.pooler)?;
+        let mut options = Options::new(parameters, &address.files.base, connect_timeout, address.pooler)?;
         let passwords = match (options.password.take(), &address.password) {
             // As libpq does: the URL goes before the environment.
             (None, Some(Password::Value(password))) => Passwords::Given(password.clone()),
@@ -176,7 +176,7 @@ impl Connector {
         let mut failure = Failure::default();
         for target in passes {
             for host in &hosts {
-                let password = known.of(host, self.database(), self.options.template.get_user().unwrap_or_default());
+                let password = known.find(host, self.database(), self.options.template.get_user().unwrap_or_default());
                 let addresses = match self.addresses(host).await {
                     Ok(addresses) => addresses,
                     Err(why) => {
@@ -299,7 +299,7 @@ impl Connector {
         let below = MakeTlsConnect::<Socket>::make_tls_connect(&mut tls.clone(), name);
         let below = Below(below.map_err(|error| Refusal::new(Fault::Tls, &error.to_string()))?);
         let connected = config.connect_raw(stream, below).await;
-        let (client, connection) = connected.map_err(|error| Refusal::of(&error))?;
+        let (client, connection) = connected.map_err(|error| Refusal::from_error(&error))?;
         let messages = Arc::<MessageListener>::default();
         // The task ends with the client or with the connection, whichever goes first.
         let driver = local_set::spawn(notices::drive(connection, Arc::clone(&messages)));
@@ -311,7 +311,7 @@ impl Connector {
         if target == Target::Any {
             return Ok(wire);
         }
-        let told = |error: tokio_postgres::Error| Refusal::of(&error);
+        let told = |error: tokio_postgres::Error| Refusal::from_error(&error);
         let row = wire.query_typed_one(SUITS, &[]).await.map_err(told)?;
         let (standby, read_only): (bool, bool) = (row.try_get(0).map_err(told)?, row.try_get(1).map_err(told)?);
         let unsuited = match target {
@@ -340,11 +340,11 @@ impl Refusal {
     }
 
     /// What the source or the wire library said.
-    fn of(error: &tokio_postgres::Error) -> Self {
+    fn from_error(error: &tokio_postgres::Error) -> Self {
         // The wire library tells its kinds of failure apart by these words alone.
         let in_handshake = error.to_string().contains("TLS handshake");
         let (why, code) = (failure::chain(error), error.code().cloned());
-        Self { fault: Fault::of(code.as_ref(), &why), why, code, in_handshake }
+        Self { fault: Fault::from_code(code.as_ref(), &why), why, code, in_handshake }
     }
 }
 

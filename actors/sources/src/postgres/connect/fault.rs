@@ -51,7 +51,7 @@ pub(crate) enum Fault {
 impl Fault {
     /// The fault that the source tells by `code`, or that the libraries tell by their words: they tell their kinds of
     /// failure apart by these alone.
-    pub(crate) fn of(code: Option<&SqlState>, said: &str) -> Self {
+    pub(crate) fn from_code(code: Option<&SqlState>, said: &str) -> Self {
         let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
         match code.map(SqlState::code) {
             Some("28000") if says(&["no encryption", "SSL off"]) => Self::WantsTls,
@@ -170,14 +170,14 @@ mod tests {
 
     #[test]
     fn what_is_said_of_a_fault_names_no_place() {
-        let of = |code: &str, said| Fault::of(Some(&SqlState::from_code(code)), said);
+        let of = |code: &str, said| Fault::from_code(Some(&SqlState::from_code(code)), said);
         assert_eq!(of("28P01", "password authentication failed for user \"app\""), Fault::Login);
         assert_eq!(of("28000", "role \"app\" does not exist"), Fault::Login);
         assert_eq!(of("28000", "no pg_hba.conf entry for host \"10.0.0.1\", no encryption"), Fault::WantsTls);
         assert_eq!(of("28000", "no pg_hba.conf entry for host \"10.0.0.1\", SSL encryption"), Fault::NotAdmitted);
         assert_eq!(of("3D000", "database \"sales\" does not exist"), Fault::Database);
         assert_eq!(of("57P03", "the database system is starting up"), Fault::Starting);
-        let tls = |said| Fault::of(None, said);
+        let tls = |said| Fault::from_code(None, said);
         assert_eq!(tls("invalid peer certificate: UnknownIssuer"), Fault::Authority);
         assert_eq!(tls("certificate not valid for name \"db\""), Fault::CertificateName);
         assert_eq!(tls("invalid peer certificate: certificate not valid yet"), Fault::CertificateTime);

@@ -26,7 +26,7 @@ pub(crate) enum ColumnDecoder {
 
 impl ColumnDecoder {
     /// The form of `type_`, or `None` where only the source itself can print it.
-    pub(crate) fn of(type_: &Type) -> Option<Self> {
+    pub(crate) fn from_type(type_: &Type) -> Option<Self> {
         let reader: Reader = match *type_ {
             Type::BOOL => |raw| Ok(Cell::Boolean(raw.first().is_some_and(|octet| *octet != 0))),
             Type::BYTEA => |raw| Ok(Cell::Bytes(Cow::Borrowed(raw))),
@@ -61,9 +61,9 @@ impl ColumnDecoder {
             Type::MACADDR | Type::MACADDR8 => |raw| Ok(Cell::Text(network::hardware_address(raw).into())),
             _ => match type_.kind() {
                 Kind::Enum(_) => text,
-                Kind::Domain(base) => return Self::of(base),
+                Kind::Domain(base) => return Self::from_type(base),
                 Kind::Array(element) if is_true_array(type_) => {
-                    return Some(Self::Array(Box::new(Self::of(element)?)));
+                    return Some(Self::Array(Box::new(Self::from_type(element)?)));
                 }
                 // The commonest extension type; its binary form is its text.
                 Kind::Simple if type_.name() == "citext" => text,

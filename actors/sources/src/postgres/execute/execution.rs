@@ -110,7 +110,7 @@ impl Execution {
         let is_told = self.options.describes && self.returns_rows && matches!(self.values, Values::Inferred(_));
         let role = self.identity.as_ref().map_or("", |identity| identity.role.as_str());
         let text = TraceParent::uncommented(&self.text).unwrap_or(&self.text);
-        is_told.then(|| QueryFingerprint::of(text, &[self.default_schema.as_deref().unwrap_or_default(), role]))
+        is_told.then(|| QueryFingerprint::new(text, &[self.default_schema.as_deref().unwrap_or_default(), role]))
     }
 
     /// Whether what is told of its tables has to be asked in its own transaction: behind a pooler a session

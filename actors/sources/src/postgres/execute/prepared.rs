@@ -162,11 +162,12 @@ pub(crate) async fn make_ready(
     context: &CallContext,
 ) -> Result<PreparedExecution> {
     let Inferred { statement: ready, split } = inferred(session, execution, context).await?;
-    let sent = SentText::of(split.as_ref());
+    let sent = SentText::new(split.as_ref());
     let bound = values::bound(execution.arguments(), &ready, sent.split())?;
     let columns = descriptions(ready.columns());
     let text = sent.split().map(|split| split.text().to_owned());
-    let natively: Option<Vec<ColumnDecoder>> = columns.iter().map(|column| ColumnDecoder::of(&column.type_)).collect();
+    let natively: Option<Vec<ColumnDecoder>> =
+        columns.iter().map(|column| ColumnDecoder::from_type(&column.type_)).collect();
     if sent.split().is_none() {
         keep_if_it_comes_again(session, execution, &ready);
     }
@@ -183,7 +184,7 @@ pub(crate) async fn make_ready(
     let (text, before) = as_text(own, execution.class, &columns);
     let ready = session.prepare_typed(&text, ready.params()).await.map_err(|error| {
         let names: Vec<&str> =
-            columns.iter().filter(|c| ColumnDecoder::of(&c.type_).is_none()).map(|c| c.label.as_str()).collect();
+            columns.iter().filter(|c| ColumnDecoder::from_type(&c.type_).is_none()).map(|c| c.label.as_str()).collect();
         Error::new(Kind::Rejected, format!("the values of {} can only be read as text", names.join(", ")))
             .hint("cast these columns to text")
             .because(error)
@@ -213,7 +214,7 @@ fn as_text(text: &str, class: Class, columns: &[ColumnDescription]) -> (String, 
     let shown: Vec<String> = columns
         .iter()
         .zip(&names)
-        .map(|(column, name)| match ColumnDecoder::of(&column.type_) {
+        .map(|(column, name)| match ColumnDecoder::from_type(&column.type_) {
             Some(_) => name.clone(),
             None => printed(name, &column.type_).0,
         })
@@ -232,6 +233,6 @@ fn as_text(text: &str, class: Class, columns: &[ColumnDescription]) -> (String, 
 fn text_forms(columns: &[ColumnDescription]) -> Vec<ColumnDecoder> {
     columns
         .iter()
-        .map(|column| ColumnDecoder::of(&column.type_).unwrap_or_else(|| printed("", &column.type_).1))
+        .map(|column| ColumnDecoder::from_type(&column.type_).unwrap_or_else(|| printed("", &column.type_).1))
         .collect()
 }

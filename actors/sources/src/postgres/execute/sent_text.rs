@@ -22,7 +22,7 @@ impl SentText {
     }
 
     /// The statement as it was prepared, with a parameter for each place where it is split.
-    pub(crate) fn of(split: Option<&Arc<SplitParameters>>) -> Self {
+    pub(crate) fn new(split: Option<&Arc<SplitParameters>>) -> Self {
         Self { before: Some(0), split: split.cloned() }
     }
 

@@ -87,7 +87,7 @@ async fn attempt(
 ) -> Result<Response> {
     let (sessions, cache) = (&shared.sessions, &*shared.cache);
     admit(cache, &session, execution, context).await?;
-    let autocommit = Autocommit::of(&session, execution, context).await?;
+    let autocommit = Autocommit::plan(&session, execution, context).await?;
     // Of a role's own session nobody else is told whether it is stuck (`catalog/cache.rs`).
     let is_direct = execution.goes_direct() && !(session.is_login() && matches!(execution.values, Values::Inferred(_)));
     if autocommit.is_none() && !is_direct {
@@ -162,15 +162,17 @@ async fn direct(
         }
         Progress::Over(affected, None)
     };
-    let natively: Option<Vec<ColumnDecoder>> = columns.iter().map(|column| ColumnDecoder::of(&column.type_)).collect();
+    let natively: Option<Vec<ColumnDecoder>> =
+        columns.iter().map(|column| ColumnDecoder::from_type(&column.type_)).collect();
     let progress = match progress {
         Progress::RunningStatement(running) if natively.is_none() && may_repeat => {
             return Ok(Direct::NeedsText(running));
         }
         progress => progress,
     };
-    let opaque =
-        || columns.iter().map(|column| ColumnDecoder::of(&column.type_).unwrap_or(ColumnDecoder::Opaque)).collect();
+    let opaque = || {
+        columns.iter().map(|column| ColumnDecoder::from_type(&column.type_).unwrap_or(ColumnDecoder::Opaque)).collect()
+    };
     let forms = natively.unwrap_or_else(opaque);
     Ok(Direct::Answered(Response { columns, forms, first, progress, sent: SentText::SAME, asked, fingerprint }))
 }

@@ -126,7 +126,7 @@ async fn prepare(client: &Client, settings: &Settings, wanted: &GrantRequest) ->
             .hint("give another name with --role"));
     }
     let inventory = Inventory::read(client, Whose::Granted(state.role.as_ref().map(|role| role.oid))).await?;
-    let sights = Visibilities::of(&inventory, &settings.exposure);
+    let sights = Visibilities::new(&inventory, &settings.exposure);
     let writes = settings.access == crate::Access::ReadWrite;
     let needed = inventory::needed(client, &sights.shown(), writes).await?;
     Ok(script::write(&Subject {

@@ -78,7 +78,7 @@ fn powers(user: &Role, connection: &str) -> Vec<Finding> {
 async fn beyond(client: &Client, settings: &Settings, user: &Role) -> Result<Vec<Finding>> {
     let exposure = &settings.exposure;
     let inventory = Inventory::read(client, Whose::Effective(user.oid)).await?;
-    let sights = Visibilities::of(&inventory, exposure);
+    let sights = Visibilities::new(&inventory, exposure);
     let writes = settings.access == Access::ReadWrite;
     let needed = needed(client, &sights.shown(), writes).await?;
     let is_hidden = |it: &&Object| {

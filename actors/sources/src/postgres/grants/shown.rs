@@ -27,7 +27,7 @@ pub(crate) struct Visibilities<'a> {
 }
 
 impl<'a> Visibilities<'a> {
-    pub(crate) fn of(inventory: &'a Inventory, exposure: &'a Exposure) -> Self {
+    pub(crate) fn new(inventory: &'a Inventory, exposure: &'a Exposure) -> Self {
         let relations = inventory.relations.iter().map(|relation| (relation.oid, relation)).collect();
         let mut sights = Self { known: HashMap::new(), relations, exposure };
         for relation in &inventory.relations {
@@ -110,7 +110,7 @@ mod tests {
         let inventory = Inventory { schemas: Vec::new(), relations, routines: Vec::new() };
         let tables = Names { shown: None, hidden: vec!["secret%".to_owned()] };
         let exposure = Exposure { tables, ..Exposure::default() };
-        let sights = Visibilities::of(&inventory, &exposure);
+        let sights = Visibilities::new(&inventory, &exposure);
         for (oid, expected) in [
             (1, Visibility::Shown),
             (2, Visibility::Shown),

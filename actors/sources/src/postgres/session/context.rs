@@ -66,7 +66,7 @@ impl CallContext {
     }
 
     /// The same for a caller with an identity at the source.
-    pub(crate) fn of(self, identity: &AssumedIdentity) -> Self {
+    pub(crate) fn with_role(self, identity: &AssumedIdentity) -> Self {
         Self { role: identity.as_ref().map(|identity| Arc::from(identity.role.as_str())), ..self }
     }
 

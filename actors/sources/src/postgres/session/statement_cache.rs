@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn a_text_that_comes_again_is_told_from_one_that_does_not() {
         let recent = RecentTexts::default();
-        let (one, other) = (QueryFingerprint::of("SELECT 1", &[]), QueryFingerprint::of("SELECT now()", &[]));
+        let (one, other) = (QueryFingerprint::new("SELECT 1", &[]), QueryFingerprint::new("SELECT now()", &[]));
         assert!(!recent.came_before(&one));
         assert!(!recent.came_before(&other));
         assert!(recent.came_before(&other));

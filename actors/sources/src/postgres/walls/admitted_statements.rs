@@ -80,7 +80,7 @@ pub(crate) fn fingerprint(
     let (read_only, advisory) = (stands(guard.read_only, "r"), stands(advisory, "a"));
     let types = types.join(",");
     let schema = default_schema.unwrap_or_default();
-    QueryFingerprint::of(text, &[role, schema, hides, identity, read_only, advisory, types.as_str()])
+    QueryFingerprint::new(text, &[role, schema, hides, identity, read_only, advisory, types.as_str()])
 }
 
 #[cfg(test)]
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn what_was_found_before_everything_was_forgotten_is_not_kept() {
         let memory = AdmittedStatements::default();
-        let fingerprint = QueryFingerprint::of("SELECT 1", &[]);
+        let fingerprint = QueryFingerprint::new("SELECT 1", &[]);
         let before = memory.generation();
         memory.forget();
         memory.keep(fingerprint, before, ExecutionHints::default());

@@ -164,7 +164,7 @@ impl Walls {
             return Err(refused("EXPLAIN or SHOW in a batch or a script").hint("send it in a call of its own"));
         }
         let fingerprint = fingerprint.map(|fingerprint| (fingerprint, self.memory.generation()));
-        let pending = PendingCheck::of(statement, form, guard, fingerprint);
+        let pending = PendingCheck::new(statement, form, guard, fingerprint);
         let pending = PendingCheck { within: self.within.clone(), ..pending };
         Ok((Some(pending), ExecutionHints::default()))
     }
@@ -189,7 +189,7 @@ impl Walls {
         }
         let known = Some((fingerprint, self.memory.generation()));
         let pending =
-            PendingCheck { advisory: true, ..PendingCheck::of(statement, StatementForm::Query, guard, known) };
+            PendingCheck { advisory: true, ..PendingCheck::new(statement, StatementForm::Query, guard, known) };
         if statement_form(&statement.text) != (StatementForm::Query, None) {
             self.advised_nothing(&pending);
             return (None, ExecutionHints::default());

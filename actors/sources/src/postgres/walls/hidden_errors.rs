@@ -56,7 +56,7 @@ impl Walls {
         for which in [NameSet::Hidden, NameSet::Denied] {
             // Of what the server refused, other names are not the reason.
             let Some(mask) =
-                NameMask::of(&guarded.text, &names, which).filter(|_| which == NameSet::Hidden || !by_server)
+                NameMask::new(&guarded.text, &names, which).filter(|_| which == NameSet::Hidden || !by_server)
             else {
                 continue;
             };

@@ -64,7 +64,7 @@ pub(crate) struct PendingCheck {
 
 impl PendingCheck {
     /// What has to be judged of `statement`, which is `form` as a whole.
-    pub(crate) fn of(
+    pub(crate) fn new(
         statement: &Statement,
         form: StatementForm,
         guard: CheckPolicy,

@@ -37,7 +37,7 @@ const AGGREGATES: [&str; 12] = [
 impl Proof {
     /// Of the statement `text`, in a database where these are the names of the views and their texts.
     fn new(text: &str, views: &[(String, String)]) -> Self {
-        let words = Words::of(text);
+        let words = Words::new(text);
         let selects = words.count("select");
         // Behind these a SELECT that stands alone can be one value, which is NULL where there is no row.
         let is_value = selects > 0 && (words.any(&["values"]) || words.any(&["returning"]));
@@ -72,7 +72,7 @@ struct Words(Vec<String>);
 impl Words {
     /// Letters, digits, `_`, `$` and what is not ASCII follow each other in a word. Digits do not begin one, since
     /// `?1union` is a parameter and a keyword; nor does a byte order mark, which the engine takes for a space.
-    fn of(text: &str) -> Self {
+    fn new(text: &str) -> Self {
         let in_word = |each: char| each.is_ascii_alphanumeric() || each == '_' || each == '$' || !each.is_ascii();
         let is_before = |each: char| each.is_ascii_digit() || each == '\u{feff}';
         let words = text.split(|each| !in_word(each)).map(|word| word.trim_start_matches(is_before));
@@ -90,7 +90,7 @@ impl Words {
 
 /// The texts of the views that the text of `words` may name, and of those that they name.
 fn seen(words: &Words, views: &[(String, String)]) -> Vec<Words> {
-    let mut left: Vec<(Words, &str)> = views.iter().map(|(name, text)| (Words::of(name), text.as_str())).collect();
+    let mut left: Vec<(Words, &str)> = views.iter().map(|(name, text)| (Words::new(name), text.as_str())).collect();
     let mut seen: Vec<Words> = Vec::new();
     let mut at = 0;
     loop {
@@ -101,7 +101,7 @@ fn seen(words: &Words, views: &[(String, String)]) -> Vec<Words> {
             // A name of several words stands in quotes, and has all of them in it.
             let is_named = name.0.iter().all(|word| words.any(&[word]));
             if is_named {
-                found.push(Words::of(text));
+                found.push(Words::new(text));
             }
             !is_named
         });

@@ -27,7 +27,7 @@ impl Chance {
         usize::try_from(self.0 >> 33).unwrap_or_default() % end
     }
 
-    pub(crate) fn of<'a>(&mut self, all: &[&'a str]) -> &'a str {
+    pub(crate) fn choose<'a>(&mut self, all: &[&'a str]) -> &'a str {
         all[self.below(all.len())]
     }
 }
@@ -172,28 +172,28 @@ fn spelt(chance: &mut Chance, name: &str, qualified: bool) -> String {
     let named = case(chance, name);
     let named = quote(chance, &named);
     if !qualified || chance.below(2) == 0 {
-        return format!("{}{named}", chance.of(&["", " ", "/* \" */"]));
+        return format!("{}{named}", chance.choose(&["", " ", "/* \" */"]));
     }
     let schema = case(chance, "main");
     let schema = quote(chance, &schema);
-    format!("{schema}{}.{}{named}", chance.of(BLANKS), chance.of(BLANKS))
+    format!("{schema}{}.{}{named}", chance.choose(BLANKS), chance.choose(BLANKS))
 }
 
 /// A statement with places for a name: `{T}` may have a schema, `{B}` may not.
 fn statement(chance: &mut Chance) -> String {
     if chance.below(4) == 0 {
-        return chance.of(OTHERS).to_owned();
+        return chance.choose(OTHERS).to_owned();
     }
     if chance.below(8) == 0 {
         // Not nested: the engine leaves out what no result depends on, and does not ask for it then.
-        let query = chance.of(EVERYTHING);
-        return chance.of(STATEMENTS).replace("{Q}", query);
+        let query = chance.choose(EVERYTHING);
+        return chance.choose(STATEMENTS).replace("{Q}", query);
     }
-    let mut query = chance.of(QUERIES).to_owned();
+    let mut query = chance.choose(QUERIES).to_owned();
     for _ in 0..chance.below(3) {
-        query = chance.of(NESTING).replace("{Q}", &query);
+        query = chance.choose(NESTING).replace("{Q}", &query);
     }
-    chance.of(STATEMENTS).replace("{Q}", &query)
+    chance.choose(STATEMENTS).replace("{Q}", &query)
 }
 
 fn tried(text: &str) -> Plan {

@@ -83,8 +83,8 @@ async fn nothing_that_only_reads_changes_the_file() {
         };
         let before = digest();
         for _ in 0..CASES {
-            let comment = chance.of(&[" ", "/**/", "\n", " -- x\n", "/* ; */"]);
-            let mut text = chance.of(WRITES).replace("{Q}", chance.of(QUERIES)).replace("{C}", comment);
+            let comment = chance.choose(&[" ", "/**/", "\n", " -- x\n", "/* ; */"]);
+            let mut text = chance.choose(WRITES).replace("{Q}", chance.choose(QUERIES)).replace("{C}", comment);
             if chance.below(4) == 0 {
                 text = format!("{comment}{}", text.to_ascii_lowercase());
             }

@@ -21,7 +21,7 @@ pub(crate) fn create(
     hiding: &HiddenObjects,
 ) -> rusqlite::Result<()> {
     let creation = Creation { file, visible_schema, objects, hiding };
-    let tables = || creation.of(ObjectKind::Table, true);
+    let tables = || creation.objects(ObjectKind::Table, true);
     visible_schema.execute_batch("BEGIN")?;
     for table in tables().filter(|table| !hiding.behind.has(&table.name)) {
         creation.create_table(table);
@@ -31,13 +31,13 @@ pub(crate) fn create(
     for table in tables().filter(|table| hiding.behind.has(&table.name)) {
         creation.run(&table.sql);
     }
-    for view in creation.of(ObjectKind::View, true) {
+    for view in creation.objects(ObjectKind::View, true) {
         creation.create_view(view);
     }
-    for index in creation.of(ObjectKind::Index, true) {
+    for index in creation.objects(ObjectKind::Index, true) {
         creation.run(&index.sql);
     }
-    for trigger in creation.of(ObjectKind::Trigger, true) {
+    for trigger in creation.objects(ObjectKind::Trigger, true) {
         creation.create_trigger(trigger);
     }
     creation.hide_modules()?;
@@ -54,7 +54,7 @@ struct Creation<'a> {
 
 impl<'a> Creation<'a> {
     /// The objects of a kind whose tables are shown, or those whose are not.
-    fn of(&self, what: ObjectKind, shown: bool) -> impl Iterator<Item = &'a Object> {
+    fn objects(&self, what: ObjectKind, shown: bool) -> impl Iterator<Item = &'a Object> {
         let Self { objects, hiding, .. } = *self;
         objects.iter().filter(move |object| object.what == what && hiding.shown.has(&object.table) == shown)
     }
@@ -75,12 +75,14 @@ impl<'a> Creation<'a> {
 
     /// Makes the virtual tables.
     fn create_virtual_tables(&self) -> rusqlite::Result<()> {
-        let failed: Vec<&Object> = self.of(ObjectKind::Virtual, true).filter(|object| !self.run(&object.sql)).collect();
+        let failed: Vec<&Object> =
+            self.objects(ObjectKind::Virtual, true).filter(|object| !self.run(&object.sql)).collect();
         if failed.is_empty() {
             return Ok(());
         }
         // One that indexes a hidden table needs it to be made, and not afterwards.
-        let made: Vec<&Object> = self.of(ObjectKind::Table, false).filter(|object| self.run(&object.sql)).collect();
+        let made: Vec<&Object> =
+            self.objects(ObjectKind::Table, false).filter(|object| self.run(&object.sql)).collect();
         for table in failed {
             self.create_table(table);
         }

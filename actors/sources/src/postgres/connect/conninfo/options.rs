@@ -113,7 +113,7 @@ impl Options {
     ///
     /// # Errors
     /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) naming the parameter and the remedy.
-    pub(crate) fn of(
+    pub(crate) fn new(
         mut parameters: Parameters,
         base: &Path,
         connect_timeout: Duration,

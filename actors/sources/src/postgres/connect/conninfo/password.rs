@@ -80,7 +80,7 @@ impl Passwords {
 
 impl KnownPasswords {
     /// The password for one host.
-    pub(crate) fn of(&self, host: &Host, database: &str, user: &str) -> Option<SecretString> {
+    pub(crate) fn find(&self, host: &Host, database: &str, user: &str) -> Option<SecretString> {
         match self {
             Self::One(password) => Some(password.clone()),
             Self::None(_) => None,

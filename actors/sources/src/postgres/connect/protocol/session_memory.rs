@@ -58,7 +58,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_dropped_unread_is_given_back_with_the_next_row() {
-        let (budget, lent) = (Budget::of(10 * FREE), PendingReservations::default());
+        let (budget, lent) = (Budget::new(10 * FREE), PendingReservations::default());
         for octets in [2 * FREE, 3 * FREE, 4 * FREE] {
             lent.add(octets, budget.reserve(octets).await);
         }

@@ -66,7 +66,7 @@ impl TextFallback {
         for (index, column) in columns.iter().enumerate() {
             let number = index + 1;
             lists.push(format!("pg_catalog.unnest(${number}::text[])"));
-            shown.push(match ColumnDecoder::of(&column.type_) {
+            shown.push(match ColumnDecoder::from_type(&column.type_) {
                 Some(_) => format!("c{number}::{}", name(&column.type_)),
                 None if is_true_array(&column.type_) => {
                     printed(&format!("c{number}::{}", name(&column.type_)), &column.type_).0

@@ -35,7 +35,7 @@ pub(crate) struct Autocommit {
 impl Autocommit {
     /// How `execution` runs on `session`, if it needs nothing around it there and now. Before a statement of any
     /// other kind of a caller's, the session lets go of what it keeps.
-    pub(crate) async fn of(session: &Session, execution: &Execution, context: &CallContext) -> Result<Option<Self>> {
+    pub(crate) async fn plan(session: &Session, execution: &Execution, context: &CallContext) -> Result<Option<Self>> {
         if !execution.may_autocommit() {
             if matches!(execution.values, Values::Inferred(_)) {
                 session.kept().clear();
@@ -142,7 +142,7 @@ fn may_keep(execution: &Execution) -> bool {
 
 /// Whether it was kept: its values can be read as they come.
 fn keep(session: &Session, execution: &Execution, fingerprint: QueryFingerprint, statement: &Statement) -> bool {
-    let natively = statement.columns().iter().all(|column| ColumnDecoder::of(column.type_()).is_some());
+    let natively = statement.columns().iter().all(|column| ColumnDecoder::from_type(column.type_()).is_some());
     if natively {
         session.kept().keep(fingerprint, &execution.text, statement);
     }

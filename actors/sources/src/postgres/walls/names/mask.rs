@@ -32,7 +32,7 @@ pub(crate) struct NameMask {
 
 impl NameMask {
     /// The mask of `text`; `None` where no such name stands in it.
-    pub(crate) fn of(text: &str, names: &HiddenNames, which: NameSet) -> Option<Self> {
+    pub(crate) fn new(text: &str, names: &HiddenNames, which: NameSet) -> Option<Self> {
         // Of a longer word only what the source reads: behind it may stand the end of a dollar quote.
         let mut found: Vec<(usize, String)> = words_at(text)
             .filter(|(_, word)| names.is_one(word, which == NameSet::Hidden))
