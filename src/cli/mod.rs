@@ -154,7 +154,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Ok(()) if manage::recording::lacks_a_record() => ExitCode::FAILURE,
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            tell(&failure, &common);
+            print_failure(&failure, &common);
             ExitCode::FAILURE
         }
     };
@@ -163,7 +163,7 @@ pub fn run(cli: Cli) -> ExitCode {
 }
 
 /// Says why a command failed: with `--json` to programs, on standard output.
-fn tell(failure: &Failure, common: &Common) {
+fn print_failure(failure: &Failure, common: &Common) {
     let invalid = || format!("{} is not valid", common.config.display());
     match failure {
         Failure::AlreadyReported => {}

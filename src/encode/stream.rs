@@ -31,7 +31,7 @@ pub trait ResultEncoder: Unpin {
     fn end(&mut self, failed: bool, out: &mut Vec<u8>) -> Result<()>;
 
     /// Writes the failure, if the form has a place for it behind its rows.
-    fn tell(&mut self, _failure: &ErrorBody, _out: &mut Vec<u8>) -> bool {
+    fn write_failure(&mut self, _failure: &ErrorBody, _out: &mut Vec<u8>) -> bool {
         false
     }
 }
@@ -72,7 +72,7 @@ where
         let fails_first = E::FAILS_FIRST && self.bytes == 0;
         self.bytes += out.len() as u64;
         let told = (self.ended)(self.rows, self.bytes, failure.as_ref());
-        if told.is_some_and(|told| self.form.tell(&told, &mut out)) {
+        if told.is_some_and(|told| self.form.write_failure(&told, &mut out)) {
             failure = None;
         }
         Poll::Ready(match failure {

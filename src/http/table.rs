@@ -23,7 +23,7 @@ macro_rules! within {
             .wrap(from_fn(audit_trail::reserve))
             .wrap(from_fn(limits::admit))
             .wrap(from_fn(body::buffer))
-            .wrap(from_fn(drain::keep))
+            .wrap(from_fn(drain::refuse_while_stopping))
             .wrap(from_fn(head::head_as_get))
             .wrap(from_fn(origin::cors))
     };

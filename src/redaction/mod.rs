@@ -239,7 +239,7 @@ fn secret_at(text: &[u8], at: usize, begins_run: bool) -> Option<(usize, usize)>
         return Some((at, run(text, at, |octet| is_base64(octet) || octet == b'=')));
     }
     match first {
-        b'p' | b'P' if begins(text, at, b"ptc_") => own(text, at),
+        b'p' | b'P' if begins(text, at, b"ptc_") => portico_token(text, at),
         b'e' => token(text, at),
         b'c' | b'B' | b'w' if ENCODED.iter().any(|piece| text[at..].starts_with(piece)) => encoded(text, at),
         b'b' | b'B' | b'd' | b'D' | b'n' | b'N' => credential(text, at),
@@ -254,7 +254,7 @@ fn secret_at(text: &[u8], at: usize, begins_run: bool) -> Option<(usize, usize)>
 }
 
 /// `ptc_`, a kind, and a body.
-fn own(text: &[u8], at: usize) -> Option<(usize, usize)> {
+fn portico_token(text: &[u8], at: usize) -> Option<(usize, usize)> {
     let kind = at + b"ptc_".len();
     let body = run(text, kind, |octet| octet.is_ascii_alphabetic());
     let end = run(text, body, is_url_safe);

@@ -154,7 +154,7 @@ impl Sessions {
         log::info!("the server did not know the session any more; another one has begun");
         self.restore(&begun).await?;
         self.listen(Rc::clone(&begun));
-        self.tell(&begun).await;
+        self.announce_changes(&begun).await;
         Ok(Some(begun))
     }
 
@@ -174,7 +174,7 @@ impl Sessions {
     }
 
     /// What may have changed while there was no session.
-    async fn tell(&self, session: &Session) {
+    async fn announce_changes(&self, session: &Session) {
         for (kind, method) in [
             ("tools", "notifications/tools/list_changed"),
             ("resources", "notifications/resources/list_changed"),

@@ -126,7 +126,7 @@ impl ResolvedTool<'_> {
 
 /// The connection's own tools that are not switched off, in the order in which they are listed.
 /// Those of the source are made when it comes to them: there may be thousands.
-fn own<'o, 'a>(offer: &'o Offer<'a>) -> impl Iterator<Item = Tool<'a>> + use<'o, 'a> {
+fn own_tools<'o, 'a>(offer: &'o Offer<'a>) -> impl Iterator<Item = Tool<'a>> + use<'o, 'a> {
     let make = || offer.profile.map(|profile| source_tools::make(profile, offer.own)).unwrap_or_default();
     let made = std::iter::once_with(make).flatten().map(Tool::Made);
     offer.own.iter().map(Tool::Own).chain(made).filter(|tool| is_there(offer, tool))
@@ -148,7 +148,7 @@ fn own_of_several<'a>(offers: &[Offer<'a>]) -> Vec<(String, ResolvedTool<'a>)> {
     let all = offers
         .iter()
         .enumerate()
-        .flat_map(|(of, offer)| own(offer).map(move |tool| ResolvedTool { tool, of: Some(of) }));
+        .flat_map(|(of, offer)| own_tools(offer).map(move |tool| ResolvedTool { tool, of: Some(of) }));
     let mut all: Vec<ResolvedTool<'a>> = all.collect();
     all.sort_by_key(|found| matches!(found.tool, Tool::Made(_)));
     let connection =
@@ -166,7 +166,7 @@ pub fn list(offers: &[Offer<'_>], filter: &Filter, with_schemas: bool) -> Vec<Va
     let may = |offer: &Offer<'_>, tool: &Tool<'_>| offer.may_write() || !tool.writes();
     let may_any = |tool: &Tool<'_>| offers.iter().any(|offer| is_there(offer, tool) && may(offer, tool));
     let mut own: Vec<(String, ResolvedTool<'_>)> = match offers {
-        [only] => own(only).map(|tool| (tool.name().to_owned(), ResolvedTool { tool, of: Some(0) })).collect(),
+        [only] => own_tools(only).map(|tool| (tool.name().to_owned(), ResolvedTool { tool, of: Some(0) })).collect(),
         _ => own_of_several(offers),
     };
     own.retain(|(_, ResolvedTool { tool, of })| {
@@ -273,7 +273,7 @@ pub fn find<'a>(offers: &[Offer<'a>], name: &str) -> Result<ResolvedTool<'a>> {
     }
     let (found, here) = match offers {
         [only] => {
-            let tool = own(only).find(|tool| tool.name() == name);
+            let tool = own_tools(only).find(|tool| tool.name() == name);
             (tool.map(|tool| ResolvedTool { tool, of: Some(0) }), "on this connection")
         }
         _ => {
@@ -289,7 +289,7 @@ pub fn find<'a>(offers: &[Offer<'a>], name: &str) -> Result<ResolvedTool<'a>> {
         }
         let fixed = fixed(offers).map(|tool| tool.name().to_owned());
         let own: Vec<String> = match offers {
-            [only] => own(only).map(|tool| tool.name().to_owned()).collect(),
+            [only] => own_tools(only).map(|tool| tool.name().to_owned()).collect(),
             _ => own_of_several(offers).into_iter().map(|(name, _)| name).collect(),
         };
         let known: Vec<String> = fixed.chain(own).collect();

@@ -66,7 +66,7 @@ impl<K: Eq + Hash> Throttle<K> {
         if spent > rate.window + rate.interval() / 2 {
             return Err(self.quota(rate, full_at, now));
         }
-        self.keep(key, after);
+        self.insert(key, after);
         Ok(Some(self.quota(rate, after, now)))
     }
 
@@ -113,7 +113,7 @@ impl<K: Eq + Hash> Throttle<K> {
         }
     }
 
-    fn keep(&mut self, key: K, full_at: Instant) {
+    fn insert(&mut self, key: K, full_at: Instant) {
         if self.younger.len() >= self.half && !self.younger.contains_key(&key) {
             self.older = std::mem::take(&mut self.younger);
         }

@@ -54,7 +54,7 @@ impl Merged {
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder).map_err(unwritten)?;
         }
-        let copy = if self.is_new { None } else { Some(keep(&self.path).map_err(unwritten)?) };
+        let copy = if self.is_new { None } else { Some(back_up(&self.path).map_err(unwritten)?) };
         replace(&self.path, &self.text, self.has_secret).map_err(unwritten)?;
         Ok(copy)
     }
@@ -162,7 +162,7 @@ fn end_line(mut text: String) -> String {
 }
 
 /// Copies the file to a name that nothing has, with its permissions.
-fn keep(path: &Path) -> io::Result<PathBuf> {
+fn back_up(path: &Path) -> io::Result<PathBuf> {
     for number in 1.. {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(if number == 1 { ".before-portico".to_owned() } else { format!(".before-portico-{number}") });

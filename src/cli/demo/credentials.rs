@@ -35,7 +35,7 @@ pub(super) struct Credentials {
 
 /// Keeps the secrets of an earlier run while the store still knows them, and else makes new ones.
 /// The URLs are those of this run.
-pub(super) fn keep(data_dir: &Path, config: &Config) -> Result<Credentials, Failure> {
+pub(super) fn keep_or_make(data_dir: &Path, config: &Config) -> Result<Credentials, Failure> {
     let path = data_dir.join("credentials.json");
     let connection = config.connection("shop").ok_or_else(|| Error::not_found("the demo has no connection"))?;
     let mut store = recorded(Store::open(&config.store.place)?, config);

@@ -53,7 +53,7 @@ pub(super) fn run(demo: Demo, common: &Common) -> Result<(), Failure> {
     folders::write(&demo.data_dir.join("config.toml"), text.as_bytes())
         .map_err(io("the configuration cannot be written"))?;
     let config = Config::parse(&text, &demo.data_dir, &|_| None)?;
-    let credentials = credentials::keep(&demo.data_dir, &config)?;
+    let credentials = credentials::keep_or_make(&demo.data_dir, &config)?;
     let log_level =
         if std::env::var_os("RUST_LOG").is_some() { log::LevelFilter::Trace } else { log::LevelFilter::Warn };
     log::set_max_level(log_level);

@@ -57,17 +57,17 @@ impl CliRecorder {
     /// It could not be recorded, and is not to be made.
     pub(in crate::cli) fn announce(&self, change: &Change) -> Result<(), Error> {
         let kept = self.record(std::slice::from_ref(change), &self.audit_context)?;
-        self.keep(&kept).or_else(|error| self.goes_on(&error))
+        self.append(&kept).or_else(|error| self.without_record(&error))
     }
 
     /// Records that it did not come to be.
     pub(in crate::cli) fn take_back(&self, change: &Change) {
         self.unconfirmed(std::slice::from_ref(change), &self.audit_context);
         let kept = self.settings.for_store(&[self.record_of(change, &self.audit_context).taken_back()]);
-        let _ = self.keep(&kept).or_else(|error| self.goes_on(&error));
+        let _ = self.append(&kept).or_else(|error| self.without_record(&error));
     }
 
-    fn keep(&self, kept: &StoreRecords) -> Result<(), Error> {
+    fn append(&self, kept: &StoreRecords) -> Result<(), Error> {
         if kept.records.is_empty() {
             return Ok(());
         }
@@ -75,7 +75,7 @@ impl CliRecorder {
     }
 
     /// Refuses a change that cannot be recorded, unless changes go on without.
-    fn goes_on(&self, error: &Error) -> Result<(), Error> {
+    fn without_record(&self, error: &Error) -> Result<(), Error> {
         let cause = error.cause().unwrap_or(&error.message);
         if self.settings.on_failure == OnFailure::Refuse {
             let refusal = Error::new(Kind::Unavailable, "nothing was changed, because it could not be recorded");
@@ -96,7 +96,7 @@ impl AuditRecorder for CliRecorder {
         CHANGED.store(true, Ordering::Relaxed);
         let records: Vec<Record> = changes.iter().map(|change| self.record_of(change, audit_context)).collect();
         if let Some(Err(error)) = self.file.as_ref().map(|file| file.write_now(&records)) {
-            self.goes_on(&error)?;
+            self.without_record(&error)?;
         }
         Ok(self.settings.for_store(&records))
     }

@@ -37,7 +37,7 @@ impl Notify {
         Self { watchdog: watchdog.filter(|_| socket.is_some()), socket }
     }
 
-    fn tell(&self, lines: &fmt::Arguments<'_>) {
+    fn send(&self, lines: &fmt::Arguments<'_>) {
         if let Some((socket, address)) = &self.socket
             && let Err(error) = socket.send_to_addr(lines.to_string().as_bytes(), address)
         {
@@ -47,29 +47,29 @@ impl Notify {
 
     /// The service is up, or done with a reload.
     pub(in crate::cli) fn ready(&self, status: &str) {
-        self.tell(&format_args!("READY=1\nSTATUS={}", line(status)));
+        self.send(&format_args!("READY=1\nSTATUS={}", line(status)));
     }
 
     /// A reload begins. The time tells it from one before (systemd.service(5), `notify-reload`).
     pub(in crate::cli) fn reloading(&self) {
         let now = clock_gettime(ClockId::Monotonic);
         let microseconds = now.tv_sec * 1_000_000 + now.tv_nsec / 1_000;
-        self.tell(&format_args!("RELOADING=1\nMONOTONIC_USEC={microseconds}\nSTATUS=reloading"));
+        self.send(&format_args!("RELOADING=1\nMONOTONIC_USEC={microseconds}\nSTATUS=reloading"));
     }
 
     /// The service is going down.
     pub(in crate::cli) fn stopping(&self) {
-        self.tell(&format_args!("STOPPING=1\nSTATUS=stopping: calls that run may end"));
+        self.send(&format_args!("STOPPING=1\nSTATUS=stopping: calls that run may end"));
     }
 
     /// A sign of life.
     pub(in crate::cli) fn alive(&self) {
-        self.tell(&format_args!("WATCHDOG=1"));
+        self.send(&format_args!("WATCHDOG=1"));
     }
 
     /// A word for `systemctl status`.
     pub(in crate::cli) fn status(&self, status: &str) {
-        self.tell(&format_args!("STATUS={}", line(status)));
+        self.send(&format_args!("STATUS={}", line(status)));
     }
 }
 

@@ -92,7 +92,7 @@ impl SignIn {
             Some(renewed) => renewed,
             None => self.ask(&authorization, before.map(|before| before.client_id)).await?,
         };
-        let now = self.keep(SavedSignIn::new(&self.url, &authorization, client_id, tokens))?;
+        let now = self.save(SavedSignIn::new(&self.url, &authorization, client_id, tokens))?;
         let token = now.access_token.clone();
         *kept = Some(now);
         Ok(token.into())
@@ -120,8 +120,8 @@ impl SignIn {
         serde_json::from_slice(&std::fs::read(&self.file).ok()?).ok()
     }
 
-    /// Kept for this user alone.
-    fn keep(&self, kept: SavedSignIn) -> Result<SavedSignIn> {
+    /// Saves it for this user alone.
+    fn save(&self, kept: SavedSignIn) -> Result<SavedSignIn> {
         let text = serde_json::to_vec_pretty(&kept).map_err(std::io::Error::from);
         let written = text.and_then(|text| folders::write(&self.file, &text));
         let failed = |error: std::io::Error| {

@@ -89,7 +89,7 @@ impl ResultEncoder for Document {
         Ok(())
     }
 
-    fn tell(&mut self, failure: &ErrorBody, out: &mut Vec<u8>) -> bool {
+    fn write_failure(&mut self, failure: &ErrorBody, out: &mut Vec<u8>) -> bool {
         // In front of the bracket that closes the whole.
         out.pop();
         out.extend_from_slice(b",\"error\":");

@@ -96,7 +96,7 @@ impl ResultEncoder for Lines {
         Ok(())
     }
 
-    fn tell(&mut self, failure: &ErrorBody, out: &mut Vec<u8>) -> bool {
+    fn write_failure(&mut self, failure: &ErrorBody, out: &mut Vec<u8>) -> bool {
         if self.form == LineFormat::Csv {
             return false;
         }

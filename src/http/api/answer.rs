@@ -67,7 +67,7 @@ impl Held {
 
     /// # Errors
     /// There is no room for it.
-    fn keep(&mut self, part: Result<Part>) -> Result<()> {
+    fn push(&mut self, part: Result<Part>) -> Result<()> {
         let octets = match &part {
             // Those of many sets of values are the same ones.
             Ok(Part::Columns(columns)) => match self.columns.replace(Arc::clone(columns)) {
@@ -107,7 +107,7 @@ pub(in crate::http) async fn begin(mut results: Results, room: Allowance<String>
     let mut first = Held::none(room);
     while let Some(part) = results.next().await {
         let rows = matches!(part, Ok(Part::Rows(_)));
-        first.keep(Ok(part?))?;
+        first.push(Ok(part?))?;
         if rows {
             break;
         }
@@ -116,7 +116,7 @@ pub(in crate::http) async fn begin(mut results: Results, room: Allowance<String>
     // failure behind them has its place in the document.
     while matches!(first.parts.last(), Some(Ok(Part::Rows(_)))) && first.is_small(SMALL_PARTS) {
         match tokio::time::timeout(AT_ONCE, results.next()).await {
-            Ok(Some(part)) => first.keep(part)?,
+            Ok(Some(part)) => first.push(part)?,
             Ok(None) | Err(_) => break,
         }
     }
@@ -153,7 +153,7 @@ pub(in crate::http) async fn begin_alone(mut results: Results, room: Allowance<S
         }
         done = matches!(part, Ok(Part::Done { .. }));
         let failed = part.is_err();
-        held.keep(part)?;
+        held.push(part)?;
         if failed {
             break;
         }

@@ -119,13 +119,13 @@ impl DisconnectPoller {
         self.waiting.set(self.waiting.get() + 1);
         let _waiting = Waiting(self);
         if !self.is_timed.replace(true) {
-            rt::spawn(Rc::clone(self).keep());
+            rt::spawn(Rc::clone(self).poll());
         }
         self.due.notified().await;
     }
 
     /// Tells of each look, until a whole time passes in which nobody waits for one.
-    async fn keep(self: Rc<Self>) {
+    async fn poll(self: Rc<Self>) {
         let mut waited = true;
         while waited {
             sleep(LOOK_EVERY).await;

@@ -73,7 +73,7 @@ fn record(session: Arc<Session>, mut messages: ProgressStream, owner: Owner) -> 
         }
         drop(messages);
         recording.end();
-        if session.keep(&recording) {
+        if session.retain(&recording) {
             tokio::select! {
                 () = rt::time::sleep(GRACE) => {}
                 () = session.over() => {}

@@ -17,7 +17,7 @@ use crate::http::state;
 const COME_BACK: Duration = Duration::from_secs(5);
 
 /// Lets a request in and counts it, or refuses it. Those who watch the service may ask to the end.
-pub(in crate::http) async fn keep(
+pub(in crate::http) async fn refuse_while_stopping(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {

@@ -59,7 +59,7 @@ impl Span {
         // What a message of MCP said of its trace goes before the header's.
         if self.traces.wants(call.trace) {
             self.known.borrow_mut().call = Some((call.clone(), (Instant::now(), SystemTime::now())));
-            self.tell(false);
+            self.hand_on(false);
         }
     }
 
@@ -67,12 +67,12 @@ impl Span {
     pub(in crate::http) fn responded(&self, request: &HttpRequest, status: StatusCode) {
         if self.traces.records() {
             self.known.borrow_mut().response = Some((request.match_pattern(), status.as_u16()));
-            self.tell(false);
+            self.hand_on(false);
         }
     }
 
     /// Hands on what is known when nothing more can be.
-    fn tell(&self, last: bool) {
+    fn hand_on(&self, last: bool) {
         let mut known = self.known.borrow_mut();
         if known.response.is_none() && !last {
             return;
@@ -88,7 +88,7 @@ impl Span {
 impl Drop for Span {
     fn drop(&mut self) {
         // The caller left before it was answered.
-        self.tell(true);
+        self.hand_on(true);
     }
 }
 

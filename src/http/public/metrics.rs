@@ -18,7 +18,7 @@ pub(in crate::http) async fn metrics(request: HttpRequest, app: web::Data<App>) 
         return fallback::no_such_path(request).await;
     }
     let mut recorder = CallRecorder::begin(&request, &app);
-    match tell(&request, &app, &mut recorder).await {
+    match render(&request, &app, &mut recorder).await {
         Ok(text) => {
             // Asked for every few seconds: no line of the log for each.
             recorder.forget();
@@ -32,7 +32,7 @@ pub(in crate::http) async fn metrics(request: HttpRequest, app: web::Data<App>) 
     }
 }
 
-async fn tell(request: &HttpRequest, app: &web::Data<App>, recorder: &mut CallRecorder) -> Result<String> {
+async fn render(request: &HttpRequest, app: &web::Data<App>, recorder: &mut CallRecorder) -> Result<String> {
     if app.config().server.metrics == MetricsAccess::Admin {
         let by = caller::authenticate(request, app, Endpoint::Api).await?;
         recorder.note(|event| event.subject.clone_from(&by.subject));

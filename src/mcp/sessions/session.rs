@@ -267,7 +267,7 @@ impl Session {
     }
 
     /// The answer is complete: whether there is room to keep it for who lost its stream.
-    pub fn keep(&self, recording: &ReplayBuffer) -> bool {
+    pub fn retain(&self, recording: &ReplayBuffer) -> bool {
         let mut recordings = lock(&self.recordings);
         let kept = recordings.iter_mut().find(|kept| kept.is(recording.stream));
         let has_room = kept.is_some_and(|kept| kept.room.grow(recording.bytes()).is_ok());

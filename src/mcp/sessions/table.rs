@@ -238,13 +238,13 @@ mod tests {
         assert!(session.recording(recordings[0].stream, &owner("a")).is_none());
         let last = &recordings[RECORDINGS];
         last.push(vec![b'x'; KEPT_BYTES - 1]);
-        assert!(session.keep(last) && !session.keep(&recordings[0]));
+        assert!(session.retain(last) && !session.retain(&recordings[0]));
         recordings[1].push("xx");
-        assert!(!session.keep(&recordings[1]), "the bound of all sessions was passed");
+        assert!(!session.retain(&recordings[1]), "the bound of all sessions was passed");
         assert!(session.recording(recordings[1].stream, &owner("a")).is_none());
         session.forget(last);
         recordings[2].push("xx");
-        assert!(session.keep(&recordings[2]));
+        assert!(session.retain(&recordings[2]));
         drop((sessions.table, session));
         assert_eq!(sessions.kept.taken(), 0, "bytes of a session that is gone were counted");
     }

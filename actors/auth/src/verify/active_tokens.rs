@@ -67,7 +67,7 @@ impl ActiveTokens {
         }
     }
 
-    pub(crate) fn keep(&mut self, key: CredentialKey, shown: ActiveToken) {
+    pub(crate) fn insert(&mut self, key: CredentialKey, shown: ActiveToken) {
         if self.0.len() >= ROOM && self.0.len() == self.0.capacity() {
             self.0.retain(|_, shown| shown.is_in_use());
         }

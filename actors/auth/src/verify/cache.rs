@@ -72,7 +72,7 @@ impl VerifiedCache {
     }
 
     /// Remembers what was found of what is shown, and notes that it was used.
-    pub(crate) fn keep(&self, key: CredentialKey, verdict: VerifiedCredential) -> Arc<Principal> {
+    pub(crate) fn insert(&self, key: CredentialKey, verdict: VerifiedCredential) -> Arc<Principal> {
         let by = Arc::clone(&verdict.by);
         self.note(&verdict, self.clock.now().time());
         self.memory.known.insert(key.0, ());

@@ -35,7 +35,7 @@ impl AuthActor {
                 VerifiedCredential { by, until: Some(until), used: None }
             }
         };
-        Ok(self.cache.keep(query.key, verdict))
+        Ok(self.cache.insert(query.key, verdict))
     }
 
     /// Who shows this access token, at that time, and until when that holds.
@@ -53,7 +53,7 @@ impl AuthActor {
     fn let_in(&mut self, key: CredentialKey, token: SecretString, by: Principal, until: Timestamp) -> Arc<Principal> {
         let validity = self.active.validity(&key, &by);
         let by = Arc::new(Principal { validity, ..by });
-        self.active.keep(key, ActiveToken { token, by: Arc::clone(&by), until });
+        self.active.insert(key, ActiveToken { token, by: Arc::clone(&by), until });
         by
     }
 

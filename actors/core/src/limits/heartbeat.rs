@@ -25,18 +25,18 @@ pub struct Heartbeat {
 impl Heartbeat {
     /// Begins to watch the thread of `arbiter`, by that name.
     pub fn start(arbiter: &ArbiterHandle, thread: impl Into<Arc<str>>) -> Self {
-        let beat = Self { thread: thread.into(), last: Arc::new(AtomicU64::new(now())) };
-        if !arbiter.spawn(keep(End(Arc::clone(&beat.last)))) {
-            beat.last.store(ENDED, Ordering::Relaxed);
+        let heartbeat = Self { thread: thread.into(), last: Arc::new(AtomicU64::new(now())) };
+        if !arbiter.spawn(beat(End(Arc::clone(&heartbeat.last)))) {
+            heartbeat.last.store(ENDED, Ordering::Relaxed);
         }
-        beat
+        heartbeat
     }
 
     /// The same for the thread that this is called on. Must be called within an actix system.
     pub fn here(thread: impl Into<Arc<str>>) -> Self {
-        let beat = Self { thread: thread.into(), last: Arc::new(AtomicU64::new(now())) };
-        actix::spawn(keep(End(Arc::clone(&beat.last))));
-        beat
+        let heartbeat = Self { thread: thread.into(), last: Arc::new(AtomicU64::new(now())) };
+        actix::spawn(beat(End(Arc::clone(&heartbeat.last))));
+        heartbeat
     }
 
     /// What the thread is called.
@@ -71,7 +71,7 @@ impl Drop for End {
 }
 
 /// Until the thread ends, or nobody looks any more.
-async fn keep(end: End) {
+async fn beat(end: End) {
     while Arc::strong_count(&end.0) > 1 {
         end.0.store(now(), Ordering::Relaxed);
         tokio::time::sleep(EVERY).await;

@@ -82,7 +82,7 @@ const MISSING: &[&str] =
     &["any_value", "array_agg", "json_agg", "json_object_agg", "jsonb_agg", "jsonb_object_agg", "xmlagg"];
 
 /// Functions of PostgreSQL that are not the engine's.
-fn own() -> impl Iterator<Item = &'static UserDefinedFunction> {
+fn user_defined() -> impl Iterator<Item = &'static UserDefinedFunction> {
     calendar::FUNCTIONS.iter().chain(regular::FUNCTIONS).chain(sign::FUNCTIONS)
 }
 
@@ -93,7 +93,7 @@ pub fn functions() -> Vec<&'static str> {
         rounding::NAMES.to_vec(),
         vec![formatted::NAME, percentile::NAME],
         ordered_set::NAMES.to_vec(),
-        own().map(|own| own.name).collect(),
+        user_defined().map(|own| own.name).collect(),
     ]
     .concat();
     let mut names: Vec<&str> = SCALAR.iter().chain(AGGREGATE).copied().chain(typed::names()).chain(others).collect();
@@ -157,7 +157,7 @@ pub(crate) fn register(builder: &mut SessionStateBuilder) {
     scalar.extend(doubles.into_iter().map(doubles::checked));
     scalar.extend(rounding::functions());
     scalar.extend([formatted::to_char(), named_cast::function()]);
-    scalar.extend(own().chain(regular::OPERATORS).map(user_defined::function));
+    scalar.extend(user_defined().chain(regular::OPERATORS).map(user_defined::function));
     let aggregates = builder.aggregate_functions().get_or_insert_default();
     aggregates.retain(|function| AGGREGATE.contains(&function.name()));
     for function in aggregates {

@@ -210,7 +210,7 @@ impl Tables {
         let sources: Vec<TableLocation<'_>> = tables.iter().map(Located::source).collect();
         match table::columns(self.connections.as_ref(), &sources, self.deadline.limits()?).await {
             Ok(columns) => {
-                let described = tables.iter().zip(columns).map(|(located, columns)| self.keep(located, columns));
+                let described = tables.iter().zip(columns).map(|(located, columns)| self.add(located, columns));
                 try_join_all(described).await.map(drop)
             }
             // Which of them is not there is told of each by itself.
@@ -225,8 +225,8 @@ impl Tables {
         }
     }
 
-    /// Takes note of a table with these columns.
-    async fn keep(&self, located: &Located, columns: Arc<[Column]>) -> Result<()> {
+    /// Adds a table with these columns.
+    async fn add(&self, located: &Located, columns: Arc<[Column]>) -> Result<()> {
         let shown = self.workspace.as_ref().map(|_| &located.name);
         let (connections, limits) = (self.connections.as_ref(), self.deadline.limits()?);
         let table = Table::new(connections, located.source(), columns, shown, &self.origins, limits).await;

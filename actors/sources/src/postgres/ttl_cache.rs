@@ -28,7 +28,7 @@ impl<K: Eq + Hash, V: Clone> TtlCache<K, V> {
     }
 
     /// Remembers what was found.
-    pub(crate) fn keep(&self, key: K, found: V) {
+    pub(crate) fn insert(&self, key: K, found: V) {
         let mut kept = self.write();
         if kept.len() >= self.most {
             kept.retain(|_, (since, _)| since.elapsed() < self.lifetime);
@@ -66,11 +66,11 @@ mod tests {
     fn what_is_too_old_or_too_many_is_forgotten() {
         let recent = TtlCache::new(Duration::from_secs(3600), 2);
         for key in [1, 2, 3] {
-            recent.keep(key, key);
+            recent.insert(key, key);
         }
         assert_eq!([1, 2, 3].map(|key| recent.get(&key)), [None, None, Some(3)]);
         let brief = TtlCache::new(Duration::ZERO, 2);
-        brief.keep(1, 1);
+        brief.insert(1, 1);
         assert_eq!(brief.get(&1), None);
     }
 }

@@ -191,7 +191,7 @@ async fn run<B: MessageBody + 'static>(
                 if let Some(rows) = end.rows() {
                     let content_type = content_type.unwrap_or(HeaderValue::from_static("application/json"));
                     let (status, body) = (head.status(), body.clone());
-                    claim.keep(StoredResponse { status, content_type, body, rows });
+                    claim.complete(StoredResponse { status, content_type, body, rows });
                 }
                 limits::hold(&mut head.extensions_mut(), room);
                 return Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(body))));

@@ -199,8 +199,8 @@ pub(super) struct IdempotencyLock {
 }
 
 impl IdempotencyLock {
-    /// Keeps the answer.
-    pub(super) fn keep(mut self, stored: StoredResponse) {
+    /// Keeps the answer for those who ask again.
+    pub(super) fn complete(mut self, stored: StoredResponse) {
         self.end(State::Kept(stored));
     }
 
@@ -238,7 +238,7 @@ mod tests {
         };
         let body = Bytes::from(vec![0; size]);
         let content_type = HeaderValue::from_static("application/json");
-        claim.keep(StoredResponse {
+        claim.complete(StoredResponse {
             status: actix_web::HttpResponse::Ok().finish().status(),
             content_type,
             body,

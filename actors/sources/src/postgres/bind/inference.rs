@@ -52,9 +52,10 @@ pub(crate) async fn inferred(session: &Session, execution: &Execution, context: 
     let is_known = attempts.given(&inferred.split).iter().zip(&types).all(is_inferred);
     if attempts.is_several() && is_known && execution.position.begins {
         let sharing = inferred.split.as_ref().map(|split| Arc::clone(&split.sharing));
-        session
-            .parameter_types()
-            .keep(execution.exact(), ParameterTypes { types, inferred: inferred.statement.params().to_vec(), sharing });
+        session.parameter_types().insert(
+            execution.exact(),
+            ParameterTypes { types, inferred: inferred.statement.params().to_vec(), sharing },
+        );
     }
     Ok(inferred)
 }

@@ -42,9 +42,9 @@ impl ParameterTypeCache {
     }
 
     /// Remembers a way.
-    pub(crate) fn keep(&self, fingerprint: QueryFingerprint, found: ParameterTypes) {
+    pub(crate) fn insert(&self, fingerprint: QueryFingerprint, found: ParameterTypes) {
         if found.types.len() <= MOST_TYPES {
-            self.0.keep(fingerprint, found);
+            self.0.insert(fingerprint, found);
         }
     }
 }

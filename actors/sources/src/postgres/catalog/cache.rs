@@ -141,7 +141,7 @@ impl CatalogCache {
             return asked.answer().await;
         }
         if let Some(fingerprint) = fingerprint {
-            self.recent_tables.keep(fingerprint, tables.as_slice().into());
+            self.recent_tables.insert(fingerprint, tables.as_slice().into());
         }
         self.ask_of(tables).answer().await
     }

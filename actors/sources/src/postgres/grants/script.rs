@@ -67,7 +67,7 @@ impl Writer<'_> {
             let statements = self.script.public.clone();
             self.script.statements.extend(statements);
         }
-        self.tell();
+        self.add_notes();
     }
 
     fn relation(&mut self, relation: &Object) {
@@ -191,7 +191,7 @@ impl Writer<'_> {
         makers.filter(|maker| *maker != wanted.role).collect()
     }
 
-    fn tell(&mut self) {
+    fn add_notes(&mut self) {
         let Subject { connection, wanted, state, .. } = *self.subject;
         if let Some(role) = &state.role {
             let has = |what: &str| format!("the role {} {what}", self.role);

@@ -43,7 +43,7 @@ impl StatementCache {
     }
 
     /// Keeps a statement, in place of the one that was not used for the longest time.
-    pub(crate) fn keep(&self, fingerprint: QueryFingerprint, text: &str, statement: &Statement) {
+    pub(crate) fn insert(&self, fingerprint: QueryFingerprint, text: &str, statement: &Statement) {
         if text.len() > LONGEST {
             return;
         }

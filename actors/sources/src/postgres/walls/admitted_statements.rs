@@ -52,9 +52,9 @@ impl AdmittedStatements {
     }
 
     /// Remembers what was admitted, unless everything was forgotten since `generation`.
-    pub(crate) fn keep(&self, fingerprint: QueryFingerprint, generation: u64, admission: ExecutionHints) {
+    pub(crate) fn insert(&self, fingerprint: QueryFingerprint, generation: u64, admission: ExecutionHints) {
         if generation == self.generation() {
-            self.admitted.keep((generation, fingerprint), admission);
+            self.admitted.insert((generation, fingerprint), admission);
         }
     }
 
@@ -93,9 +93,9 @@ mod tests {
         let fingerprint = QueryFingerprint::new("SELECT 1", &[]);
         let before = memory.generation();
         memory.forget();
-        memory.keep(fingerprint, before, ExecutionHints::default());
+        memory.insert(fingerprint, before, ExecutionHints::default());
         assert_eq!(memory.get(&fingerprint), None);
-        memory.keep(fingerprint, memory.generation(), ExecutionHints::default());
+        memory.insert(fingerprint, memory.generation(), ExecutionHints::default());
         assert_eq!(memory.get(&fingerprint), Some(ExecutionHints::default()));
     }
 }

@@ -200,7 +200,7 @@ impl Walls {
     /// Remembers that the statement of `guarded` can do without nothing.
     pub(crate) fn advised_nothing(&self, guarded: &PendingCheck) {
         if let Some((fingerprint, generation)) = guarded.fingerprint {
-            self.memory.keep(fingerprint, generation, ExecutionHints::default());
+            self.memory.insert(fingerprint, generation, ExecutionHints::default());
         }
     }
 
@@ -260,12 +260,12 @@ impl Walls {
     fn remember(&self, guarded: &PendingCheck, admission: ExecutionHints) {
         let Some((fingerprint, generation)) = guarded.fingerprint else { return };
         match &guarded.form {
-            StatementForm::Query => self.memory.keep(fingerprint, generation, admission),
+            StatementForm::Query => self.memory.insert(fingerprint, generation, admission),
             // What an option means can stand in a literal, and what is told of a plan depends on what is hidden.
             StatementForm::Explain { query, target: None, .. }
                 if !guarded.guard.hides && has_words_alone(guarded.part(0..query.start)) =>
             {
-                self.memory.keep(fingerprint, generation, ExecutionHints::default());
+                self.memory.insert(fingerprint, generation, ExecutionHints::default());
             }
             _ => {}
         }
@@ -355,7 +355,7 @@ impl Walls {
         }
         let client = self.housekeeping.client().await?;
         let names = Arc::new(HiddenNames::read(&client, guard, &self.exposure, self.names.routines(guard)).await?);
-        self.names.keep(guard, &names);
+        self.names.insert(guard, &names);
         Ok(names)
     }
 
@@ -364,7 +364,7 @@ impl Walls {
     }
 
     fn is_able(&self, execution: &Execution, is: bool) {
-        self.able.keep(role(execution).to_owned(), is);
+        self.able.insert(role(execution).to_owned(), is);
     }
 }
 

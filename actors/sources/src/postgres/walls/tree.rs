@@ -149,36 +149,36 @@ impl Uses {
             (":hasModifyingCTE", _) => self.modifies |= is_true(following),
             (":hasForUpdate", _) => self.locks |= is_true(following),
             (":funcid", Some(oid)) => {
-                keep(&mut self.functions, oid);
+                insert_valid(&mut self.functions, oid);
                 self.calls.push((oid, first_text(following)));
             }
-            (":relid", Some(oid)) => keep(&mut self.relations, oid),
+            (":relid", Some(oid)) => insert_valid(&mut self.relations, oid),
             (
                 ":opfuncid" | ":aggfnoid" | ":winfnoid" | ":tsmhandler" | ":startInRangeFunc" | ":endInRangeFunc",
                 Some(oid),
-            ) => keep(&mut self.functions, oid),
+            ) => insert_valid(&mut self.functions, oid),
             (":opno" | ":cycle_mark_neop" | ":eqop" | ":sortop" | ":aggsortop", Some(oid)) => {
-                keep(&mut self.operators, oid);
+                insert_valid(&mut self.operators, oid);
             }
             (":opnos", _) => self.operators.extend(oids(following)?),
             (":consttype", Some(oid)) => {
-                keep(&mut self.literals, oid);
-                keep(&mut self.types, oid);
+                insert_valid(&mut self.literals, oid);
+                insert_valid(&mut self.types, oid);
                 if let Some(value) = constant(following) {
                     self.constants.insert((oid, value));
                 }
             }
-            (":funcresulttype", Some(oid)) => keep(&mut self.casts, oid),
+            (":funcresulttype", Some(oid)) => insert_valid(&mut self.casts, oid),
             (":vartype" | ":refrestype" | ":refelemtype" | ":refcontainertype", Some(oid)) => {
-                keep(&mut self.columns, oid);
+                insert_valid(&mut self.columns, oid);
             }
             (
                 ":resulttype" | ":paramtype" | ":row_typeid" | ":array_typeid" | ":element_typeid" | ":typeId"
                 | ":typid",
                 Some(oid),
             ) => {
-                keep(&mut self.types, oid);
-                keep(&mut self.casts, oid);
+                insert_valid(&mut self.types, oid);
+                insert_valid(&mut self.casts, oid);
             }
             (":funccoltypes" | ":coltypes", _) => {
                 let named = oids(following)?;
@@ -209,7 +209,7 @@ impl Uses {
     }
 }
 
-fn keep(set: &mut BTreeSet<Oid>, oid: Oid) {
+fn insert_valid(set: &mut BTreeSet<Oid>, oid: Oid) {
     if oid != 0 {
         set.insert(oid);
     }

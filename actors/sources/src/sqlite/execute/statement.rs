@@ -115,9 +115,9 @@ fn carry_out(opened: &OpenDatabase, cancel: &CancelFlag, sender: &Sender, execut
                 if let Some(open) = open.take() {
                     if execution.dry_run { open.try_out(cancel)? } else { open.commit(cancel)? }
                 }
-                return end.tell(sender);
+                return end.send(sender);
             }
-            end.tell(sender)?;
+            end.send(sender)?;
         }
     }
     Ok(())
@@ -142,7 +142,7 @@ struct End {
 }
 
 impl End {
-    fn tell(self, sender: &Sender) -> Result<()> {
+    fn send(self, sender: &Sender) -> Result<()> {
         if let Some(columns) = self.columns {
             sender.send(Part::Columns(columns))?;
         }

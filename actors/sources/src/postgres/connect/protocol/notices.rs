@@ -32,7 +32,7 @@ impl MessageListener {
         let _ = self.notified.set(Box::new(hear));
     }
 
-    fn tell(&self, said: &DbError) {
+    fn notify(&self, said: &DbError) {
         // Of our own ROLLBACK behind a statement that has ended its transaction.
         if *said.code() == SqlState::NO_ACTIVE_SQL_TRANSACTION {
             return;
@@ -61,7 +61,7 @@ where
 {
     loop {
         match poll_fn(|cx| connection.poll_message(cx)).await {
-            Some(Ok(AsyncMessage::Notice(said))) => messages.tell(&said),
+            Some(Ok(AsyncMessage::Notice(said))) => messages.notify(&said),
             Some(Ok(AsyncMessage::Notification(said))) => {
                 if let Some(hear) = messages.notified.get() {
                     hear(said.channel(), said.payload());

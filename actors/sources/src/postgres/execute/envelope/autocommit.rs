@@ -144,7 +144,7 @@ fn may_keep(execution: &Execution) -> bool {
 fn keep(session: &Session, execution: &Execution, fingerprint: QueryFingerprint, statement: &Statement) -> bool {
     let natively = statement.columns().iter().all(|column| ColumnDecoder::from_type(column.type_()).is_some());
     if natively {
-        session.kept().keep(fingerprint, &execution.text, statement);
+        session.kept().insert(fingerprint, &execution.text, statement);
     }
     natively
 }

@@ -359,10 +359,10 @@ impl NameCache {
     }
 
     /// Keeps them.
-    pub(crate) fn keep(&self, guard: CheckPolicy, names: &Arc<HiddenNames>) {
-        self.names.keep(guard, Arc::clone(names));
+    pub(crate) fn insert(&self, guard: CheckPolicy, names: &Arc<HiddenNames>) {
+        self.names.insert(guard, Arc::clone(names));
         if self.routines(guard).is_none() {
-            self.routines.keep(guard, Arc::clone(&names.routines));
+            self.routines.insert(guard, Arc::clone(&names.routines));
         }
     }
 
