@@ -354,6 +354,7 @@ pub(crate) fn runnable(connection: &Arc<Connection>, budget: &Budget) -> directo
         queue_timeout: connection.queue_timeout,
         reader_timeout: connection.usage.reader_timeout,
         trace_comments: connection.trace_comments,
+        cost_limit: connection.explain_cost_limit,
         instructions: connection.instructions.clone(),
         refresh: connection.refresh_interval,
         identity: connection.identity.clone(),

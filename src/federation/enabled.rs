@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
-use portico_actors::call::{Limits, Mode, Op, Origin, Sql};
+use portico_actors::call::{AllowedStatements, Limits, Mode, Op, Origin, Sql};
 use portico_actors::connection::with_reader_timeout;
 use portico_actors::directory::{ConnectionEntry, Directory};
 use portico_actors::error::{Error, Result};
@@ -60,14 +60,22 @@ impl Federation {
     pub(crate) async fn run(&self, directory: &Directory, over: OverConnections<'_>) -> Result<Reply> {
         let OverConnections { entries, workspace, default_catalog, op, by, reached, origin, limits, sent } = over;
         let (sql, describes) = match op {
-            Op::Script(Mode::Run, sql) | Op::Execute(_, sql) => (sql, false),
+            Op::Execute(AllowedStatements::Insert | AllowedStatements::Update, _) => {
+                return Err(Error::invalid(
+                    "query: this tool takes what writes, and over several connections nothing is written",
+                )
+                .hint("use execute_select or execute_sql to read; write to one connection at a time"));
+            }
+            Op::Script(Mode::Run, sql) | Op::Execute(AllowedStatements::Any | AllowedStatements::Select, sql) => {
+                (sql, false)
+            }
             Op::Script(Mode::Describe, sql) => (sql, true),
             _ => {
                 return Err(Error::invalid("query: a batch addresses one connection")
                     .hint("send one statement for each set of values to /api/query"));
             }
         };
-        let Sql { text, parameters, default_schema, .. } = sql;
+        let Sql { text, parameters, default_schema, limits_cost, .. } = sql;
         let statement = Statement {
             principal: by.subject.clone(),
             text,
@@ -79,7 +87,7 @@ impl Federation {
             describes,
         };
         let validity = by.validity.clone();
-        let connections = Lent::new(directory.clone(), entries, by, &reached, origin, sent);
+        let connections = Lent { limits_cost, ..Lent::new(directory.clone(), entries, by, &reached, origin, sent) };
         let results = tokio::select! {
             results = self.engine()?.run(Arc::new(connections), statement) => results?,
             () = validity.lost() => return Err(Validity::refusal()),
@@ -95,6 +103,8 @@ struct Lent {
     members: Vec<SourceConnection>,
     asks: mpsc::UnboundedSender<Ask>,
     sent: SentStatements,
+    /// Whether what a connection is asked may not cost more than its limit.
+    limits_cost: bool,
 }
 
 /// One call of a connection, on its way to the thread of its request.
@@ -145,7 +155,7 @@ impl Lent {
                 });
             }
         });
-        Self { members, asks, sent }
+        Self { members, asks, sent, limits_cost: false }
     }
 }
 
@@ -159,7 +169,10 @@ impl Connections for Lent {
         &self.members
     }
 
-    fn ask(&self, place: usize, op: Op, limits: Limits) -> BoxFuture<'static, Result<Results>> {
+    fn ask(&self, place: usize, mut op: Op, limits: Limits) -> BoxFuture<'static, Result<Results>> {
+        if let Op::Script(_, sql) | Op::Execute(_, sql) = &mut op {
+            sql.limits_cost = self.limits_cost;
+        }
         let (answer, answered) = oneshot::channel();
         let asked = self.asks.send(Ask { place, op, limits, answer });
         async move {

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use portico_actors::call::{Op, Sql, Within};
+use portico_actors::call::{Op, ProcedureCall, Sql, Within};
 use portico_actors::directory::{ConnectionEntry, Directory};
 use portico_actors::error::{Error, Result};
 use portico_actors::reply::Reply;
@@ -131,7 +131,10 @@ pub(super) async fn ask(
         is_reached: by.rights.covers(entry.id),
         sent: Arc::new(move |connection, statement| sent.add(connection, statement)),
     };
-    if let Op::Execute(_, Sql { within: place, .. }) | Op::Script(_, Sql { within: place, .. }) = &mut op {
+    if let Op::Execute(_, Sql { within: place, .. })
+    | Op::Script(_, Sql { within: place, .. })
+    | Op::Procedure(ProcedureCall { within: place, .. }) = &mut op
+    {
         *place = Some(within);
     }
     let by = reachable.writer(&by, entry.id);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use portico_actors::call::{AllowedStatements, Op, ProcedureCall};
+use portico_actors::call::{Op, ProcedureCall};
 use portico_actors::directory::{ConnectionEntry, Directory};
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Principal, Rights, Scope};
@@ -50,7 +50,7 @@ pub(crate) async fn ask_workspace(
     sent: SentStatements,
 ) -> Result<Reply> {
     let op = match op {
-        Op::Procedure(call) => return ask_procedure(directory, reachable, call, asking).await,
+        Op::Procedure(call) => return ask_procedure(directory, reachable, call, asking, sent).await,
         op => op,
     };
     let entries = reachable.entries(directory);
@@ -58,10 +58,6 @@ pub(crate) async fn ask_workspace(
     keep_apart(workspace, directory, &asking.by, &op)?;
     if let Some(entry) = statement::connection(workspace, &entries, &op).await? {
         return statement::ask(directory, reachable, entry, op, asking, sent).await;
-    }
-    if let Op::Execute(AllowedStatements::Insert | AllowedStatements::Update, _) = op {
-        return Err(Error::invalid("query: this tool takes what writes, and the statement does not")
-            .hint("use execute_select or execute_sql"));
     }
     let AskOptions { by, origin, limits, .. } = asking;
     let over = OverConnections {
@@ -109,6 +105,7 @@ async fn ask_procedure(
     reachable: &Reachable,
     mut call: ProcedureCall,
     asking: AskOptions,
+    sent: SentStatements,
 ) -> Result<Reply> {
     let workspace = &reachable.workspace;
     let mut parts = sql::procedure_name(&call.procedure)?;
@@ -134,9 +131,7 @@ async fn ask_procedure(
     call.procedure = format!("{}.{}", quoted(schema), quoted(name));
     // It is of the workspace's folder.
     call.default_schema = None;
-    let AskOptions { by, origin, limits, notices } = asking;
-    let by = reachable.writer(&by, entry.id);
-    directory.ask_with_notices(&entry, origin, by, Op::Procedure(call), limits, notices).await
+    statement::ask(directory, reachable, &entry, Op::Procedure(call), asking, sent).await
 }
 
 /// The folders that there are.

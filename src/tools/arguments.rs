@@ -113,7 +113,7 @@ fn statement(verb: AllowedStatements, fields: &mut Fields, offer: &Offer<'_>) ->
         tools: executing(offer),
         dry_run: dry_run.unwrap_or_default(),
         guards_every_row: !every_row.unwrap_or_default(),
-        cost_limit: offer.bounds.explain_cost_limit,
+        limits_cost: true,
         ..Sql::default()
     };
     Ok(Op::Execute(verb, sql))
@@ -126,6 +126,7 @@ fn procedure(fields: &mut Fields) -> Result<ProcedureCall> {
         default_schema: fields.string("defaultSchema")?,
         overload: None,
         dry_run: fields.boolean("dryRun")?.unwrap_or_default(),
+        within: None,
     })
 }
 

@@ -54,8 +54,6 @@ pub struct Bounds {
     pub tool_bytes: usize,
     /// Tools made from the source that are listed at most; none is all.
     pub max_source_tools: usize,
-    /// The cost of its plan beyond which a query is refused.
-    pub explain_cost_limit: Option<u32>,
 }
 
 impl Bounds {
@@ -77,7 +75,6 @@ impl Bounds {
             tool_rows: self.tool_rows.max(other.tool_rows),
             tool_bytes: self.tool_bytes.max(other.tool_bytes),
             max_source_tools: self.max_source_tools,
-            explain_cost_limit: self.explain_cost_limit,
         }
     }
 }

@@ -32,6 +32,9 @@ pub struct Plan {
     /// Whether somebody is told which columns of which tables the results' columns are. Where nobody is,
     /// drivers need not ask.
     pub describes: bool,
+    /// Whether its rows are a plan that nobody but [`Explain::read`](crate::Explain) reads: of what is hidden it tells
+    /// what it costs.
+    pub estimates: bool,
     /// What exists for the caller of what the connection exposes, where that is less: a workspace's part of it. The
     /// driver refuses every use of the rest.
     pub exposure: Option<Exposure>,
@@ -51,6 +54,7 @@ impl Plan {
             identity: None,
             trace: None,
             describes: true,
+            estimates: false,
             exposure: None,
         }
     }

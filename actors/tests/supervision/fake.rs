@@ -133,6 +133,7 @@ pub(crate) fn connection(index: usize, source: &Arc<Fake>, permits: usize, queue
         queue_timeout: ConnectionSpec::DEFAULT_QUEUE_TIMEOUT,
         reader_timeout: ConnectionSpec::DEFAULT_READER_TIMEOUT,
         trace_comments: false,
+        cost_limit: None,
         instructions: None,
         identity: None,
         // No test waits for the clock.

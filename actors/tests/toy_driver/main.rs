@@ -71,6 +71,7 @@ fn directory(exposure: &Exposure) -> Directory {
         queue_timeout: ConnectionSpec::DEFAULT_QUEUE_TIMEOUT,
         reader_timeout: ConnectionSpec::DEFAULT_READER_TIMEOUT,
         trace_comments: false,
+        cost_limit: None,
         instructions: None,
         refresh: ConnectionSpec::DEFAULT_REFRESH,
         identity: None,

@@ -79,7 +79,7 @@ settings! {
         max_source_tools: usize = number(0..=1_000_000).or(Number(20)).live(),
         /// The cost of its plan, in the database's own units, beyond which a tool's query is refused and told why. Off where
         /// it is left out. It is for PostgreSQL.
-        explain_cost_limit: Option<u32> = number(1..=4_294_967_295).example("1000000").live(),
+        explain_cost_limit: Option<u32> = number(1..=4_294_967_295).example("1000000"),
         /// Seconds between two looks at the source: a procedure that is new there becomes a tool by then, and
         /// what a statement of our own changes is seen at once.
         refresh_interval: Duration = number(1..=86_400).or(Number(30)),

@@ -131,6 +131,7 @@ fn read_exec(fields: Fields) -> Result<SqlBody> {
             default_schema: body.default_schema,
             overload: None,
             dry_run: body.dry_run == Some(true),
+            within: None,
         }),
     })
 }

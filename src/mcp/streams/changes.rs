@@ -227,6 +227,7 @@ mod tests {
             queue_timeout: ConnectionSpec::DEFAULT_QUEUE_TIMEOUT,
             reader_timeout: ConnectionSpec::DEFAULT_READER_TIMEOUT,
             trace_comments: false,
+            cost_limit: None,
             instructions: None,
             refresh: Duration::from_millis(1),
             start: Start::Eager,

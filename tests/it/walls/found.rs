@@ -4,6 +4,7 @@
 use serde_json::json;
 
 use super::server::say;
+use crate::support::app::read;
 use crate::support::cluster::Cluster;
 use crate::support::configuration::Configuration;
 use crate::support::postgres::{TestPostgres, connect};
@@ -84,6 +85,13 @@ async fn what_was_found_is_refused_and_tells_nothing() {
         let (status, hidden) = app.query(json!({"query": query, "defaultSchema": schema})).await;
         assert_eq!((status, &hidden["error"]["code"]), (404, &json!(1300)), "{schema}: {hidden}");
     }
+    // What a batch finds only when it runs has the same hint as what is found before.
+    let hint = async |table: &str| {
+        let body = json!({"query": format!("DROP TABLE {table}"), "parameters": [{}]});
+        let (_, answer) = read(app.post("/api/batch").json(&body).send().await.unwrap()).await;
+        answer["error"]["hint"].clone()
+    };
+    assert_eq!(hint("secret").await, hint("nobody").await);
     let rows = admin.query_one("SELECT count(*) FROM secret WHERE canary = 'CANARY-4711'", &[]).await.unwrap();
     assert_eq!(rows.get::<_, i64>(0), 1);
     let moved: i64 = admin.query_one("SELECT last_value FROM secret_id_seq", &[]).await.unwrap().get(0);
@@ -106,29 +114,66 @@ CREATE FUNCTION peek() RETURNS SETOF int LANGUAGE sql STABLE AS 'SELECT id FROM 
 CREATE TABLE guarded (id int, owner text); ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
 ALTER TABLE guarded FORCE ROW LEVEL SECURITY;
 CREATE POLICY p ON guarded USING (id IN (SELECT id FROM vaulted WHERE wage > 4711));
+CREATE VIEW peeked AS SELECT * FROM peek() AS id WHERE id <> 4711;
+CREATE VIEW over_guarded AS SELECT id FROM guarded;
+CREATE SCHEMA vaults; CREATE FUNCTION vaults.wage(int) RETURNS int LANGUAGE plpgsql STABLE AS 'BEGIN RETURN $1 + 4711; END';
+CREATE TYPE vaults.mood AS ENUM ('good');
+CREATE VIEW called AS SELECT vaults.wage(id) AS it FROM plain WHERE vaults.wage(id) > 4711;
+CREATE VIEW cast_view AS SELECT id FROM plain WHERE note::text = 'good'::vaults.mood::text;
+CREATE FUNCTION vaults.fixed() RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN 4711; END';
+CREATE SEQUENCE vaulted_numbers;
+CREATE TABLE filled (id int, number bigint DEFAULT nextval('vaulted_numbers'), wage int DEFAULT vaults.wage(1),
+    fixed int DEFAULT vaults.fixed());
+CREATE TABLE ruled (id int);
+CREATE RULE r AS ON INSERT TO ruled DO ALSO INSERT INTO vaulted SELECT NEW.id, 4711, 'rule';
+CREATE TABLE numbered (id serial, note text);
 ";
+
+/// What a plan tells of somebody's own behind these must not be told.
+const BEHIND: [&str; 13] = [
+    "SELECT * FROM wages WHERE note = 'x'",
+    "SELECT * FROM peek()",
+    "SELECT * FROM guarded",
+    "SELECT * FROM family",
+    "SELECT * FROM (SELECT id FROM wages LIMIT 1) w",
+    "SELECT * FROM peeked",
+    "SELECT * FROM over_guarded",
+    "SELECT * FROM called",
+    "SELECT * FROM cast_view",
+    "INSERT INTO filled (id) VALUES (1000)",
+    "INSERT INTO ruled VALUES (1)",
+    "UPDATE filled SET wage = DEFAULT",
+    "SELECT 1 FROM plain, peeked",
+];
+/// Words of what is hidden, of a condition, and of a list of columns.
+const TOLD: [&str; 10] = ["4711", "4712", "vaulted", "vaults", "wage)", "wage <", "mood", "Filter", "Output", "Cond"];
 
 #[actix_web::test]
 async fn a_plan_tells_no_condition_of_what_is_hidden() {
     let url = TestPostgres::shared().database("plans").await;
     let admin = connect(&url).await;
     admin.batch_execute(PLANS).await.unwrap();
-    let hidden = "access = \"read-write\"\n[connections.hidden]\ntables = [\"vaulted%\"]\n";
+    let hidden = "access = \"read-write\"\n[connections.hidden]\ntables = [\"vaulted%\"]\nschemas = [\"vaults\"]\n";
     let app = Configuration::new().connection("shop", &url, hidden).start().await;
     for options in ["", "VERBOSE", "ANALYZE VERBOSE", "(VERBOSE, COSTS off)", "(ANALYZE, VERBOSE, BUFFERS, SETTINGS)"] {
-        for what in ["wages WHERE note = 'x'", "peek()", "guarded", "family", "(SELECT id FROM wages LIMIT 1) w"] {
-            let query = format!("EXPLAIN {options} SELECT * FROM {what}");
+        for what in BEHIND.iter().filter(|what| what.starts_with("SELECT") || !options.contains("ANALYZE")) {
+            let query = format!("EXPLAIN {options} {what}");
             let (status, answer) = app.query(json!({"query": query})).await;
             let words = answer.to_string();
             assert_eq!((status, answer.get("error")), (200, None), "{query}: {words}");
-            for told in ["4711", "vaulted", "wage)", "wage <", "Filter", "Output", "Cond"] {
+            for told in TOLD {
                 assert!(!words.contains(told), "{query} tells {told}: {words}");
+            }
+            // In a script nothing is left out of an answer, so there is none.
+            for script in [format!("SELECT 1; {query}"), format!("{query}; SELECT 1"), format!("{query}; {query}")] {
+                let (status, answer) = app.query(json!({"query": script})).await;
+                assert_eq!((status, &answer["error"]["sqlState"]), (403, &json!("42501")), "{script}: {answer}");
             }
         }
     }
     for format in ["JSON", "XML", "YAML"] {
-        for what in ["wages", "peek()", "guarded"] {
-            let query = format!("EXPLAIN (VERBOSE, FORMAT {format}) SELECT * FROM {what}");
+        for what in BEHIND {
+            let query = format!("EXPLAIN (VERBOSE, FORMAT {format}) {what}");
             let (status, answer) = app.query(json!({"query": query})).await;
             assert_eq!((status, &answer["error"]["sqlState"]), (403, &json!("42501")), "{query}: {answer}");
             assert!(!answer.to_string().contains("4711"), "{query}: {answer}");
@@ -137,10 +182,17 @@ async fn a_plan_tells_no_condition_of_what_is_hidden() {
         let (status, answer) = app.query(json!({"query": query})).await;
         assert_eq!((status, answer.get("error")), (200, None), "{query}: {answer}");
     }
+    // A setting may name a hidden schema.
+    let (status, answer) = app.query(json!({"query": "EXPLAIN (SETTINGS, FORMAT JSON) SELECT 1"})).await;
+    assert_eq!((status, &answer["error"]["sqlState"]), (403, &json!("42501")), "{answer}");
     // What hides nothing is told whole.
-    for query in ["EXPLAIN SELECT * FROM plain WHERE note = 'x'", "EXPLAIN VERBOSE SELECT * FROM plain_view"] {
+    for (query, told) in [
+        ("EXPLAIN SELECT * FROM plain WHERE note = 'x'", "Filter"),
+        ("EXPLAIN VERBOSE SELECT * FROM plain_view", "Filter"),
+        ("EXPLAIN VERBOSE INSERT INTO numbered (note) VALUES ('x')", "Output"),
+    ] {
         let (_, answer) = app.query(json!({"query": query})).await;
-        assert!(answer.to_string().contains("Filter"), "{query}: {answer}");
+        assert!(answer.to_string().contains(told), "{query}: {answer}");
     }
 }
 

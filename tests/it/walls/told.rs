@@ -39,18 +39,25 @@ CREATE TABLE shown (id int PRIMARY KEY, code text REFERENCES vault_zq7.canary_co
     canary int REFERENCES orders);
 CREATE TABLE canary_checked_zq7 (id int PRIMARY KEY REFERENCES shown, state text CHECK (state IN ('canary_value_zq7_e')));
 CREATE TABLE measured (at date) PARTITION BY RANGE (at);
+CREATE TABLE heir_zq7 () INHERITS (canary_ledger_zq7);
+CREATE TABLE heir_part_zq7 PARTITION OF canary_parted_zq7 FOR VALUES IN (2);
+CREATE TABLE heir_of_heir_zq7 (PRIMARY KEY (id)) INHERITS (heir_zq7);
+ALTER TABLE shown ADD heir int REFERENCES heir_of_heir_zq7;
 CREATE TABLE canary_measured_zq7 PARTITION OF measured FOR VALUES FROM ('2025-01-01') TO ('2026-01-01');
 COMMENT ON SCHEMA vault_zq7 IS 'canary_comment_zq7';
 ANALYZE;";
 
 /// Names of what is hidden.
-const HIDDEN: [(&str, &str); 8] = [
+const HIDDEN: [(&str, &str); 11] = [
     ("public", "canary_ledger_zq7"),
     ("public", "Canary_Mixed_Zq7"),
     ("public", "canary_parted_zq7"),
     ("public", "canary_view_zq7"),
     ("public", "canary_checked_zq7"),
     ("public", "canary_measured_zq7"),
+    ("public", "heir_zq7"),
+    ("public", "heir_part_zq7"),
+    ("public", "heir_of_heir_zq7"),
     ("vault_zq7", "canary_inner_zq7"),
     ("vault_zq7", "canary_code_zq7"),
 ];

@@ -224,3 +224,33 @@ async fn failures_of_sources_name_nothing_that_a_workspace_does_not_have() {
     }
     assert!(failed > 60, "{failed} of them fail");
 }
+
+const PROCEDURES: &str = "
+CREATE TABLE orders (id int); CREATE TABLE outside (id int);
+CREATE FUNCTION sizeof(t regclass) RETURNS text LANGUAGE sql STABLE AS $$ SELECT t::text || ' ' || pg_relation_size(t) $$;
+CREATE FUNCTION twice(n int) RETURNS int LANGUAGE sql STABLE AS 'SELECT 2 * n';";
+
+/// Also where the connection itself hides nothing.
+#[actix_web::test]
+async fn a_procedure_takes_no_name_of_what_its_workspace_has_not() {
+    let url = TestPostgres::shared().database("workspace_procedures").await;
+    connect(&url).await.batch_execute(PROCEDURES).await.unwrap();
+    let workspace = "[[workspaces]]\nname = \"store\"\nassets = [{ table = \"shop.public.orders\" }, \
+        { procedure = \"shop.public.sizeof\" }, \
+        { procedure = \"shop.public.twice\" }]\n";
+    let app = Configuration::new().connection("shop", &url, "").with(workspace).start().await;
+    let call = async |procedure: &str, parameters: Value| {
+        let body = json!({"procedure": procedure, "parameters": parameters});
+        read(app.post("/api/exec?workspace=store").json(&body).send().await.unwrap()).await
+    };
+    let mut answers = Vec::new();
+    for name in ["outside", "public.outside", "pg_catalog.pg_class", "pg_authid", "nosuch"] {
+        let (status, answer) = call("sizeof", json!({"t": name})).await;
+        assert!(status >= 400, "{name}: {answer}");
+        answers.push(answer["error"]["message"].to_string().replace(name, "NAME"));
+    }
+    answers.dedup();
+    assert_eq!(answers.len(), 1, "what is there is told from what is not: {answers:?}");
+    let (status, answer) = call("twice", json!({"n": 4})).await;
+    assert_eq!((status, &answer["results"][0]["rows"]), (200, &json!([[8]])), "{answer}");
+}

@@ -141,11 +141,12 @@ impl Op {
         }
     }
 
-    /// The workspace that the names of its statements are of.
+    /// The workspace that the names of its statements are of, or that has its procedure.
     pub const fn within(&self) -> Option<&Within> {
         match self {
             Self::Execute(_, sql) | Self::Script(_, sql) => sql.within.as_ref(),
-            Self::Procedure(_) | Self::Describe(..) | Self::Instructions(_) => None,
+            Self::Procedure(call) => call.within.as_ref(),
+            Self::Describe(..) | Self::Instructions(_) => None,
         }
     }
 
@@ -271,8 +272,8 @@ pub struct Sql {
     pub dry_run: bool,
     /// Whether an UPDATE or DELETE without WHERE is refused, and told with the rows that it would touch.
     pub guards_every_row: bool,
-    /// The cost of its plan beyond which a query is refused, as the source estimates it.
-    pub cost_limit: Option<u32>,
+    /// Whether a query is refused whose plan costs more than its connection's limit.
+    pub limits_cost: bool,
     /// Whether the answer has room for one result alone; more are refused before anything is run.
     pub one_result: bool,
     /// Whether nobody is told which tables the columns of its result come from.
@@ -310,6 +311,8 @@ pub struct ProcedureCall {
     pub overload: Option<Vec<String>>,
     /// Whether everything that it does is undone at its end.
     pub dry_run: bool,
+    /// The workspace that has it; its arguments name nothing that the workspace has not.
+    pub within: Option<Within>,
 }
 
 /// How much one call may spend.

@@ -33,6 +33,8 @@ pub struct ConnectionSpec {
     pub reader_timeout: Duration,
     /// Whether statements carry the caller's trace as a comment.
     pub trace_comments: bool,
+    /// The cost of its plan beyond which a tool's query is refused, as the source estimates it; absent: none is.
+    pub cost_limit: Option<u32>,
     /// The administrator's own words for `get_instructions`.
     pub instructions: Option<String>,
     /// How often the source is asked for a sign of life, and its profile read anew.

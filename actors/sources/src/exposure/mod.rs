@@ -2,4 +2,5 @@
 
 pub(crate) mod grants;
 pub(crate) mod names;
+pub(crate) mod rows;
 pub(crate) mod source;

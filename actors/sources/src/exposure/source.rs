@@ -6,18 +6,18 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 
 use crate::catalog;
 use crate::driver::Driver;
 use crate::exposure::names::Exposure;
+use crate::exposure::rows::{self, text};
 use crate::{Invocation, Plan, Pool, Procedure, Profile, Source, Task};
 use portico_core::call::MetadataKind;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::finding::Finding;
 use portico_core::near;
-use portico_core::reply::{Batch, Cell, Part, Results};
+use portico_core::reply::{Batch, Results};
 
 /// Shows of `source` what `exposure` lets pass.
 pub fn narrow(source: Arc<dyn Source>, exposure: Exposure, driver: &'static Driver) -> Arc<dyn Source> {
@@ -108,23 +108,10 @@ impl Shared {
     /// The rows of a listing that callers may see.
     fn narrowed(&self, metadata: MetadataKind, results: Results) -> Results {
         let (exposure, driver) = (Arc::clone(&self.exposure), self.driver);
-        let parts = results.map(move |part| match part? {
-            Part::Rows(batch) => {
-                let mut kept = Vec::with_capacity(batch.rows());
-                for row in 0..batch.rows() {
-                    if is_shown(&exposure, driver, metadata, batch.as_ref(), row)? {
-                        let blank = blanked(&exposure, metadata, batch.as_ref(), row)?;
-                        kept.push((row, blank));
-                    }
-                }
-                Ok(Part::Rows(Box::new(RowSubset { batch, rows: kept })))
-            }
-            part => Ok(part),
-        });
-        // A batch without rows is none.
-        let parts =
-            parts.filter(|part| std::future::ready(!matches!(part, Ok(Part::Rows(batch)) if batch.rows() == 0)));
-        Results::new(false, parts)
+        rows::chosen(results, move |batch, row| {
+            let shown = is_shown(&exposure, driver, metadata, batch, row)?;
+            if shown { blanked(&exposure, metadata, batch, row).map(Some) } else { Ok(None) }
+        })
     }
 
     /// Refuses a `defaultSchema` that callers do not see. Whose driver judges statements by what the server
@@ -256,32 +243,4 @@ fn shows_column(exposure: &Exposure, column: &str) -> bool {
     let mut ways = ways.peekable();
     ways.peek().is_some()
         && ways.all(|way| matches!(way, (Some(schema), Some(table)) if exposure.shows_table(schema, table)))
-}
-
-fn text(batch: &dyn Batch, row: usize, column: usize) -> Result<String> {
-    Ok(match batch.cell(row, column)? {
-        Cell::Text(text) => text.into_owned(),
-        _ => String::new(),
-    })
-}
-
-/// Some rows of a batch, each with the cells that are left out of it.
-struct RowSubset {
-    batch: Box<dyn Batch>,
-    rows: Vec<(usize, Range<usize>)>,
-}
-
-impl Batch for RowSubset {
-    fn rows(&self) -> usize {
-        self.rows.len()
-    }
-
-    fn octets(&self) -> usize {
-        self.batch.octets()
-    }
-
-    fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {
-        let (row, blank) = self.rows.get(row).ok_or_else(|| Error::internal("a row beyond the batch"))?;
-        if blank.contains(&column) { Ok(Cell::Null) } else { self.batch.cell(*row, column) }
-    }
 }

@@ -1,11 +1,20 @@
 //! PostgreSQL's plans: what one costs, and which of its nodes costs most by itself (PostgreSQL, §14.1).
 
+use portico_sql::{StatementForm, statement_form};
 use serde_json::Value;
 
 use crate::statements::explain::{Estimate, Explain};
 
 /// Asks for a plan as JSON.
-pub(crate) static EXPLAIN: Explain = Explain { prefix: "EXPLAIN (FORMAT JSON) ", read };
+pub(crate) static EXPLAIN: Explain = Explain { prefix: "EXPLAIN (FORMAT JSON) ", query, read };
+
+fn query(statement: &str) -> Option<usize> {
+    match statement_form(statement).0 {
+        StatementForm::Explain { query, runs, .. } => runs.then_some(query.start),
+        StatementForm::Show(_) => None,
+        _ => Some(0),
+    }
+}
 
 fn read(rows: &[Vec<Option<String>>]) -> Option<Estimate> {
     let lines: Vec<&str> = rows.iter().filter_map(|row| row.first()?.as_deref()).collect();

@@ -24,12 +24,11 @@ use crate::postgres::session::custom_types::CustomTypes;
 use crate::postgres::session::housekeeping::Housekeeping;
 use crate::postgres::session::pool::SessionPool;
 use crate::postgres::walls::check::Walls;
-use crate::postgres::walls::names::hiding;
+use crate::postgres::walls::names::{children, hiding};
 use crate::postgres::walls::policy::StatementUse;
-use crate::{Access, Invocation, Plan, Pool, Profile, Settings, Source, Task};
+use crate::{Access, Invocation, Plan, Pool, Profile, Settings, Source, Table, Task};
 use portico_core::error::Result;
 use portico_core::finding::Finding;
-use portico_core::identity::AssumedIdentity;
 use portico_core::reply::Results;
 use portico_sql::Class;
 
@@ -70,7 +69,16 @@ impl Postgres {
 impl Source for Postgres {
     fn ping(&self) -> BoxFuture<'static, Result<Profile>> {
         let shared = Arc::clone(&self.shared);
-        async move { shared.cache.refresh().await }.boxed()
+        async move {
+            let profile = shared.cache.refresh().await?;
+            let children = shared.walls.hidden_children().await?;
+            if children.is_empty() {
+                return Ok(profile);
+            }
+            let is_shown = |table: &&Table| !children.contains(&(table.schema.clone(), table.name.clone()));
+            Ok(Profile { tables: profile.tables.iter().filter(is_shown).cloned().collect(), ..profile })
+        }
+        .boxed()
     }
 
     fn run(&self, plan: Plan) -> BoxFuture<'static, Result<Results>> {
@@ -132,12 +140,17 @@ impl Shared {
             .hearing(plan.notices)
             .with_role(&plan.identity);
         let access = if self.access == Access::ReadOnly { Access::ReadOnly } else { plan.access };
-        let options = ExecOptions { access, dry_run, describes: plan.describes };
+        let options = ExecOptions { access, dry_run, describes: plan.describes, estimates: plan.estimates };
         context.bound(self.cache.freshen()).await?;
         let (by, trace) = (plan.identity, plan.trace);
         let asked = CallOptions { walls, options, by: &by, trace };
         let execution = match plan.task {
-            Task::Describe(metadata, narrow) => metadata::execution(metadata, narrow, &self.name),
+            Task::Describe(metadata, narrow) => {
+                let children = context.bound(walls.hidden_children()).await??;
+                let execution = metadata::execution(metadata, narrow, &self.name);
+                let results = self.start(execution, asked, context).await?;
+                return Ok(if children.is_empty() { results } else { children::left_out(results, metadata, children) });
+            }
             Task::Statement(prepared) => self.execution(prepared, asked, StatementUse::Alone)?,
             // What a statement alone does not need has a place of its own in memory.
             Task::Statements(prepared) => return Box::pin(script::results(self, prepared, asked, context)).await,
@@ -150,13 +163,13 @@ impl Shared {
 
     /// Calls a routine, and once more where it is no longer what it was when it was read.
     async fn call(&self, invocation: &Invocation, asked: CallOptions<'_>, context: CallContext) -> Result<Results> {
-        let call = context.bound(self.invoke(invocation, asked.options, asked.by)).await??;
+        let call = context.bound(self.invoke(invocation, asked)).await??;
         let (text, is_function) = (call.execution.text.clone(), call.execution.class == Class::Select);
         match self.start(call.execution, asked, context.clone()).await {
             Err(error) if procedure::may_be_changed(&error) => {
                 // What failed of a function was undone; a procedure may have committed.
                 context.bound(self.cache.refresh()).await??;
-                let again = context.bound(self.invoke(invocation, asked.options, asked.by)).await??;
+                let again = context.bound(self.invoke(invocation, asked)).await??;
                 if is_function && again.execution.text != text {
                     return self.start(again.execution, asked, context).await;
                 }
@@ -188,9 +201,10 @@ impl Shared {
     }
 
     /// The call of a routine, as its name means it now.
-    async fn invoke(&self, invocation: &Invocation, options: ExecOptions, by: &AssumedIdentity) -> Result<RoutineCall> {
-        self.walls.admit_schema(invocation.default_schema.as_deref())?;
-        let hides = self.walls.hides();
+    async fn invoke(&self, invocation: &Invocation, asked: CallOptions<'_>) -> Result<RoutineCall> {
+        let CallOptions { walls, options, by, .. } = asked;
+        walls.admit_schema(invocation.default_schema.as_deref())?;
+        let hides = walls.hides();
         if !self.cache.is_current(&procedure::lookup(&self.cache.routines(), invocation)).await? {
             self.cache.refresh().await?;
         }

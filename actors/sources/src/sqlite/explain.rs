@@ -3,7 +3,7 @@
 use crate::statements::explain::{Estimate, Explain};
 
 /// Asks for a plan.
-pub(crate) static EXPLAIN: Explain = Explain { prefix: "EXPLAIN QUERY PLAN ", read };
+pub(crate) static EXPLAIN: Explain = Explain { prefix: "EXPLAIN QUERY PLAN ", query: |_| Some(0), read };
 
 /// The place of a line's words behind its numbers.
 const DETAIL: usize = 3;

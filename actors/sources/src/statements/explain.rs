@@ -3,8 +3,10 @@
 /// How an engine is asked for a plan.
 #[derive(Debug)]
 pub struct Explain {
-    /// What stands in front of the statement.
+    /// What stands in front of the query.
     pub prefix: &'static str,
+    /// Where the query begins that a statement runs, in bytes; `None` where it runs none, as an EXPLAIN that only plans.
+    pub query: fn(&str) -> Option<usize>,
     /// Reads the rows of the answer, as texts.
     pub read: fn(&[Vec<Option<String>>]) -> Option<Estimate>,
 }

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::support::app::TestApp;
+use crate::support::app::{CONNECTION, TestApp};
+use crate::support::configuration::Configuration;
 use crate::support::fixture::{self, on_both};
-use crate::support::postgres::connect;
+use crate::support::postgres::{TestPostgres, connect};
 
 async fn a_change_of_every_row_is_told_with_their_number(app: &TestApp) {
     for (tool, query, verb) in [
@@ -91,4 +92,61 @@ async fn what_ran_out_of_time_tells_what_of_its_plan_costs_most() {
     });
     let late = app.tool_error("execute_select", slow).await;
     assert!(late.contains("without an index"), "{late}");
+}
+
+const BIG: &str = "CREATE TABLE big (id int PRIMARY KEY, body text);
+    INSERT INTO big SELECT i, 'x' FROM generate_series(1, 20000) i;
+    CREATE TABLE vaulted (id int); INSERT INTO vaulted SELECT generate_series(1, 20000);
+    CREATE VIEW over_vaulted AS SELECT id FROM vaulted; ANALYZE;";
+const LIMITED: &str = "explain_cost_limit = 100\n[connections.hidden]\ntables = [\"vaulted\"]\n";
+const STORE: &str = "[[workspaces]]\nname = \"store\"\nassets = [{ table = \"shop.public.%\" }]\n
+    [[workspaces]]\nname = \"pair\"\nassets = [{ table = \"shop.public.%\" }, { table = \"beside.main.%\", folder = \"b\" }]\n";
+
+/// The limit is the connection's, whichever way a statement takes to it.
+#[actix_web::test]
+async fn no_way_leads_around_the_limit_of_costs() {
+    let url = TestPostgres::shared().database("costs").await;
+    connect(&url).await.batch_execute(BIG).await.unwrap();
+    let configuration = Configuration::new().connection("shop", &url, LIMITED).sqlite("beside", "").with(STORE);
+    let mut app = configuration.start().await;
+    let shop = format!("/mcp/connections/{CONNECTION}");
+    let ways = [
+        ("", "SELECT count(*) FROM big a, big b"),
+        ("", "EXPLAIN ANALYZE SELECT count(*) FROM big a, big b"),
+        ("", "EXPLAIN (ANALYZE, COSTS off) SELECT count(*) FROM big a, big b"),
+        ("", "SELECT count(*) FROM big a, over_vaulted b"),
+        ("", "EXPLAIN ANALYZE SELECT count(*) FROM over_vaulted a, over_vaulted b"),
+        ("/mcp/workspaces/store", "SELECT count(*) FROM big a, big b"),
+        ("/mcp/workspaces/store", "SELECT count(*) FROM big a, over_vaulted b"),
+        ("/mcp", "SELECT count(*) FROM shop.public.big a JOIN beside.main.orders o ON o.id = length(a.body)"),
+        ("/mcp/workspaces/pair", "SELECT count(*) FROM big a JOIN b.orders o ON length(a.body) = o.id"),
+    ];
+    for (address, query) in ways {
+        app = app.at(if address.is_empty() { &shop } else { address });
+        for tool in ["execute_select", "execute_sql"] {
+            let mut arguments = json!({"query": query});
+            if address == "/mcp" && tool == "execute_sql" {
+                arguments["catalogName"] = json!("shop");
+            }
+            let refused = app.tool_error(tool, arguments).await;
+            assert!(refused.contains("limit of 100") && !refused.contains("vaulted\""), "{address} {query}: {refused}");
+            assert!(!refused.contains("on vaulted"), "{address} {query}: {refused}");
+        }
+    }
+    app = app.at(&shop);
+    let planned = app.tool("execute_select", json!({"query": "EXPLAIN SELECT count(*) FROM big a, big b"})).await;
+    assert_eq!(planned["isError"], false, "what is only planned costs nothing: {planned}");
+}
+
+#[actix_web::test]
+async fn a_statement_over_several_connections_is_for_tools_that_read() {
+    let app =
+        Configuration::new().sqlite("one", "access = \"read-write\"").sqlite("other", "").start().await.at("/mcp");
+    let query = "SELECT a.id FROM one.main.orders a JOIN other.main.orders b ON b.id = a.id";
+    for tool in ["execute_insert", "execute_update"] {
+        let refused = app.tool_error(tool, json!({"query": query})).await;
+        assert!(refused.contains("takes what writes") || refused.contains("no tool"), "{tool}: {refused}");
+    }
+    let read = app.tool("execute_select", json!({"query": query})).await;
+    assert_eq!(read["isError"], false, "{read}");
 }

@@ -37,7 +37,7 @@ use written::{NAMES, Written, changed, wrapped, written};
 
 /// What is the same for both: the driver's own settings (`postgres/session/setup.rs`), and what a database may choose.
 const SETTINGS: &str = "SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres'; SET bytea_output = 'hex';
-    SET extra_float_digits = 1; SET statement_timeout = '10s'; SET client_min_messages = error";
+    SET extra_float_digits = 1; SET statement_timeout = '60s'; SET client_min_messages = error";
 /// Sizes, plans and the order of rows are what they were: nobody vacuums or analyzes in between.
 const UNTOUCHED: &str = "DO $$ DECLARE one regclass; BEGIN
     FOR one IN SELECT oid FROM pg_class WHERE relkind IN ('r', 'm')

@@ -50,7 +50,7 @@ pub(super) const NONE: &str = "{}";
 /// What asks for a statement of which nothing is to stay. Its parameters are JSON, in which numbers keep all their
 /// digits.
 pub(super) fn request(app: &TestApp, text: &str, parameters: &str) -> RequestBuilder {
-    let body = format!("{{\"query\":{},\"parameters\":{parameters},\"dryRun\":true,\"timeout\":10}}", json!(text));
+    let body = format!("{{\"query\":{},\"parameters\":{parameters},\"dryRun\":true,\"timeout\":60}}", json!(text));
     app.post("/api/query").header("content-type", "application/json").body(body)
 }
 

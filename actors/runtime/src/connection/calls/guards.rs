@@ -7,12 +7,13 @@ use futures_util::StreamExt;
 
 use super::run::understand;
 use super::runner::Runner;
-use portico_core::call::{Call, Limits, Op, Sql};
+use portico_core::call::{Call, Limits, Op};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::identity::AssumedIdentity;
 use portico_core::reply::Part;
 use portico_sources::texts;
 use portico_sources::{Access, Estimate, Plan, Prepared, Task};
+use portico_sql::Edit;
 
 /// How long a statement may run to be counted.
 const COUNTING: Duration = Duration::from_secs(5);
@@ -29,18 +30,27 @@ impl Runner {
         task: &Task,
         call: &Call,
     ) -> Result<()> {
-        let (Op::Execute(_, sql), Task::Statement(prepared)) = (&call.op, task) else { return Ok(()) };
+        let (Op::Execute(_, sql) | Op::Script(_, sql), Task::Statement(prepared)) = (&call.op, task) else {
+            return Ok(());
+        };
         if let Some(verb) = prepared.statement.every_row.filter(|_| sql.guards_every_row && !sql.dry_run) {
             return Err(Box::pin(self.every_row(verb, identity, prepared, call)).await);
         }
-        let Some(limit) = sql.cost_limit.filter(|_| prepared.statement.class.reads_only()) else { return Ok(()) };
-        let estimate = Box::pin(self.estimate(identity, sql, call)).await;
-        match estimate.and_then(|estimate| Some((estimate.cost?, estimate))) {
-            Some((cost, estimate)) if cost > f64::from(limit) => Err(Error::new(
+        let limit = self.description.connection.cost_limit.filter(|_| sql.limits_cost);
+        let Some(limit) = limit.filter(|_| prepared.statement.class.reads_only()) else { return Ok(()) };
+        match Box::pin(self.estimate(identity, prepared, call)).await {
+            Ok(Some(Estimate { cost: Some(cost), costliest })) if cost > f64::from(limit) => Err(Error::new(
                 Kind::Rejected,
                 format!("query: its planned cost of {cost:.0} is beyond this connection's limit of {limit}"),
             )
-            .hint(format!("{}; filter by an indexed column, or read fewer rows", estimate.costliest))),
+            .hint(format!("{costliest}; filter by an indexed column, or read fewer rows"))),
+            Err(error) if matches!(error.kind, Kind::TimedOut | Kind::Internal) => Err(Error::new(
+                Kind::Rejected,
+                format!("query: what it costs could not be found out, and this connection has a limit of {limit}"),
+            )
+            .because(error.message)
+            .hint("simplify the statement: it took too long to plan")),
+            // What else is wrong with it is told when it runs.
             _ => Ok(()),
         }
     }
@@ -82,31 +92,28 @@ impl Runner {
             .hint("add a WHERE, or give the argument all: true if every row is meant")
     }
 
-    /// What the source estimates of a query; `None` where it cannot tell.
-    async fn estimate(&self, identity: &AssumedIdentity, sql: &Sql, call: &Call) -> Option<Estimate> {
-        let connection = &self.description.connection;
-        let explain = connection.driver.explain?;
-        let text = format!("{}{}", explain.prefix, sql.text);
-        let given = sql.parameters.iter().map(|value| value.name.trim_start_matches('@').to_owned()).collect();
-        let statement = understand(&text, &self.description, &given).ok()?.pop()?;
-        if !statement.class.reads_only() {
-            return None;
-        }
-        let prepared = Prepared {
-            statement,
-            values: sql.parameters.clone(),
-            default_schema: sql.default_schema.clone(),
-            by_administrator: sql.by_administrator,
+    /// What the source estimates of a query; `None` where it tells no plans, or nothing runs.
+    async fn estimate(&self, identity: &AssumedIdentity, prepared: &Prepared, call: &Call) -> Result<Option<Estimate>> {
+        let Some(explain) = self.description.connection.driver.explain else { return Ok(None) };
+        let Some(begin) = (explain.query)(&prepared.statement.text) else { return Ok(None) };
+        let prefix = Edit { range: 0..begin, replacement: explain.prefix.to_owned() };
+        let question = Prepared {
+            statement: prepared.statement.edited(vec![prefix]),
+            values: prepared.values.clone(),
+            default_schema: prepared.default_schema.clone(),
+            by_administrator: prepared.by_administrator,
         };
         let plan = Plan {
             limits: Limits { timeout: PLANNING, rows: None },
             abandoned: call.abandoned.clone(),
             identity: identity.clone(),
             describes: false,
-            ..Plan::alone(Task::Statement(prepared), Access::ReadOnly)
+            estimates: true,
+            exposure: self.exposure(call),
+            ..Plan::alone(Task::Statement(question), Access::ReadOnly)
         };
-        let rows = texts(self.source.run(plan).await.ok()?, MOST_LINES).await.ok()?;
-        (explain.read)(&rows)
+        let rows = texts(self.source.run(plan).await?, MOST_LINES).await?;
+        (explain.read)(&rows).map(Some).ok_or_else(|| Error::internal("a plan that cannot be read"))
     }
 
     /// A failure with what of the plan costs most, where the time was up.
@@ -120,7 +127,16 @@ impl Runner {
         if error.kind != Kind::TimedOut {
             return error;
         }
-        let Some(estimate) = self.estimate(identity, sql, call).await else { return error };
+        let given = sql.parameters.iter().map(|value| value.name.trim_start_matches('@').to_owned()).collect();
+        let read = understand(&sql.text, &self.description, &given).ok().and_then(|mut statements| statements.pop());
+        let Some(statement) = read.filter(|statement| statement.class.reads_only()) else { return error };
+        let prepared = Prepared {
+            statement,
+            values: sql.parameters.clone(),
+            default_schema: sql.default_schema.clone(),
+            by_administrator: sql.by_administrator,
+        };
+        let Ok(Some(estimate)) = self.estimate(identity, &prepared, call).await else { return error };
         let hint = error.get_hint().unwrap_or("narrow the statement").to_owned();
         error.hint(format!("{hint}; {}", estimate.costliest))
     }

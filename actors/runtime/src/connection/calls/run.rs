@@ -96,6 +96,7 @@ impl Runner {
         let (task, access, renamed) = self.prepare(call, profile).await?;
         let names = call.op.within().map(|within| Names::new(within, renamed));
         let class = class_of(&task);
+        let is_seen_late = matches!(task, Task::Statements(_) | Task::Batch(_));
         let outcome = match self.guard(&identity, &task, call).await {
             Ok(()) => self.plan_as(identity.clone(), task, access, call.limits, call).await,
             Err(refusal) => Err(refusal),
@@ -106,8 +107,8 @@ impl Runner {
         };
         if let Some(names) = names {
             results = names.rename(results);
-        } else if class == Some("script") {
-            // Each statement is only looked at when those before it are done.
+        } else if is_seen_late {
+            // The source looks at each statement, or set of values, when those before it are done.
             let nearby = self.nearby(identity, call, profile);
             results = results.map_error(move |error| {
                 if names_nothing(&error) { nearby.clone().offer(error).boxed() } else { ready(error).boxed() }

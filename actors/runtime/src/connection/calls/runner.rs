@@ -77,21 +77,37 @@ impl Runner {
         limits: Limits,
         call: &Call,
     ) -> Result<Results> {
-        let exposure =
-            call.op.within().map(|within| Exposure::of_workspace(&within.workspace, &self.description.connection.name));
+        let exposure = self.exposure(call);
         // What a source says beside its results is in its own names.
         let notices = call.notices.clone().filter(|_| exposure.is_none());
         let abandoned = call.abandoned.clone();
         let (dry_run, trace) = (call.op.is_dry_run(), self.trace(call));
         // A tool's result has labels and types alone.
         let describes = !matches!(&call.op, Op::Execute(..) | Op::Script(_, Sql { rows_alone: true, .. }));
-        let plan = Plan { task, access, limits, abandoned, dry_run, notices, identity, trace, describes, exposure };
+        let plan = Plan {
+            task,
+            access,
+            limits,
+            abandoned,
+            dry_run,
+            notices,
+            identity,
+            trace,
+            describes,
+            estimates: false,
+            exposure,
+        };
         let results = self.source.run(plan).await;
         // All threads share it, so it is written only where that says something new.
         if results.is_ok() && !self.has_answered() {
             self.answered.store(true, Ordering::Relaxed);
         }
         results
+    }
+
+    /// What a workspace shows of the connection, where the call is of one.
+    pub(in crate::connection) fn exposure(&self, call: &Call) -> Option<Exposure> {
+        call.op.within().map(|within| Exposure::of_workspace(&within.workspace, &self.description.connection.name))
     }
 
     /// Who the caller is to the source, where callers have identities there.

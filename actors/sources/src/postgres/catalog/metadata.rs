@@ -82,7 +82,7 @@ ORDER BY n.nspname, p.proname, p.oid"
     let narrows = [narrow.catalog, narrow.schema, object, part, narrow.table_type];
     let patterns = narrows.clone().map(|narrow| narrow.map(|narrow| pattern::for_like(&narrow)));
     let values = [Some(connection.to_owned())].into_iter().chain(narrows).chain(patterns).collect();
-    let options = ExecOptions { access: Access::ReadOnly, dry_run: false, describes: false };
+    let options = ExecOptions { access: Access::ReadOnly, dry_run: false, describes: false, estimates: false };
     Execution::of_ours(text, Class::Select, options, Values::Metadata(metadata, values))
 }
 

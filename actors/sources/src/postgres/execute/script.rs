@@ -39,7 +39,7 @@ pub(crate) async fn results(
     // the server, for each of them.
     let queries =
         |prepared: &Prepared| matches!(prepared.statement.class, Class::Select | Class::Insert | Class::Update);
-    let extent = if statements.iter().all(queries) { StatementUse::Alone } else { StatementUse::Among };
+    let extent = if statements.iter().all(queries) { StatementUse::AmongQueries } else { StatementUse::Among };
     run(shared, executions(shared, statements, asked, extent)?, asked.options, context).await
 }
 
@@ -79,7 +79,7 @@ pub(crate) async fn columns(
     asked: CallOptions<'_>,
     context: CallContext,
 ) -> Result<Results> {
-    let options = ExecOptions { access: Access::ReadOnly, dry_run: false, describes: true };
+    let options = ExecOptions { access: Access::ReadOnly, dry_run: false, describes: true, estimates: false };
     let executions = executions(shared, statements, CallOptions { options, ..asked }, StatementUse::Described)?;
     let mut executions = executions;
     let session = context.bound(shared.sessions.take(&context)).await??;

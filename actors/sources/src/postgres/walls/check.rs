@@ -23,6 +23,7 @@ use crate::postgres::ttl_cache::TtlCache;
 use crate::postgres::walls::admitted_statements::{AdmittedStatements, ExecutionHints, fingerprint};
 use crate::postgres::walls::ask::Analysis;
 use crate::postgres::walls::names::hidden::{HiddenNames, NameCache};
+use crate::postgres::walls::objects::HiddenTables;
 use crate::postgres::walls::objects::is_system;
 use crate::postgres::walls::policy::{CheckPolicy, PendingCheck, StatementUse};
 use crate::postgres::walls::refusal::{Refusal, no_such, refused, writes};
@@ -157,15 +158,20 @@ impl Walls {
             }
             _ => return Err(writes()),
         }
-        if (!alone || extent == StatementUse::Repeated)
+        // What is told of them is told of a statement by itself.
+        if !matches!(extent, StatementUse::Alone | StatementUse::Described)
             && guard.hides
             && matches!(form, StatementForm::Explain { .. } | StatementForm::Show(_))
         {
             return Err(refused("EXPLAIN or SHOW in a batch or a script").hint("send it in a call of its own"));
         }
+        // The server looks at its names when it runs, which it does not.
+        if extent == StatementUse::Described && form == StatementForm::Definition {
+            return Ok((None, ExecutionHints::default()));
+        }
         let fingerprint = fingerprint.map(|fingerprint| (fingerprint, self.memory.generation()));
         let pending = PendingCheck::new(statement, form, guard, fingerprint);
-        let pending = PendingCheck { within: self.within.clone(), ..pending };
+        let pending = PendingCheck { within: self.within.clone(), estimates: options.estimates, extent, ..pending };
         Ok((Some(pending), ExecutionHints::default()))
     }
 
@@ -250,7 +256,8 @@ impl Walls {
             StatementForm::Definition | StatementForm::Call => (Some(whole), None),
             StatementForm::Show(_) => (None, None),
         };
-        if let Some(rest) = rest {
+        // What is not run makes nothing: the server looks at the query alone.
+        if let Some(rest) = rest.filter(|_| guarded.extent != StatementUse::Described || query.is_none()) {
             self.admit(guarded.part(rest), guarded.guard, execution).await?;
         }
         Ok(query)
@@ -321,7 +328,10 @@ impl Walls {
         let (judged, plain) = asked.await;
         let called = judged?;
         let explains = matches!(guarded.form, StatementForm::Explain { .. });
-        if guarded.guard.hides && explains && plan::goes_behind(session, &uses, &self.exposure).await? {
+        if guarded.guard.hides
+            && explains
+            && (guarded.explains_with("SETTINGS") || plan::goes_behind(session, &uses, &self.exposure).await?)
+        {
             guarded.tell_briefly()?;
         }
         let admission = if plain? { harmless::admission(&uses, &called)? } else { ExecutionHints::default() };
@@ -357,6 +367,15 @@ impl Walls {
         let names = Arc::new(HiddenNames::read(&client, guard, &self.exposure, self.names.routines(guard)).await?);
         self.names.insert(guard, &names);
         Ok(names)
+    }
+
+    /// Tables that are hidden with what they inherit from; none where nothing is hidden.
+    pub(crate) async fn hidden_children(&self) -> Result<Arc<HiddenTables>> {
+        if self.hides() {
+            self.names.hidden_children(&self.housekeeping, &self.exposure).await
+        } else {
+            Ok(Arc::default())
+        }
     }
 
     fn able(&self, execution: &Execution) -> Option<bool> {

@@ -142,6 +142,7 @@ impl Walls {
             Some(PendingCheck { guard, form: StatementForm::Show(_), .. }) if guard.hides => {
                 self.names(*guard).await.map(|names| Some(HidingMode::Without(names)))
             }
+            Some(guarded) if guarded.is_brief() && guarded.estimates => Ok(Some(HidingMode::Costs)),
             Some(guarded) if guarded.is_brief() => Ok(Some(HidingMode::Nodes)),
             Some(PendingCheck { guard, form: StatementForm::Explain { .. }, .. }) if guard.hides => {
                 Ok(Some(HidingMode::Plan))

@@ -1,6 +1,6 @@
 //! Relations of the catalogue, what they belong to, and whether callers may name them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tokio_postgres::Client;
 use tokio_postgres::types::{Oid, Type};
@@ -117,6 +117,25 @@ pub(crate) async fn belongings(client: &Client, asked: Vec<Oid>) -> Result<HashM
         found.entry(get(row, 0)?).or_default().0.push(relation);
     }
     Ok(found)
+}
+
+/// Relations that callers do not see, each with its schema.
+pub(crate) type HiddenTables = HashSet<(String, String)>;
+
+/// Tables that inherit from others, partitions among them.
+const CHILDREN: &str = "SELECT DISTINCT i.inhrelid FROM pg_catalog.pg_inherits i \
+    JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid WHERE c.relkind IN ('r', 'p', 'f')";
+
+/// Tables that `exposure` shows by their own names and that callers do not see all the same, for what they inherit from
+/// is hidden; each with its schema.
+pub(crate) async fn hidden_children(client: &Client, exposure: &Exposure) -> Result<HiddenTables> {
+    let rows = ask(client, CHILDREN, &[]).await?;
+    let children: Vec<Oid> = rows.iter().map(|row| get(row, 0)).collect::<Result<_>>()?;
+    if children.is_empty() {
+        return Ok(HiddenTables::new());
+    }
+    let hidden = belongings(client, children).await?.into_values().filter(|belonging| !belonging.is_shown(exposure));
+    Ok(hidden.filter_map(|belonging| belonging.0.into_iter().next()).map(|it| (it.schema, it.name)).collect())
 }
 
 /// A relation by name.

@@ -1,5 +1,6 @@
-//! Whether a plan may hold what is hidden: EXPLAIN tells what a view reads and on which conditions, and the
-//! same of policies, children and functions that are unfolded.
+//! Whether a plan may hold what is hidden: EXPLAIN tells what the planner unfolds (views, policies, rules, functions in
+//! SQL, defaults, children), with its conditions and literals. A plan is told whole only where all of that is known to
+//! be what callers may name.
 
 use tokio_postgres::Client;
 use tokio_postgres::types::{Oid, ToSql, Type};
@@ -10,8 +11,10 @@ use crate::postgres::walls::objects::belongings;
 use crate::postgres::walls::tree::Uses;
 use portico_core::error::Result;
 
-/// What these relations and functions lead to: what views and policies read, and children; and whether a
-/// function is of somebody's own, which the planner may unfold.
+/// The relations `$1` and what they lead to; the schemas of somebody's own types that definitions behind them use; and
+/// whether there is anything else that a plan might tell: row security, a rule of a table, a foreign table, a function in
+/// SQL among `$2`, or, in a definition behind them, anything of somebody's own that is no relation and no plain type.
+/// Defaults count where the statement writes (`$3`), and where they are generated.
 const BEHIND: &str = "\
 WITH RECURSIVE reads (oid) AS (
     SELECT o FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS o
@@ -20,14 +23,33 @@ WITH RECURSIVE reads (oid) AS (
         SELECT d.refobjid FROM pg_catalog.pg_rewrite r
             JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = r.oid
             WHERE r.ev_class = s.oid AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
-        UNION ALL SELECT d.refobjid FROM pg_catalog.pg_policy p
-            JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass AND d.objid = p.oid
-            WHERE p.polrelid = s.oid AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
+        UNION ALL SELECT d.refobjid FROM pg_catalog.pg_attrdef f
+            JOIN pg_catalog.pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+            JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND d.objid = f.oid
+            WHERE f.adrelid = s.oid AND ($3 OR a.attgenerated <> '')
+                AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
         UNION ALL SELECT i.inhrelid FROM pg_catalog.pg_inherits i WHERE i.inhparent = s.oid
     ) AS u (oid)
+), uses (class, oid) AS (
+    SELECT d.refclassid, d.refobjid FROM reads s JOIN pg_catalog.pg_rewrite r ON r.ev_class = s.oid
+        JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = r.oid
+    UNION SELECT d.refclassid, d.refobjid FROM reads s JOIN pg_catalog.pg_attrdef f ON f.adrelid = s.oid
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+        JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND d.objid = f.oid
+        WHERE $3 OR a.attgenerated <> ''
+), types (schema, is_plain) AS (
+    SELECT n.nspname::text, t.typrelid = 0 AND (t.typelem = 0 OR e.typrelid = 0)
+    FROM uses u JOIN pg_catalog.pg_type t ON t.oid = u.oid JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
+        LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem
+    WHERE u.class = 'pg_catalog.pg_type'::pg_catalog.regclass AND u.oid >= 16384
 )
-SELECT reads.oid, false FROM reads
-UNION ALL SELECT 0, EXISTS (SELECT FROM pg_catalog.pg_policy p WHERE p.polrelid = ANY ($1))
+SELECT oid, NULL::text, false FROM reads
+UNION ALL SELECT 0, schema, NOT is_plain FROM types
+UNION ALL SELECT 0, NULL,
+    EXISTS (SELECT FROM reads r LEFT JOIN pg_catalog.pg_class c ON c.oid = r.oid
+        WHERE c.oid IS NULL OR c.relrowsecurity OR c.relkind = 'f' OR c.relkind IN ('r', 'p') AND c.relhasrules)
+    OR EXISTS (SELECT FROM uses u WHERE u.oid >= 16384 AND u.class NOT IN ('pg_catalog.pg_class'::pg_catalog.regclass,
+        'pg_catalog.pg_type'::pg_catalog.regclass, 'pg_catalog.pg_constraint'::pg_catalog.regclass))
     OR EXISTS (SELECT FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang
         WHERE p.oid = ANY ($2) AND p.oid >= 16384 AND l.lanname = 'sql')";
 
@@ -35,10 +57,13 @@ UNION ALL SELECT 0, EXISTS (SELECT FROM pg_catalog.pg_policy p WHERE p.polrelid 
 pub(crate) async fn goes_behind(client: &Client, uses: &Uses, exposure: &Exposure) -> Result<bool> {
     let relations: Vec<Oid> = uses.relations.iter().copied().collect();
     let functions: Vec<Oid> = uses.functions.iter().copied().collect();
-    let values: &[(&(dyn ToSql + Sync), Type)] = &[(&relations, Type::OID_ARRAY), (&functions, Type::OID_ARRAY)];
+    let writes = !uses.only_reads();
+    let values: &[(&(dyn ToSql + Sync), Type)] =
+        &[(&relations, Type::OID_ARRAY), (&functions, Type::OID_ARRAY), (&writes, Type::BOOL)];
     let mut read = Vec::new();
     for row in &ask(client, BEHIND, values).await? {
-        if get(row, 1)? {
+        let schema: Option<String> = get(row, 1)?;
+        if get(row, 2)? || schema.is_some_and(|schema| !exposure.shows_schema(&schema)) {
             return Ok(true);
         }
         read.push(get::<Oid>(row, 0)?);

@@ -32,8 +32,10 @@ impl CheckPolicy {
 /// What is done with a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StatementUse {
-    /// It runs, and nothing that ran before it in its transaction can have changed what names mean.
+    /// It runs by itself.
     Alone,
+    /// It runs behind others in one transaction, none of which can have changed what names mean.
+    AmongQueries,
     /// It runs behind others in one transaction.
     Among,
     /// It runs once for each set of values.
@@ -56,6 +58,10 @@ pub(crate) struct PendingCheck {
     /// Whether only what it may do without is to be found out: an administrator wrote it, and nothing of it is
     /// refused.
     pub(crate) advisory: bool,
+    /// Whether its rows are a plan that the service alone reads.
+    pub(crate) estimates: bool,
+    /// What is done with it.
+    pub(crate) extent: StatementUse,
     /// What exists for its caller of what the connection exposes, where that is less.
     pub(crate) within: Option<Arc<Exposure>>,
     /// Set where its plan may hold what is hidden: then conditions and columns are not told.
@@ -78,6 +84,8 @@ impl PendingCheck {
             understood: statement.understood,
             class: statement.class,
             advisory: false,
+            estimates: false,
+            extent: StatementUse::Alone,
             within: None,
             brief: OnceLock::new(),
         }
@@ -118,13 +126,21 @@ impl PendingCheck {
 
     /// The plan may hold what is hidden: of formats that are one value nothing can be left out.
     pub(crate) fn tell_briefly(&self) -> Result<()> {
-        let StatementForm::Explain { query, .. } = &self.form else { return Ok(()) };
-        let options = self.part(0..query.start).to_ascii_uppercase();
-        if ["JSON", "XML", "YAML"].iter().any(|format| options.contains(format)) {
-            let what = "EXPLAIN in this format, of what reads something through a view, a policy or a function,";
+        if !self.explains_with("") {
+            return Ok(());
+        }
+        if !self.estimates && ["JSON", "XML", "YAML"].iter().any(|format| self.explains_with(format)) {
+            let what = "EXPLAIN in this format, with SETTINGS or of what reads something through a view, a policy or a \
+                function,";
             return Err(refused(what).hint("leave FORMAT out: the nodes of the plan are told as text"));
         }
         self.brief.get_or_init(|| ());
         Ok(())
+    }
+
+    /// Whether it is an EXPLAIN with this word, in capital letters, among its options.
+    pub(crate) fn explains_with(&self, option: &str) -> bool {
+        let StatementForm::Explain { query, .. } = &self.form else { return false };
+        self.part(0..query.start).to_ascii_uppercase().contains(option)
     }
 }

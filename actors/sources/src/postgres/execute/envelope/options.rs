@@ -21,6 +21,8 @@ pub(crate) struct ExecOptions {
     pub(crate) dry_run: bool,
     /// Whether it is told which columns of which tables the results' columns are.
     pub(crate) describes: bool,
+    /// Whether its rows are a plan that the service alone reads.
+    pub(crate) estimates: bool,
 }
 
 impl ExecOptions {

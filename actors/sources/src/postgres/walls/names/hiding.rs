@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
+use serde_json::Value;
 
 use crate::postgres::walls::names::hidden::HiddenNames;
 use portico_core::error::{Error, Result};
@@ -27,6 +28,8 @@ pub(crate) enum HidingMode {
     Plan,
     /// Of a plan only the kinds of its nodes, and what they cost.
     Nodes,
+    /// The same of a plan as JSON.
+    Costs,
 }
 
 /// `results` as they are told.
@@ -39,7 +42,7 @@ pub(crate) fn hide_names(results: Results, telling: HidingMode) -> Results {
             for row in 0..batch.rows() {
                 let is_first = !std::mem::replace(&mut begun, true);
                 let is_told = match telling {
-                    HidingMode::Without(_) => true,
+                    HidingMode::Without(_) | HidingMode::Costs => true,
                     HidingMode::Plan => !begins(batch.as_ref(), row, &["Trigger "])?,
                     HidingMode::Nodes => is_first || begins(batch.as_ref(), row, &NODES)?,
                 };
@@ -77,6 +80,26 @@ fn plan(text: &str) -> String {
     text.lines().filter(is_told).collect::<Vec<_>>().join("\n")
 }
 
+/// Members of a plan's nodes that tell nothing of what these are of.
+const COSTS: [&str; 5] = ["Plan", "Plans", "Node Type", "Total Cost", "Plan Rows"];
+
+/// A plan as JSON with these members alone.
+fn costs(text: &str) -> Result<String> {
+    fn reduce(value: &mut Value) {
+        match value {
+            Value::Array(all) => all.iter_mut().for_each(reduce),
+            Value::Object(members) => {
+                members.retain(|name, _| COSTS.contains(&name.as_str()));
+                members.values_mut().for_each(reduce);
+            }
+            _ => {}
+        }
+    }
+    let mut plan: Value = serde_json::from_str(text).map_err(Error::internal)?;
+    reduce(&mut plan);
+    Ok(plan.to_string())
+}
+
 /// A line of a plan without what its node is of: `->  Index Scan using i on t a  (cost=…)`.
 fn node(line: &str) -> String {
     let (node, cost) = line.find("  (").map_or((line, ""), |at| line.split_at(at));
@@ -108,6 +131,7 @@ impl Batch for HidingBatch {
             (Cell::Text(line), HidingMode::Nodes) => Cell::Text(node(&line).into()),
             (Cell::Text(text), HidingMode::Plan) if text.contains('\n') => Cell::Text(plan(&text).into()),
             (Cell::Json(text), HidingMode::Plan) => Cell::Json(plan(&text).into()),
+            (Cell::Json(text), HidingMode::Costs) => Cell::Json(costs(&text)?.into()),
             (cell, _) => cell,
         })
     }
