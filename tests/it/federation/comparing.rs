@@ -60,7 +60,7 @@ pub(super) struct Refusal {
 
 impl Refusal {
     /// Whether rows have nothing to do with it.
-    fn is_of_statement(&self) -> bool {
+    pub(super) fn is_of_statement(&self) -> bool {
         ["42", "0A"].iter().any(|class| self.state.starts_with(class))
     }
 }

@@ -13,6 +13,7 @@ mod faults;
 mod functions;
 mod grouping_sets;
 mod labels;
+mod membership;
 mod memory;
 mod order;
 mod precedence;

@@ -68,6 +68,24 @@ async fn what_the_engine_answers_otherwise_is_refused() {
         (format!("SELECT percentile_cont(t.k, 0.5) FROM {t} t, {one} o"), "WITHIN GROUP"),
         (format!("SELECT percentile_cont(0.5, t.k) WITHIN GROUP (ORDER BY t.k) FROM {t} t, {one} o"), "WITHIN GROUP"),
         (format!("SELECT extract(epoch FROM avg(now() - t.d)) FROM {t} t, {one} o"), "an interval"),
+        (
+            format!(
+                "WITH x AS (SELECT id, random() AS q FROM {t}) SELECT a.q FROM x a JOIN x b ON a.id = b.id, {one} o"
+            ),
+            "x answers other rows each time",
+        ),
+        (
+            format!(
+                "WITH x AS (SELECT id FROM {t} ORDER BY random() LIMIT 3) SELECT o.id FROM {one} o, x WHERE o.id IN (SELECT id FROM x)"
+            ),
+            "x answers other rows each time",
+        ),
+        (
+            format!(
+                "WITH x AS MATERIALIZED (SELECT count(*) AS n FROM {t} WHERE random() < 0.5) SELECT 1 FROM {one} o WHERE (SELECT n FROM x) = (SELECT n FROM x)"
+            ),
+            "x answers other rows each time",
+        ),
     ] {
         let (status, body) = app.query(json!({"query": query})).await;
         assert_eq!(status, 400, "{query}: {body}");

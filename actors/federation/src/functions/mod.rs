@@ -5,6 +5,7 @@ pub(crate) mod allowed;
 pub(crate) mod bounded_text;
 mod cases;
 mod delegation;
+mod membership;
 pub(crate) mod numbers;
 pub(crate) mod postgresql;
 mod recursive;

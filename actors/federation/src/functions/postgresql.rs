@@ -9,7 +9,7 @@ use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, DFSchemaRef, Result as EngineResult, ScalarValue, not_impl_err};
 use datafusion::logical_expr::expr::{
-    AggregateFunction, Between, BinaryExpr, Case, Cast, InList, Like, ScalarFunction, Sort,
+    AggregateFunction, Between, BinaryExpr, Case, Cast, InList, InSubquery, Like, ScalarFunction, SetComparison, Sort,
 };
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
@@ -21,6 +21,7 @@ use crate::functions::aggregates::windows;
 use crate::functions::allowed;
 use crate::functions::bounded_text;
 use crate::functions::cases;
+use crate::functions::membership;
 use crate::functions::numbers::{self, aggregates, doubles, extremes, percentile};
 use crate::functions::recursive;
 use crate::functions::regular;
@@ -30,7 +31,7 @@ use crate::functions::times::calendar;
 use crate::functions::times::date_arithmetic;
 use crate::functions::times::elapsed;
 use crate::functions::types::casts;
-use crate::functions::types::categories::{admit_together, no_function};
+use crate::functions::types::categories::no_function;
 use crate::functions::types::common_type::{Use, alike, answered, is_constant, same};
 use crate::functions::types::named_cast;
 use crate::functions::types::outer_types;
@@ -142,13 +143,15 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
             let expr = Box::new(comparison::filled(*like.expr, schema, "LIKE of")?);
             Ok(Transformed::yes(Expr::Like(Like { expr, ..like })))
         }
-        Expr::InSubquery(mut listed) => {
-            if let Some(field) = listed.subquery.subquery.schema().fields().first().map(Arc::clone) {
-                let types = [listed.expr.get_type(schema).ok(), Some(field.data_type().clone())];
-                admit_together(types.iter().flatten())?;
-                *listed.expr = comparison::looked_up(*listed.expr, &field, schema)?;
-            }
-            Ok(Transformed::yes(Expr::InSubquery(listed)))
+        Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
+            let (expr, subquery) = membership::looked_up(*expr, subquery, schema, false)?;
+            Ok(Transformed::yes(Expr::InSubquery(InSubquery { expr: Box::new(expr), subquery, negated })))
+        }
+        Expr::SetComparison(SetComparison { expr, subquery, op, quantifier }) => {
+            let by_order = !matches!(op, Operator::Eq | Operator::NotEq);
+            let (expr, subquery) = membership::looked_up(*expr, subquery, schema, by_order)?;
+            let expr = Box::new(expr);
+            Ok(Transformed::yes(Expr::SetComparison(SetComparison { expr, subquery, op, quantifier })))
         }
         Expr::Case(case) => Ok(Transformed::yes(Expr::Case(cases::branches(case, schema)?))),
         Expr::ScalarFunction(call) => function(call, schema),

@@ -4,12 +4,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::{DataType as ArrowType, Field};
+use arrow_schema::DataType as ArrowType;
 use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{
-    Column, DFSchema, DataFusionError, ExprSchema, NullEquality, Result, ScalarValue, TableReference,
-};
+use datafusion::common::{DFSchema, DataFusionError, ExprSchema, NullEquality, Result, ScalarValue, TableReference};
 use datafusion::functions::unicode::rpad;
 use datafusion::logical_expr::expr::{AggregateFunction, Alias, Sort, WindowFunction};
 use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, JoinConstraint, LogicalPlan, Projection, lit};
@@ -193,13 +191,6 @@ pub(crate) fn order(expr: &Expr, schema: &DFSchema, what: &str) -> Result<()> {
 pub(crate) fn compared(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool) -> Result<Vec<Expr>> {
     let how = exprs.iter().map(|expr| Comparison::handed_on(expr, schema)).collect();
     compared_as(exprs, how, by_order)
-}
-
-/// The same of a value that is looked up among those of a query, whose column this is.
-pub(crate) fn looked_up(expr: Expr, listed: &Field, schema: &DFSchema) -> Result<Expr> {
-    let how = vec![Comparison::handed_on(&expr, schema), Comparison::marked(listed.metadata())];
-    let listed = Expr::Column(Column::from_name(listed.name()));
-    Ok(compared_as(vec![expr, listed], how, false)?.swap_remove(0))
 }
 
 fn compared_as(exprs: Vec<Expr>, how: Vec<Comparison>, by_order: bool) -> Result<Vec<Expr>> {

@@ -12,3 +12,4 @@ pub(crate) mod plan_deadline;
 pub(crate) mod planning;
 pub(crate) mod rules;
 pub(crate) mod text;
+pub(crate) mod volatile;

@@ -33,6 +33,7 @@ use crate::plan::joins::{exists, order, sources};
 use crate::plan::plan_deadline;
 use crate::plan::text::parse::{self, Explain, Query};
 use crate::plan::text::{bounds, parameters};
+use crate::plan::volatile;
 use crate::push::Pushing;
 use crate::run::leaf::Leaf;
 use crate::run::unordered;
@@ -105,7 +106,7 @@ pub(crate) async fn plan(
     let plan = written.checked(plan).map_err(engine_error)?;
     let plan =
         distinct_on::first_rows(with_values(plan, values)?).and_then(correlated::by_columns).map_err(engine_error)?;
-    correlated::check(&plan).map_err(engine_error)?;
+    correlated::check(&plan).and_then(|()| volatile::check(&plan)).map_err(engine_error)?;
     admit(plan.schema().fields())?;
     // By one row more its reader sees that there are more.
     let most = statement.limits.rows.and_then(|rows| usize::try_from(rows.saturating_add(1)).ok());
