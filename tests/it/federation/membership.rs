@@ -43,6 +43,20 @@ async fn a_value_is_found_where_postgresql_finds_it() {
             }
         }
     }
+    // The query's own column stands beside what it is made to.
+    for (value, listed, equal) in
+        [("k.f", "q.n", "q.n = k.p"), ("k.d", "q.ts", "q.ts = k.ts"), ("k.p", "q.f", "q.f = k.r")]
+    {
+        let look = |from: &str, list: &str| {
+            format!(
+                "SELECT CAST(k.id AS text) FROM {from} WHERE {value} = ANY (SELECT {listed} FROM {list} WHERE {equal}) ORDER BY k.id"
+            )
+        };
+        let there = texts_there(&database, &look("kinds k", "kinds q")).await.unwrap();
+        let query = look(BOTH, "shop.public.kinds q");
+        let here = texts_here(&app, &query).await;
+        assert!(here.as_ref().is_ok_and(|here| *here == there), "{query}: {there:?}, {here:?}");
+    }
     say(&format!("{compared} compared; refused here:\n{}", refused.join("\n")));
     assert!(differ.is_empty(), "{} differ:\n{}", differ.len(), differ.join("\n"));
     assert!(compared > 300, "{compared} compared");

@@ -127,10 +127,16 @@ CREATE TABLE filled (id int, number bigint DEFAULT nextval('vaulted_numbers'), w
 CREATE TABLE ruled (id int);
 CREATE RULE r AS ON INSERT TO ruled DO ALSO INSERT INTO vaulted SELECT NEW.id, 4711, 'rule';
 CREATE TABLE numbered (id serial, note text);
+CREATE TABLE indexed (id int); CREATE INDEX ON indexed (id, (vaults.fixed() + id));
+CREATE DOMAIN wages_domain AS int DEFAULT 4711; CREATE TABLE domained (id int, wage wages_domain);
+CREATE FUNCTION defaulted(a int, b int DEFAULT vaults.fixed()) RETURNS int LANGUAGE plpgsql STABLE AS 'BEGIN RETURN a; END';
+CREATE VIEW listing AS SELECT relname FROM pg_class WHERE relname <> 'vaulted_4711';
+CREATE COLLATION vaults.secretly FROM \"C\"; CREATE TABLE collated (n text COLLATE vaults.secretly);
+CREATE TABLE parent (id int PRIMARY KEY); CREATE TABLE vaulted_kin (id int REFERENCES parent ON DELETE CASCADE);
 ";
 
 /// What a plan tells of somebody's own behind these must not be told.
-const BEHIND: [&str; 13] = [
+const BEHIND: [&str; 18] = [
     "SELECT * FROM wages WHERE note = 'x'",
     "SELECT * FROM peek()",
     "SELECT * FROM guarded",
@@ -144,9 +150,15 @@ const BEHIND: [&str; 13] = [
     "INSERT INTO ruled VALUES (1)",
     "UPDATE filled SET wage = DEFAULT",
     "SELECT 1 FROM plain, peeked",
+    "SELECT id FROM indexed WHERE id < 5",
+    "INSERT INTO domained (id) VALUES (1)",
+    "SELECT defaulted(id) FROM plain",
+    "SELECT * FROM listing",
+    "SELECT n FROM collated ORDER BY n",
 ];
 /// Words of what is hidden, of a condition, and of a list of columns.
-const TOLD: [&str; 10] = ["4711", "4712", "vaulted", "vaults", "wage)", "wage <", "mood", "Filter", "Output", "Cond"];
+const TOLD: [&str; 11] =
+    ["secretly", "4711", "4712", "vaulted", "vaults", "wage)", "wage <", "mood", "Filter", "Output", "Cond"];
 
 #[actix_web::test]
 async fn a_plan_tells_no_condition_of_what_is_hidden() {
@@ -181,6 +193,13 @@ async fn a_plan_tells_no_condition_of_what_is_hidden() {
         let query = format!("EXPLAIN (FORMAT {format}) SELECT * FROM plain_view");
         let (status, answer) = app.query(json!({"query": query})).await;
         assert_eq!((status, answer.get("error")), (200, None), "{query}: {answer}");
+    }
+    for format in ["JSON", "XML", "YAML"] {
+        let query = format!("EXPLAIN (ANALYZE, FORMAT {format}) DELETE FROM parent WHERE id = 1");
+        let (status, answer) = app.query(json!({"query": query, "dryRun": true})).await;
+        let words = answer.to_string();
+        assert_eq!((status, answer.get("error")), (200, None), "{query}: {words}");
+        assert!(words.contains("Execution") && !words.contains("RI_") && !words.contains("Calls"), "{query}: {words}");
     }
     // A setting may name a hidden schema.
     let (status, answer) = app.query(json!({"query": "EXPLAIN (SETTINGS, FORMAT JSON) SELECT 1"})).await;

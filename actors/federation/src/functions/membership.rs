@@ -30,11 +30,12 @@ pub(in crate::functions) fn looked_up(
         return Ok((value, query));
     }
     let (qualifier, field) = query.subquery.schema().qualified_field(0);
+    // Of a subquery that speaks of the query around it the column itself may stand beside this one.
     let own = Column::from((qualifier, field));
     let compared = compared.transform(|expr| {
         Ok(if expr == listed { Transformed::yes(Expr::Column(own.clone())) } else { Transformed::no(expr) })
     });
-    let column = Expr::Alias(Alias::new(compared.data()?, None::<&str>, field.name()));
+    let column = Expr::Alias(Alias::new(compared.data()?, None::<&str>, LISTED));
     let plan = LogicalPlan::Projection(Projection::try_new(vec![column], Arc::clone(&query.subquery))?);
     Ok((value, Subquery { subquery: Arc::new(plan), ..query }))
 }

@@ -9,16 +9,30 @@ use crate::statements::explain::{Estimate, Explain};
 pub(crate) static EXPLAIN: Explain = Explain { prefix: "EXPLAIN (FORMAT JSON) ", query, read };
 
 fn query(statement: &str) -> Option<usize> {
-    match statement_form(statement).0 {
-        StatementForm::Explain { query, runs, .. } => runs.then_some(query.start),
-        StatementForm::Show(_) => None,
+    match statement_form(statement) {
+        (StatementForm::Explain { query, runs, .. }, plain) => {
+            // Where comments were left out, as many characters stand in their place, and not as many octets.
+            let before = plain.as_deref().unwrap_or(statement).get(..query.start)?.chars().count();
+            runs.then(|| statement.char_indices().nth(before).map_or(statement.len(), |(at, _)| at))
+        }
+        (StatementForm::Show(_), _) => None,
         _ => Some(0),
     }
 }
 
+/// What the whole plan costs, of its text as JSON: the first node's cost stands in front of those below it.
+pub(crate) fn root_cost(text: &str) -> Option<f64> {
+    let (_, behind) = text.split_once("\"Total Cost\":")?;
+    behind.split([',', '\n', '}']).next()?.trim().parse().ok()
+}
+
 fn read(rows: &[Vec<Option<String>>]) -> Option<Estimate> {
     let lines: Vec<&str> = rows.iter().filter_map(|row| row.first()?.as_deref()).collect();
-    let plans: Value = serde_json::from_str(&lines.join("\n")).ok()?;
+    let text = lines.join("\n");
+    let Ok(plans) = serde_json::from_str::<Value>(&text) else {
+        let costliest = "its plan has too many steps below each other".to_owned();
+        return root_cost(&text).map(|cost| Estimate { cost: Some(cost), costliest });
+    };
     let root = plans.get(0)?.get("Plan")?;
     let mut costliest = (f64::MIN, root);
     let mut nodes = vec![root];

@@ -114,6 +114,8 @@ async fn no_way_leads_around_the_limit_of_costs() {
         ("", "SELECT count(*) FROM big a, big b"),
         ("", "EXPLAIN ANALYZE SELECT count(*) FROM big a, big b"),
         ("", "EXPLAIN (ANALYZE, COSTS off) SELECT count(*) FROM big a, big b"),
+        ("", "/* éééééééééé */ EXPLAIN ANALYZE SELECT count(*) FROM big a, big b"),
+        ("", "EXPLAIN ANALYZE /* éééééééééé */SELECT count(*) FROM big a, big b"),
         ("", "SELECT count(*) FROM big a, over_vaulted b"),
         ("", "EXPLAIN ANALYZE SELECT count(*) FROM over_vaulted a, over_vaulted b"),
         ("/mcp/workspaces/store", "SELECT count(*) FROM big a, big b"),
@@ -136,6 +138,10 @@ async fn no_way_leads_around_the_limit_of_costs() {
     app = app.at(&shop);
     let planned = app.tool("execute_select", json!({"query": "EXPLAIN SELECT count(*) FROM big a, big b"})).await;
     assert_eq!(planned["isError"], false, "what is only planned costs nothing: {planned}");
+    let deep =
+        (0..70).fold("SELECT 1 AS a".to_owned(), |inner, _| format!("SELECT a FROM ({inner}) x OFFSET 0 LIMIT 5"));
+    let cheap = app.tool("execute_select", json!({"query": deep})).await;
+    assert_eq!(cheap["isError"], false, "{cheap}");
 }
 
 #[actix_web::test]

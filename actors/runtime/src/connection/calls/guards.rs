@@ -44,14 +44,20 @@ impl Runner {
                 format!("query: its planned cost of {cost:.0} is beyond this connection's limit of {limit}"),
             )
             .hint(format!("{costliest}; filter by an indexed column, or read fewer rows"))),
-            Err(error) if matches!(error.kind, Kind::TimedOut | Kind::Internal) => Err(Error::new(
+            // What is wrong with its words and names is told when it runs, at its place.
+            Err(error)
+                if !matches!(error.kind, Kind::Internal | Kind::TimedOut)
+                    && error.get_sqlstate().is_none_or(|it| it.starts_with("42")) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(Error::new(
                 Kind::Rejected,
                 format!("query: what it costs could not be found out, and this connection has a limit of {limit}"),
             )
             .because(error.message)
-            .hint("simplify the statement: it took too long to plan")),
-            // What else is wrong with it is told when it runs.
-            _ => Ok(()),
+            .hint("simplify the statement: it could not be planned in time, or fails while it is planned")),
+            Ok(_) => Ok(()),
         }
     }
 
@@ -124,7 +130,8 @@ impl Runner {
         call: &Call,
     ) -> Error {
         let Op::Execute(_, sql) = &call.op else { return error };
-        if error.kind != Kind::TimedOut {
+        // What an administrator's statement reads is nobody's to know.
+        if error.kind != Kind::TimedOut || sql.by_administrator {
             return error;
         }
         let given = sql.parameters.iter().map(|value| value.name.trim_start_matches('@').to_owned()).collect();

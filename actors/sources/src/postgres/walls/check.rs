@@ -23,8 +23,7 @@ use crate::postgres::ttl_cache::TtlCache;
 use crate::postgres::walls::admitted_statements::{AdmittedStatements, ExecutionHints, fingerprint};
 use crate::postgres::walls::ask::Analysis;
 use crate::postgres::walls::names::hidden::{HiddenNames, NameCache};
-use crate::postgres::walls::objects::HiddenTables;
-use crate::postgres::walls::objects::is_system;
+use crate::postgres::walls::objects::{HiddenTables, hidden_children, is_system};
 use crate::postgres::walls::policy::{CheckPolicy, PendingCheck, StatementUse};
 use crate::postgres::walls::refusal::{Refusal, no_such, refused, writes};
 use crate::postgres::walls::{ask, functions, harmless, judge, plan, tree};
@@ -370,12 +369,12 @@ impl Walls {
     }
 
     /// Tables that are hidden with what they inherit from; none where nothing is hidden.
-    pub(crate) async fn hidden_children(&self) -> Result<Arc<HiddenTables>> {
-        if self.hides() {
-            self.names.hidden_children(&self.housekeeping, &self.exposure).await
-        } else {
-            Ok(Arc::default())
+    pub(crate) async fn hidden_children(&self) -> Result<HiddenTables> {
+        if !self.hides() {
+            return Ok(HiddenTables::new());
         }
+        let client = self.housekeeping.client().await?;
+        hidden_children(&client, &self.exposure).await
     }
 
     fn able(&self, execution: &Execution) -> Option<bool> {

@@ -11,10 +11,11 @@ use crate::postgres::walls::objects::belongings;
 use crate::postgres::walls::tree::Uses;
 use portico_core::error::Result;
 
-/// The relations `$1` and what they lead to; the schemas of somebody's own types that definitions behind them use; and
-/// whether there is anything else that a plan might tell: row security, a rule of a table, a foreign table, a function in
-/// SQL among `$2`, or, in a definition behind them, anything of somebody's own that is no relation and no plain type.
-/// Defaults count where the statement writes (`$3`), and where they are generated.
+/// The relations `$1` and what they lead to; the schemas of somebody's own types that definitions behind them use, and of
+/// collations; and whether there is anything else that a plan might tell: row security, a rule of a table, a foreign table,
+/// the catalogue behind a view (which `pg_depend` does not tell), a function among `$2` in SQL or with defaults of its own,
+/// or, in a definition behind them (an index on expressions too), anything of somebody's own that is no relation and no
+/// plain type. Defaults, of domains too, count where the statement writes (`$3`), and where they are generated.
 const BEHIND: &str = "\
 WITH RECURSIVE reads (oid) AS (
     SELECT o FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS o
@@ -37,11 +38,18 @@ WITH RECURSIVE reads (oid) AS (
         JOIN pg_catalog.pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
         JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND d.objid = f.oid
         WHERE $3 OR a.attgenerated <> ''
+    UNION SELECT d.refclassid, d.refobjid FROM reads s
+        JOIN pg_catalog.pg_index x ON x.indrelid = s.oid AND x.indexprs IS NOT NULL
+        JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = x.indexrelid
 ), types (schema, is_plain) AS (
     SELECT n.nspname::text, t.typrelid = 0 AND (t.typelem = 0 OR e.typrelid = 0)
     FROM uses u JOIN pg_catalog.pg_type t ON t.oid = u.oid JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
         LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem
     WHERE u.class = 'pg_catalog.pg_type'::pg_catalog.regclass AND u.oid >= 16384
+    UNION ALL SELECT n.nspname::text, true FROM reads s
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = s.oid AND a.attcollation >= 16384
+    JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.collnamespace
 )
 SELECT oid, NULL::text, false FROM reads
 UNION ALL SELECT 0, schema, NOT is_plain FROM types
@@ -51,7 +59,12 @@ UNION ALL SELECT 0, NULL,
     OR EXISTS (SELECT FROM uses u WHERE u.oid >= 16384 AND u.class NOT IN ('pg_catalog.pg_class'::pg_catalog.regclass,
         'pg_catalog.pg_type'::pg_catalog.regclass, 'pg_catalog.pg_constraint'::pg_catalog.regclass))
     OR EXISTS (SELECT FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang
-        WHERE p.oid = ANY ($2) AND p.oid >= 16384 AND l.lanname = 'sql')";
+        WHERE p.oid = ANY ($2) AND p.oid >= 16384 AND (l.lanname = 'sql' OR p.pronargdefaults > 0))
+    OR $3 AND EXISTS (SELECT FROM reads r JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid
+        JOIN pg_catalog.pg_type t ON t.oid = a.atttypid WHERE t.typtype = 'd' AND t.typdefaultbin IS NOT NULL)
+    OR EXISTS (SELECT FROM reads r JOIN pg_catalog.pg_rewrite w ON w.ev_class = r.oid
+        CROSS JOIN LATERAL pg_catalog.regexp_matches(w.ev_action::text, ':relid ([0-9]+)', 'g') AS m (relid)
+        WHERE m.relid[1]::int8 BETWEEN 1 AND 16383)";
 
 /// Whether a plan of this may hold something that is hidden.
 pub(crate) async fn goes_behind(client: &Client, uses: &Uses, exposure: &Exposure) -> Result<bool> {

@@ -14,12 +14,11 @@ use tokio_postgres::Client;
 use tokio_postgres::types::{Oid, Type};
 
 use crate::Exposure;
-use crate::postgres::session::housekeeping::Housekeeping;
 use crate::postgres::session::own::{ask, get};
 use crate::postgres::ttl_cache::TtlCache;
 use crate::postgres::walls::called::{Function, all_functions_query};
 use crate::postgres::walls::objects::{
-    HiddenTables, NAMING_TYPES, belongings, hidden_children, is_naming_type, is_system, naming_types_query,
+    HiddenTables, NAMING_TYPES, belongings, is_naming_type, is_system, naming_types_query,
 };
 use crate::postgres::walls::policy::CheckPolicy;
 use crate::postgres::walls::refusal::{no_such, refused};
@@ -339,7 +338,6 @@ pub(crate) fn begin(text: &str, octets: usize) -> &str {
 pub(crate) struct NameCache {
     names: TtlCache<CheckPolicy, Arc<HiddenNames>>,
     routines: TtlCache<CheckPolicy, Arc<Routines>>,
-    children: TtlCache<(), Arc<HiddenTables>>,
 }
 
 impl Default for NameCache {
@@ -347,7 +345,6 @@ impl Default for NameCache {
         Self {
             names: TtlCache::new(LIFETIME, CheckPolicy::KINDS),
             routines: TtlCache::new(LIFETIME, CheckPolicy::KINDS),
-            children: TtlCache::new(LIFETIME, 1),
         }
     }
 }
@@ -371,24 +368,8 @@ impl NameCache {
         }
     }
 
-    /// The tables that are hidden with what they inherit from.
-    pub(crate) async fn hidden_children(
-        &self,
-        housekeeping: &Arc<Housekeeping>,
-        exposure: &Exposure,
-    ) -> Result<Arc<HiddenTables>> {
-        if let Some(children) = self.children.get(&()) {
-            return Ok(children);
-        }
-        let client = housekeeping.client().await?;
-        let children = Arc::new(hidden_children(&client, exposure).await?);
-        self.children.insert((), Arc::clone(&children));
-        Ok(children)
-    }
-
     /// Forgets names of relations: the catalogue may have changed.
     pub(crate) fn forget(&self) {
         self.names.clear();
-        self.children.clear();
     }
 }

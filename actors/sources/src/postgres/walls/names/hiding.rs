@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use serde_json::Value;
 
+use crate::postgres::explain;
 use crate::postgres::walls::names::hidden::HiddenNames;
 use portico_core::error::{Error, Result};
 use portico_core::reply::{Batch, Cell, Part, Results};
@@ -63,9 +64,9 @@ pub(crate) fn hide_names(results: Results, telling: HidingMode) -> Results {
 
 /// Lines of a plan that tell of a node, or of time: others hold conditions and columns.
 const NODES: [&str; 3] = ["->", "Planning Time: ", "Execution Time: "];
-/// How the line begins in each format that has a trigger's constraint in it, of the caller's words or not: what is left out
-/// must not tell which of them are names.
-const CONSTRAINTS: [&str; 3] = ["\"Constraint Name\"", "<Constraint-Name>", "Constraint Name:"];
+/// How the line begins in each format behind which its triggers are: their names and times tell of hidden tables that
+/// refer to this one.
+const TRIGGERS: [&str; 3] = ["\"Triggers\"", "<Triggers>", "Triggers:"];
 
 /// Whether a line of a plan begins so.
 fn begins(batch: &dyn Batch, row: usize, with: &[&str]) -> Result<bool> {
@@ -74,9 +75,17 @@ fn begins(batch: &dyn Batch, row: usize, with: &[&str]) -> Result<bool> {
     Ok(with.iter().any(|start| line.starts_with(start)))
 }
 
-/// A plan in one value.
+/// A plan in one value, without its triggers.
 fn plan(text: &str) -> String {
-    let is_told = |line: &&str| !CONSTRAINTS.iter().any(|start| line.trim_start().starts_with(start));
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let mut below = None;
+    let is_told = |line: &&str| {
+        if below.is_some_and(|triggers| depth(line) > triggers) {
+            return false;
+        }
+        below = TRIGGERS.iter().any(|start| line.trim_start().starts_with(start)).then(|| depth(line));
+        true
+    };
     text.lines().filter(is_told).collect::<Vec<_>>().join("\n")
 }
 
@@ -84,7 +93,7 @@ fn plan(text: &str) -> String {
 const COSTS: [&str; 5] = ["Plan", "Plans", "Node Type", "Total Cost", "Plan Rows"];
 
 /// A plan as JSON with these members alone.
-fn costs(text: &str) -> Result<String> {
+fn costs(text: &str) -> String {
     fn reduce(value: &mut Value) {
         match value {
             Value::Array(all) => all.iter_mut().for_each(reduce),
@@ -95,9 +104,12 @@ fn costs(text: &str) -> Result<String> {
             _ => {}
         }
     }
-    let mut plan: Value = serde_json::from_str(text).map_err(Error::internal)?;
+    // One that is too deep to be read has its first cost.
+    let Ok(mut plan) = serde_json::from_str::<Value>(text) else {
+        return explain::root_cost(text).map(|cost| format!("\"Total Cost\": {cost}")).unwrap_or_default();
+    };
     reduce(&mut plan);
-    Ok(plan.to_string())
+    plan.to_string()
 }
 
 /// A line of a plan without what its node is of: `->  Index Scan using i on t a  (cost=…)`.
@@ -131,7 +143,7 @@ impl Batch for HidingBatch {
             (Cell::Text(line), HidingMode::Nodes) => Cell::Text(node(&line).into()),
             (Cell::Text(text), HidingMode::Plan) if text.contains('\n') => Cell::Text(plan(&text).into()),
             (Cell::Json(text), HidingMode::Plan) => Cell::Json(plan(&text).into()),
-            (Cell::Json(text), HidingMode::Costs) => Cell::Json(costs(&text)?.into()),
+            (Cell::Json(text), HidingMode::Costs) => Cell::Json(costs(&text).into()),
             (cell, _) => cell,
         })
     }
