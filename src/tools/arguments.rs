@@ -88,7 +88,7 @@ fn sought(metadata: MetadataKind, fields: &mut Fields) -> Result<(Vec<String>, O
 /// Each kind of metadata takes the filters that its columns have.
 pub(crate) fn narrow(metadata: MetadataKind, fields: &mut Fields) -> Result<MetadataFilter> {
     let of_procedures = matches!(metadata, MetadataKind::Procedures | MetadataKind::ProcedureParameters);
-    let of_tables = !of_procedures && !matches!(metadata, MetadataKind::Catalogs | MetadataKind::Schemas);
+    let of_tables = metadata.is_of_tables();
     let mut filter = |name, is_there| if is_there { fields.string(name) } else { Ok(None) };
     Ok(MetadataFilter {
         catalog: filter("catalogName", true)?,

@@ -188,6 +188,13 @@ pub enum MetadataKind {
     TableDetails,
 }
 
+impl MetadataKind {
+    /// Whether each of its rows is of a table or view.
+    pub const fn is_of_tables(self) -> bool {
+        !matches!(self, Self::Catalogs | Self::Schemas | Self::Procedures | Self::ProcedureParameters)
+    }
+}
+
 /// Narrows metadata. Each member is an exact name or a SQL LIKE pattern; absent means all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MetadataFilter {

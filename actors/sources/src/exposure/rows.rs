@@ -3,6 +3,9 @@
 use std::ops::Range;
 
 use futures_util::StreamExt;
+
+use crate::catalog;
+use portico_core::call::MetadataKind;
 use portico_core::error::{Error, Result};
 use portico_core::reply::{Batch, Cell, Part, Results};
 
@@ -26,8 +29,47 @@ pub(crate) fn chosen(
     Results::new(false, parts)
 }
 
+/// The cells that are left out of a row about tables, those that tell of another one that is not shown; `None` where the
+/// row itself is of such a table.
+pub(crate) fn of_tables(
+    batch: &dyn Batch,
+    row: usize,
+    metadata: MetadataKind,
+    shows: impl Fn(&str, &str) -> bool,
+) -> Result<Option<Range<usize>>> {
+    let is_shown = |schema: usize, table: usize| Ok(shows(&text(batch, row, schema)?, &text(batch, row, table)?));
+    if !is_shown(1, 2)? {
+        return Ok(None);
+    }
+    Ok(match metadata {
+        // A foreign key tells of two tables.
+        MetadataKind::ImportedKeys | MetadataKind::ExportedKeys if !is_shown(5, 6)? => None,
+        MetadataKind::Columns => {
+            let place = catalog::place(metadata, "REFERENCES");
+            let referred = text(batch, row, place)?;
+            Some(if referred.is_empty() || shows_column(&referred, &shows) { 0..0 } else { place..place + 1 })
+        }
+        MetadataKind::TableDetails => {
+            let (schema, name) = (catalog::place(metadata, "PARENT_SCHEMA"), catalog::place(metadata, "PARENT_NAME"));
+            Some(if is_shown(schema, name)? { 0..0 } else { schema..name + 1 })
+        }
+        _ => Some(0..0),
+    })
+}
+
+/// Whether `schema.table.column` is a column of a table that is shown. Names may have dots in them: it is, where every
+/// way to read it says so.
+fn shows_column(column: &str, shows: impl Fn(&str, &str) -> bool) -> bool {
+    let dots: Vec<usize> = column.match_indices('.').map(|(at, _)| at).collect();
+    let ways = dots.iter().enumerate().flat_map(|(first, at)| {
+        dots.iter().skip(first + 1).map(move |other| (column.get(..*at), column.get(at + 1..*other)))
+    });
+    let mut ways = ways.peekable();
+    ways.peek().is_some() && ways.all(|way| matches!(way, (Some(schema), Some(table)) if shows(schema, table)))
+}
+
 /// The text in this place; an empty one where there is none.
-pub(crate) fn text(batch: &dyn Batch, row: usize, column: usize) -> Result<String> {
+pub(super) fn text(batch: &dyn Batch, row: usize, column: usize) -> Result<String> {
     Ok(match batch.cell(row, column)? {
         Cell::Text(text) => text.into_owned(),
         _ => String::new(),

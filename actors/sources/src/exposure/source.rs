@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 
-use crate::catalog;
 use crate::driver::Driver;
 use crate::exposure::names::Exposure;
 use crate::exposure::rows::{self, text};
@@ -108,10 +107,7 @@ impl Shared {
     /// The rows of a listing that callers may see.
     fn narrowed(&self, metadata: MetadataKind, results: Results) -> Results {
         let (exposure, driver) = (Arc::clone(&self.exposure), self.driver);
-        rows::chosen(results, move |batch, row| {
-            let shown = is_shown(&exposure, driver, metadata, batch, row)?;
-            if shown { blanked(&exposure, metadata, batch, row).map(Some) } else { Ok(None) }
-        })
+        rows::chosen(results, move |batch, row| told(&exposure, driver, metadata, batch, row))
     }
 
     /// Refuses a `defaultSchema` that callers do not see. Whose driver judges statements by what the server
@@ -183,64 +179,27 @@ impl Shared {
     }
 }
 
-fn is_shown(
+/// The cells that are left out of a row that callers may see; `None` for any other.
+fn told(
     exposure: &Exposure,
     driver: &Driver,
     metadata: MetadataKind,
     batch: &dyn Batch,
     row: usize,
-) -> Result<bool> {
+) -> Result<Option<Range<usize>>> {
     if metadata == MetadataKind::Catalogs {
-        return Ok(true);
+        return Ok(Some(0..0));
     }
     let schema = text(batch, row, 1)?;
     if (driver.is_system_schema)(&schema) {
-        return Ok(false);
+        return Ok(None);
     }
-    Ok(match metadata {
+    let is_shown = match metadata {
         MetadataKind::Catalogs | MetadataKind::Schemas => exposure.shows_schema(&schema),
-        MetadataKind::Tables
-        | MetadataKind::Columns
-        | MetadataKind::PrimaryKeys
-        | MetadataKind::Indexes
-        | MetadataKind::TableDetails => exposure.shows_table(&schema, &text(batch, row, 2)?),
-        // A foreign key tells of two tables.
-        MetadataKind::ImportedKeys | MetadataKind::ExportedKeys => {
-            exposure.shows_table(&schema, &text(batch, row, 2)?)
-                && exposure.shows_table(&text(batch, row, 5)?, &text(batch, row, 6)?)
-        }
         MetadataKind::Procedures | MetadataKind::ProcedureParameters => {
             exposure.shows_procedure(&schema, &text(batch, row, 2)?)
         }
-    })
-}
-
-/// The cells of a row that is shown that tell of what is not.
-fn blanked(exposure: &Exposure, metadata: MetadataKind, batch: &dyn Batch, row: usize) -> Result<Range<usize>> {
-    match metadata {
-        MetadataKind::Columns => {
-            let place = catalog::place(metadata, "REFERENCES");
-            let referred = text(batch, row, place)?;
-            let is_shown = shows_column(exposure, &referred);
-            Ok(if referred.is_empty() || is_shown { 0..0 } else { place..place + 1 })
-        }
-        MetadataKind::TableDetails => {
-            let (schema, name) = (catalog::place(metadata, "PARENT_SCHEMA"), catalog::place(metadata, "PARENT_NAME"));
-            let is_shown = exposure.shows_table(&text(batch, row, schema)?, &text(batch, row, name)?);
-            Ok(if is_shown { 0..0 } else { schema..name + 1 })
-        }
-        _ => Ok(0..0),
-    }
-}
-
-/// Whether `schema.table.column` is a column of a table that is shown. Names may have dots in them: it is, where every
-/// way to read it says so.
-fn shows_column(exposure: &Exposure, column: &str) -> bool {
-    let dots: Vec<usize> = column.match_indices('.').map(|(at, _)| at).collect();
-    let ways = dots.iter().enumerate().flat_map(|(first, at)| {
-        dots.iter().skip(first + 1).map(move |other| (column.get(..*at), column.get(at + 1..*other)))
-    });
-    let mut ways = ways.peekable();
-    ways.peek().is_some()
-        && ways.all(|way| matches!(way, (Some(schema), Some(table)) if exposure.shows_table(schema, table)))
+        _ => return rows::of_tables(batch, row, metadata, |schema, table| exposure.shows_table(schema, table)),
+    };
+    Ok(is_shown.then_some(0..0))
 }

@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::Pooler;
+use crate::exposure::rows as listed;
 use crate::postgres::address::Address;
 use crate::postgres::catalog::cache::CatalogCache;
 use crate::postgres::catalog::fragments;
@@ -24,9 +25,11 @@ use crate::postgres::session::custom_types::CustomTypes;
 use crate::postgres::session::housekeeping::Housekeeping;
 use crate::postgres::session::pool::SessionPool;
 use crate::postgres::walls::check::Walls;
-use crate::postgres::walls::names::{children, hiding};
+use crate::postgres::walls::names::hiding;
+use crate::postgres::walls::objects::HiddenTables;
 use crate::postgres::walls::policy::StatementUse;
 use crate::{Access, Invocation, Plan, Pool, Profile, Settings, Source, Table, Task};
+use portico_core::call::{MetadataFilter, MetadataKind};
 use portico_core::error::Result;
 use portico_core::finding::Finding;
 use portico_core::reply::Results;
@@ -145,12 +148,7 @@ impl Shared {
         let (by, trace) = (plan.identity, plan.trace);
         let asked = CallOptions { walls, options, by: &by, trace };
         let execution = match plan.task {
-            Task::Describe(metadata, narrow) => {
-                let children = context.bound(walls.hidden_children()).await??;
-                let execution = metadata::execution(metadata, narrow, &self.name);
-                let results = self.start(execution, asked, context).await?;
-                return Ok(if children.is_empty() { results } else { children::left_out(results, metadata, children) });
-            }
+            Task::Describe(metadata, narrow) => return self.describe(metadata, narrow, asked, context).await,
             Task::Statement(prepared) => self.execution(prepared, asked, StatementUse::Alone)?,
             // What a statement alone does not need has a place of its own in memory.
             Task::Statements(prepared) => return Box::pin(script::results(self, prepared, asked, context)).await,
@@ -159,6 +157,27 @@ impl Shared {
             Task::Procedure(invocation) => return Box::pin(self.call(&invocation, asked, context)).await,
         };
         self.start(execution, asked, context).await
+    }
+
+    /// Tells of the catalogue, without the tables that are hidden with what they inherit from.
+    async fn describe(
+        &self,
+        metadata: MetadataKind,
+        narrow: MetadataFilter,
+        asked: CallOptions<'_>,
+        context: CallContext,
+    ) -> Result<Results> {
+        let hidden = if metadata.is_of_tables() {
+            context.bound(asked.walls.hidden_children()).await??
+        } else {
+            HiddenTables::new()
+        };
+        let results = self.start(metadata::execution(metadata, narrow, &self.name), asked, context).await?;
+        if hidden.is_empty() {
+            return Ok(results);
+        }
+        let is_shown = move |schema: &str, table: &str| !hidden.contains(&(schema.to_owned(), table.to_owned()));
+        Ok(listed::chosen(results, move |batch, row| listed::of_tables(batch, row, metadata, &is_shown)))
     }
 
     /// Calls a routine, and once more where it is no longer what it was when it was read.
