@@ -251,18 +251,19 @@ fn wrapped_value(members: &[(String, Box<RawValue>)]) -> Result<Option<&RawValue
         members.iter().all(|(member, _)| WRAPPER.iter().any(|known| fits(known, member.as_str())))
     };
     let is_wrapper = each(|known, member| known == member);
-    // Beside a type, what is nearly called so is the value.
-    let is_misspelt = |known: &str, member: &str| known == "value" && !near::nearest(member, [known]).is_empty();
-    let is_near =
-        || members.iter().all(|(member, _)| WRAPPER.iter().any(|known| known == member || is_misspelt(known, member)));
     match (has("dataType"), has("direction"), has("value")) {
         (Some(_), _, Some(value)) => Ok(Some(value)),
         (None, _, Some(value)) if is_wrapper => Ok(Some(value)),
         (_, Some(direction), None) if is_wrapper && direction.get().parse::<u8>().is_ok() => Ok(Some(RawValue::NULL)),
-        (Some(_), _, None) if is_near() || each(str::eq_ignore_ascii_case) => Err(()),
+        (Some(_), _, None) if each(is_nearly) || each(str::eq_ignore_ascii_case) => Err(()),
         // A JSON value of its own.
         _ => Ok(None),
     }
+}
+
+/// Beside a type, what is nearly called so is the value.
+fn is_nearly(known: &str, member: &str) -> bool {
+    known == member || (known == "value" && !near::nearest(member, [known]).is_empty())
 }
 
 /// Unwraps `{"dataType", "direction", "value"}`; anything else is the value itself. `field` is where

@@ -79,7 +79,7 @@ pub enum Task {
 }
 
 /// One statement in the source's own names, with its values.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Prepared {
     /// The text and what is known about it. Placeholders stand as the source numbers them.
     pub statement: Statement,

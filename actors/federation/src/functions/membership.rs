@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, DFSchema, Result as EngineResult};
-use datafusion::logical_expr::expr::Alias;
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Subquery};
 
 use crate::functions::types::common_type::alike;
@@ -35,7 +34,9 @@ pub(in crate::functions) fn looked_up(
     let compared = compared.transform(|expr| {
         Ok(if expr == listed { Transformed::yes(Expr::Column(own.clone())) } else { Transformed::no(expr) })
     });
-    let column = Expr::Alias(Alias::new(compared.data()?, None::<&str>, LISTED));
-    let plan = LogicalPlan::Projection(Projection::try_new(vec![column], Arc::clone(&query.subquery))?);
+    let plan = LogicalPlan::Projection(Projection::try_new(
+        vec![compared.data()?.alias(LISTED)],
+        Arc::clone(&query.subquery),
+    )?);
     Ok((value, Subquery { subquery: Arc::new(plan), ..query }))
 }

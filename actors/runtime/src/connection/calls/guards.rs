@@ -63,19 +63,13 @@ impl Runner {
 
     /// The refusal of a statement that changes every row, with their number; or what is wrong with it besides.
     async fn every_row(&self, verb: &str, identity: &AssumedIdentity, prepared: &Prepared, call: &Call) -> Error {
-        let copy = Prepared {
-            statement: prepared.statement.clone(),
-            values: prepared.values.clone(),
-            default_schema: prepared.default_schema.clone(),
-            by_administrator: prepared.by_administrator,
-        };
         let plan = Plan {
             limits: Limits { timeout: call.limits.timeout.min(COUNTING), rows: None },
             abandoned: call.abandoned.clone(),
             dry_run: true,
             identity: identity.clone(),
             describes: false,
-            ..Plan::alone(Task::Statement(copy), Access::ReadWrite)
+            ..Plan::alone(Task::Statement(prepared.clone()), Access::ReadWrite)
         };
         let count = async {
             let mut results = self.source.run(plan).await?;
@@ -103,12 +97,7 @@ impl Runner {
         let Some(explain) = self.description.connection.driver.explain else { return Ok(None) };
         let Some(begin) = (explain.query)(&prepared.statement.text) else { return Ok(None) };
         let prefix = Edit { range: 0..begin, replacement: explain.prefix.to_owned() };
-        let question = Prepared {
-            statement: prepared.statement.edited(vec![prefix]),
-            values: prepared.values.clone(),
-            default_schema: prepared.default_schema.clone(),
-            by_administrator: prepared.by_administrator,
-        };
+        let question = Prepared { statement: prepared.statement.edited(vec![prefix]), ..prepared.clone() };
         let plan = Plan {
             limits: Limits { timeout: PLANNING, rows: None },
             abandoned: call.abandoned.clone(),

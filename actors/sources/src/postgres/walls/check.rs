@@ -326,10 +326,9 @@ impl Walls {
         ));
         let (judged, plain) = asked.await;
         let called = judged?;
-        let explains = matches!(guarded.form, StatementForm::Explain { .. });
         if guarded.guard.hides
-            && explains
-            && (guarded.explains_with("SETTINGS") || plan::goes_behind(session, &uses, &self.exposure).await?)
+            && let Some(options) = guarded.explain_options()
+            && (options.contains("SETTINGS") || plan::goes_behind(session, &uses, &self.exposure).await?)
         {
             guarded.tell_briefly()?;
         }

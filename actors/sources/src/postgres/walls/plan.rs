@@ -31,16 +31,18 @@ WITH RECURSIVE reads (oid) AS (
                 AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
         UNION ALL SELECT i.inhrelid FROM pg_catalog.pg_inherits i WHERE i.inhparent = s.oid
     ) AS u (oid)
-), uses (class, oid) AS (
-    SELECT d.refclassid, d.refobjid FROM reads s JOIN pg_catalog.pg_rewrite r ON r.ev_class = s.oid
-        JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = r.oid
-    UNION SELECT d.refclassid, d.refobjid FROM reads s JOIN pg_catalog.pg_attrdef f ON f.adrelid = s.oid
+), definitions (class, oid) AS (
+    SELECT 'pg_catalog.pg_rewrite'::pg_catalog.regclass::pg_catalog.oid, r.oid
+        FROM reads s JOIN pg_catalog.pg_rewrite r ON r.ev_class = s.oid
+    UNION ALL SELECT 'pg_catalog.pg_attrdef'::pg_catalog.regclass, f.oid
+        FROM reads s JOIN pg_catalog.pg_attrdef f ON f.adrelid = s.oid
         JOIN pg_catalog.pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
-        JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND d.objid = f.oid
         WHERE $3 OR a.attgenerated <> ''
-    UNION SELECT d.refclassid, d.refobjid FROM reads s
-        JOIN pg_catalog.pg_index x ON x.indrelid = s.oid AND x.indexprs IS NOT NULL
-        JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = x.indexrelid
+    UNION ALL SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, x.indexrelid
+        FROM reads s JOIN pg_catalog.pg_index x ON x.indrelid = s.oid AND x.indexprs IS NOT NULL
+), uses (class, oid) AS (
+    SELECT DISTINCT d.refclassid, d.refobjid
+    FROM definitions n JOIN pg_catalog.pg_depend d ON d.classid = n.class AND d.objid = n.oid
 ), types (schema, is_plain) AS (
     SELECT n.nspname::text, t.typrelid = 0 AND (t.typelem = 0 OR e.typrelid = 0)
     FROM uses u JOIN pg_catalog.pg_type t ON t.oid = u.oid JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace

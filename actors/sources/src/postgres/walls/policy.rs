@@ -126,10 +126,8 @@ impl PendingCheck {
 
     /// The plan may hold what is hidden: of formats that are one value nothing can be left out.
     pub(crate) fn tell_briefly(&self) -> Result<()> {
-        if !self.explains_with("") {
-            return Ok(());
-        }
-        if !self.estimates && ["JSON", "XML", "YAML"].iter().any(|format| self.explains_with(format)) {
+        let Some(options) = self.explain_options() else { return Ok(()) };
+        if !self.estimates && ["JSON", "XML", "YAML"].iter().any(|format| options.contains(format)) {
             let what = "EXPLAIN in this format, with SETTINGS or of what reads something through a view, a policy or a \
                 function,";
             return Err(refused(what).hint("leave FORMAT out: the nodes of the plan are told as text"));
@@ -138,9 +136,9 @@ impl PendingCheck {
         Ok(())
     }
 
-    /// Whether it is an EXPLAIN with this word, in capital letters, among its options.
-    pub(crate) fn explains_with(&self, option: &str) -> bool {
-        let StatementForm::Explain { query, .. } = &self.form else { return false };
-        self.part(0..query.start).to_ascii_uppercase().contains(option)
+    /// What stands in front of the query of an EXPLAIN, in capital letters.
+    pub(crate) fn explain_options(&self) -> Option<String> {
+        let StatementForm::Explain { query, .. } = &self.form else { return None };
+        Some(self.part(0..query.start).to_ascii_uppercase())
     }
 }
