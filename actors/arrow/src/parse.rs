@@ -1,5 +1,4 @@
-//! Values that come as text, in the units of Arrow. `None` for what its type cannot hold: infinity,
-//! years before Christ, a day of 24 hours.
+//! Values that come as text, in the units of Arrow. `None` for what its type cannot hold: infinity, the hour 24.
 
 use arrow_buffer::i256;
 use portico_core::calendar;
@@ -8,13 +7,21 @@ use portico_core::calendar;
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 24 * 3600 * SECOND;
 
-/// Days since 1970-01-01 of `YYYY-MM-DD`.
+/// Days since 1970-01-01 of `YYYY-MM-DD`, with ` BC` behind it before the year 1.
 pub(super) fn date(text: &str) -> Option<i32> {
+    let (text, before_christ) = era(text);
     let mut pieces = text.split('-');
     let (year, month, day) = (pieces.next()?, number(pieces.next()?)?, number(pieces.next()?)?);
     let year = number(year).filter(|_| year.len() >= 4)?;
+    // There is no year 0: the year before 1 is 1 BC.
+    let year = if before_christ { 1 - year } else { year };
     let fits = (1..=12).contains(&month) && (1..=31).contains(&day) && pieces.next().is_none();
     i32::try_from(calendar::days(year, month, day)).ok().filter(|_| fits)
+}
+
+/// The text without its era, and whether that is the one before Christ.
+fn era(text: &str) -> (&str, bool) {
+    text.strip_suffix(calendar::BEFORE_CHRIST).map_or((text, false), |text| (text, true))
 }
 
 /// Microseconds since midnight of `HH:MM:SS[.f]`.
@@ -30,11 +37,14 @@ pub(super) fn time(text: &str) -> Option<i64> {
     (time < DAY).then_some(time)
 }
 
-/// Microseconds since 1970-01-01 of `YYYY-MM-DDTHH:MM:SS[.f][Z]`.
+/// Microseconds since 1970-01-01 of `YYYY-MM-DDTHH:MM:SS[.f][Z]`; before the year 1, of `YYYY-MM-DD HH:MM:SS[.f][+00] BC`.
 pub(super) fn timestamp(text: &str) -> Option<i64> {
-    let (day, rest) = text.split_once('T')?;
-    let time = time(rest.strip_suffix('Z').unwrap_or(rest))?;
-    i64::from(date(day)?).checked_mul(DAY)?.checked_add(time)
+    let (bare, before_christ) = era(text);
+    let (between, zone) = if before_christ { (' ', "+00") } else { ('T', "Z") };
+    let (day, rest) = bare.split_once(between)?;
+    let time = time(rest.strip_suffix(zone).unwrap_or(rest))?;
+    let day = if before_christ { date(&format!("{day}{}", calendar::BEFORE_CHRIST))? } else { date(day)? };
+    i64::from(day).checked_mul(DAY)?.checked_add(time)
 }
 
 /// The digits of a decimal with so many behind the point, as one whole number; `most` digits in all.
@@ -72,7 +82,9 @@ mod tests {
             ("0001-01-01", Some(-719_162)),
             ("294276-12-31", Some(106_762_939)),
             ("infinity", None),
-            ("0044-03-15 BC", None),
+            ("0001-12-31 BC", Some(-719_163)),
+            ("4714-11-24 BC", Some(-2_440_588)),
+            ("BC", None),
             ("2026-13-01", None),
             ("2026-01", None),
             ("", None),
@@ -91,7 +103,9 @@ mod tests {
         }
         assert_eq!(timestamp("1970-01-02T00:00:00.000001Z"), Some(DAY + 1));
         assert_eq!(timestamp("1969-12-31T23:59:59"), Some(-SECOND));
-        for wrong in ["infinity", "-infinity", "2026-01-01", "0044-03-15 12:00:00+00 BC"] {
+        assert_eq!(timestamp("0001-12-31 00:00:01+00 BC"), Some(-719_163 * DAY + SECOND));
+        assert_eq!(timestamp("0001-12-31 00:00:01 BC"), Some(-719_163 * DAY + SECOND));
+        for wrong in ["infinity", "-infinity", "2026-01-01", "0044-03-15T12:00:00Z BC", "2026-01-01 12:00:00+00"] {
             assert_eq!(timestamp(wrong), None, "{wrong}");
         }
     }

@@ -2,7 +2,6 @@
 //! is in UTC.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -18,8 +17,8 @@ use portico_core::calendar;
 use portico_core::error::{Error, Result};
 use portico_core::reply::Cell;
 
-/// Nanoseconds of a second and seconds of a day.
-const SECOND: i128 = 1_000_000_000;
+/// Microseconds of a second and seconds of a day.
+const SECOND: i128 = 1_000_000;
 const DAY: i128 = 24 * 3600;
 
 /// The text of a value; `None` for NULL and for types that have none here.
@@ -65,22 +64,25 @@ pub(crate) fn cell(array: &ArrayRef, row: usize) -> Result<Cell<'_>> {
         ArrowType::Binary => Cell::Bytes(Cow::Borrowed(array.as_binary::<i32>().value(row))),
         ArrowType::LargeBinary => Cell::Bytes(Cow::Borrowed(array.as_binary::<i64>().value(row))),
         ArrowType::BinaryView => Cell::Bytes(Cow::Borrowed(array.as_binary_view().value(row))),
-        ArrowType::Date32 => Cell::Text(date(array.as_primitive::<Date32Type>().value(row).into()).into()),
+        ArrowType::Date32 => {
+            written(|text| calendar::push_date(text, array.as_primitive::<Date32Type>().value(row).into()))
+        }
         ArrowType::Time64(TimeUnit::Microsecond) => {
-            Cell::Text(time(i128::from(array.as_primitive::<Time64MicrosecondType>().value(row)) * 1000).into())
+            let microseconds = array.as_primitive::<Time64MicrosecondType>().value(row);
+            written(|text| calendar::push_time(text, microseconds.unsigned_abs()))
         }
         ArrowType::Timestamp(unit, zone) => {
-            let nanoseconds = match unit {
+            let microseconds = match unit {
                 TimeUnit::Second => i128::from(array.as_primitive::<TimestampSecondType>().value(row)) * SECOND,
-                TimeUnit::Millisecond => {
-                    i128::from(array.as_primitive::<TimestampMillisecondType>().value(row)) * 1_000_000
+                TimeUnit::Millisecond => i128::from(array.as_primitive::<TimestampMillisecondType>().value(row)) * 1000,
+                TimeUnit::Microsecond => array.as_primitive::<TimestampMicrosecondType>().value(row).into(),
+                TimeUnit::Nanosecond => {
+                    i128::from(array.as_primitive::<TimestampNanosecondType>().value(row)).div_euclid(1000)
                 }
-                TimeUnit::Microsecond => i128::from(array.as_primitive::<TimestampMicrosecondType>().value(row)) * 1000,
-                TimeUnit::Nanosecond => array.as_primitive::<TimestampNanosecondType>().value(row).into(),
             };
-            let (days, rest) = (nanoseconds.div_euclid(DAY * SECOND), nanoseconds.rem_euclid(DAY * SECOND));
-            let zone = if zone.is_some() { "Z" } else { "" };
-            Cell::Text(format!("{}T{}{zone}", date(i64::try_from(days).unwrap_or_default()), time(rest)).into())
+            let days = i64::try_from(microseconds.div_euclid(DAY * SECOND)).map_err(Error::internal)?;
+            let of_day = u64::try_from(microseconds.rem_euclid(DAY * SECOND)).map_err(Error::internal)?;
+            written(|text| calendar::push_timestamp(text, days, of_day, zone.is_some()))
         }
         _ => {
             let shown = datafusion::arrow::util::display::array_value_to_string(array, row).map_err(Error::internal)?;
@@ -89,20 +91,11 @@ pub(crate) fn cell(array: &ArrayRef, row: usize) -> Result<Cell<'_>> {
     })
 }
 
-fn date(days: i64) -> String {
-    let (year, month, day) = calendar::date(days);
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
-/// `HH:MM:SS[.f]` of so many nanoseconds since midnight.
-fn time(nanoseconds: i128) -> String {
-    let (seconds, fraction) = (nanoseconds / SECOND, nanoseconds % SECOND);
-    let mut text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-    if fraction > 0 {
-        let _ = write!(text, ".{fraction:09}");
-        text.truncate(text.trim_end_matches('0').len());
-    }
-    text
+/// What `push` writes.
+fn written(push: impl FnOnce(&mut String)) -> Cell<'static> {
+    let mut text = String::new();
+    push(&mut text);
+    Cell::Text(text.into())
 }
 
 /// The exact number that is written so, with as many digits behind the point.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{answer, two_sources};
+use super::{answer, told, two_sources};
 
 #[actix_web::test]
 async fn values_are_those_of_their_sources() {
@@ -77,6 +77,85 @@ async fn columns_without_a_type_have_that_of_their_values() {
     assert_eq!(names, ["BIGINT", "BIGINT", "DOUBLE", "VARCHAR", "BIGINT", "DOUBLE", "DECIMAL"]);
     let grouped = "SELECT sum(t.total), max(t.more) FROM crm.main.totals t JOIN shop.public.orders o ON o.id = t.id";
     assert_eq!(answer(&app, grouped).await["rows"], json!([[13.75, 5]]));
+}
+
+/// Dates of all years that both have: they are read, shown, compared, taken apart and put together as PostgreSQL does.
+#[actix_web::test]
+async fn dates_of_all_years_are_postgresql_s() {
+    let app = two_sources(
+        "CREATE TABLE days (id int, d date, t timestamp, z timestamptz);
+         INSERT INTO days SELECT row_number() OVER (), v::date, v::timestamp, (v::timestamp AT TIME ZONE 'UTC')
+         FROM unnest(ARRAY['4713-01-01 00:00:00.000001 BC', '0044-03-15 23:59:59.5 BC', '0005-02-28 BC', '0001-12-31 BC',
+             '0001-01-01', '0099-12-31 12:00', '1582-10-10', '2026-11-30 01:02:03', '2262-04-12', '9999-12-31', '10000-01-01',
+             '200000-02-29']) AS v",
+        "CREATE TABLE one (id BIGINT); INSERT INTO one VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12)",
+    )
+    .await;
+    let alone = "shop.public.days x";
+    let both = "(SELECT d.id, d.d, d.t, d.z FROM shop.public.days d JOIN crm.main.one o ON o.id = d.id) AS x";
+    let mut differing = Vec::new();
+    for value in [
+        "x.d",
+        "x.t",
+        "x.z",
+        "EXTRACT(year FROM d)",
+        "EXTRACT(year FROM t)",
+        "EXTRACT(isoyear FROM d)",
+        "EXTRACT(isoyear FROM z)",
+        "EXTRACT(quarter FROM d)",
+        "EXTRACT(month FROM t)",
+        "EXTRACT(week FROM z)",
+        "EXTRACT(doy FROM d)",
+        "EXTRACT(dow FROM t)",
+        "EXTRACT(epoch FROM d)",
+        "EXTRACT(epoch FROM t)",
+        "EXTRACT(second FROM z)",
+        "date_trunc('year', t)",
+        "date_trunc('month', z)",
+        "date_trunc('week', t)",
+        "date_trunc('day', z)",
+        "date_trunc('hour', t)",
+        "date_trunc('quarter', d)",
+        "date_trunc('minute', t)",
+        "date_trunc('second', z)",
+        "date_trunc('decade', t)",
+        "date_trunc('century', z)",
+        "date_trunc('Millennium', d)",
+        "date_trunc('centuries', t)",
+        "date_trunc('milliseconds', t)",
+        "date_trunc('microseconds', z)",
+        "date_trunc(NULL, z)",
+        "date_trunc('day', z, NULL)",
+        "date_trunc('day', z, 'UTC')",
+        "date_trunc('month', t)::date",
+        "to_char(d, 'YYYY-MM-DD')",
+        "to_char(t, 'IYYY IW ID')",
+        "to_char(z, 'YY Q HH24 MS')",
+        "d::text",
+        "t::text",
+        "CAST(d AS varchar)",
+        "d + 1",
+        "d - date '0001-01-01'",
+        "t + interval '1 month'",
+        "t::date",
+        "d::timestamp",
+        "t < '0001-01-01'",
+        "make_date(-44, 3, 15)",
+        "make_date(-44, 3, 15) < d",
+        "date_bin('15 minutes', t, timestamp '2001-01-01')",
+        "min(d) OVER ()",
+        "max(t) OVER ()",
+        "lag(z) OVER (ORDER BY z)",
+        "rank() OVER (ORDER BY d DESC)",
+        "EXTRACT(day FROM t - timestamp '0001-01-01')",
+    ] {
+        let query = |from: &str| format!("SELECT x.id, {value} AS v FROM {from} ORDER BY x.id");
+        let (direct, crossing) = (told(&app, &query(alone)).await, told(&app, &query(both)).await);
+        if crossing != direct {
+            differing.push(format!("{value}:\n  {direct}\n  {crossing}"));
+        }
+    }
+    assert!(differing.is_empty(), "{}", differing.join("\n"));
 }
 
 /// Both zeros are one value: whatever compares, groups, orders, numbers or joins rows tells them apart as little as

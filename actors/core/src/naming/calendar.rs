@@ -1,5 +1,8 @@
-//! The proleptic Gregorian calendar. A library's dates end with the year 9999; those of PostgreSQL and Arrow go
-//! further.
+//! The proleptic Gregorian calendar, and the texts of dates and times in results. A library's dates end with the year
+//! 9999; those of PostgreSQL and Arrow go further.
+
+/// What stands behind a date before the year 1.
+pub const BEFORE_CHRIST: &str = " BC";
 
 /// Days from 0000-03-01 to 1970-01-01. Years that begin in March have the leap day last, and 400 of them are
 /// always 146,097 days.
@@ -23,6 +26,74 @@ pub fn date(days: i64) -> (i64, i64, i64) {
     let day = of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+}
+
+/// Writes `YYYY-MM-DD` of so many days since 1970-01-01; before the year 1 as PostgreSQL does (`0044-03-15 BC`).
+pub fn push_date(text: &mut String, days: i64) {
+    if push_day(text, days) {
+        text.push_str(BEFORE_CHRIST);
+    }
+}
+
+/// Writes `YYYY-MM-DDTHH:MM:SS[.f]` of so many days since 1970-01-01 and microseconds since midnight, and `Z` if
+/// it is in UTC; before the year 1 as PostgreSQL does (`0044-03-15 12:00:00+00 BC`).
+pub fn push_timestamp(text: &mut String, days: i64, microseconds: u64, is_utc: bool) {
+    let before_christ = push_day(text, days);
+    text.push(if before_christ { ' ' } else { 'T' });
+    push_time(text, microseconds);
+    match (is_utc, before_christ) {
+        (true, true) => text.push_str("+00"),
+        (true, false) => text.push('Z'),
+        (false, _) => {}
+    }
+    if before_christ {
+        text.push_str(BEFORE_CHRIST);
+    }
+}
+
+/// Writes a day, and tells whether its year is before Christ.
+fn push_day(text: &mut String, days: i64) -> bool {
+    let (year, month, day) = date(days);
+    // There is no year 0: the year before 1 is 1 BC.
+    let before_christ = year <= 0;
+    let year = if before_christ { 1 - year } else { year };
+    push_padded(text, year.unsigned_abs(), 4);
+    text.push('-');
+    push_padded(text, month.unsigned_abs(), 2);
+    text.push('-');
+    push_padded(text, day.unsigned_abs(), 2);
+    before_christ
+}
+
+/// Writes `HH:MM:SS[.f]` of so many microseconds since midnight, without the zeros behind its last digit.
+pub fn push_time(text: &mut String, microseconds: u64) {
+    let seconds = microseconds / 1_000_000;
+    push_padded(text, seconds / 3600, 2);
+    text.push(':');
+    push_padded(text, seconds / 60 % 60, 2);
+    text.push(':');
+    push_padded(text, seconds % 60, 2);
+    let (mut fraction, mut width) = (microseconds % 1_000_000, 6);
+    if fraction == 0 {
+        return;
+    }
+    while fraction % 10 == 0 {
+        (fraction, width) = (fraction / 10, width - 1);
+    }
+    text.push('.');
+    push_padded(text, fraction, width);
+}
+
+/// Writes a number with zeros in front where it has fewer digits. Formatting by the standard library took a quarter
+/// of the time of an answer with a moment in each row.
+pub fn push_padded(text: &mut String, number: u64, width: usize) {
+    let (mut digits, mut rest, mut start) = ([b'0'; 20], number, 20);
+    while rest > 0 || 20 - start < width {
+        start -= 1;
+        digits[start] = b'0' + u8::try_from(rest % 10).unwrap_or_default();
+        rest /= 10;
+    }
+    text.extend(digits[start..].iter().copied().map(char::from));
 }
 
 #[cfg(test)]

@@ -21,11 +21,11 @@ use crate::functions::bounded_text;
 use crate::functions::cases;
 use crate::functions::numbers::{doubles, percentile, rounding, sign};
 use crate::functions::regular;
-use crate::functions::times::calendar;
 use crate::functions::times::date_arithmetic;
 use crate::functions::times::elapsed;
 use crate::functions::times::formatted;
 use crate::functions::times::parts;
+use crate::functions::times::{calendar, truncation};
 use crate::functions::types::casts;
 use crate::functions::types::categories::{AS_DOUBLE, is_interval, no_function};
 use crate::functions::types::named_cast;
@@ -83,7 +83,7 @@ const MISSING: &[&str] =
 
 /// Functions of PostgreSQL that are not the engine's.
 fn user_defined() -> impl Iterator<Item = &'static UserDefinedFunction> {
-    calendar::FUNCTIONS.iter().chain(regular::FUNCTIONS).chain(sign::FUNCTIONS)
+    calendar::FUNCTIONS.iter().chain(truncation::FUNCTIONS).chain(regular::FUNCTIONS).chain(sign::FUNCTIONS)
 }
 
 /// The names of all functions that are there, in order.
@@ -253,8 +253,6 @@ pub(crate) fn admit_scalar(name: &str, of: &[ArrowType]) -> EngineResult<()> {
         ("concat_ws", [separator, ..]) if !(separator.is_string() || separator.is_null()) => {
             Err(no_function(name, of, "write CAST(… AS text) around what stands first"))
         }
-        // To PostgreSQL that is an interval.
-        ("date_trunc", [.., ArrowType::Time64(_)]) => Err(no_function(name, of, "extract(hour FROM …) is a number")),
         _ => Ok(()),
     }
 }

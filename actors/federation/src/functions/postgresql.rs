@@ -274,8 +274,6 @@ fn function(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema
             let stride: Vec<Expr> = all.next().into_iter().collect();
             [stride, casts::literals_beside(all.collect(), schema)?].concat()
         }
-        // PostgreSQL takes a date for an instant here.
-        "date_trunc" => args.into_iter().map(|each| date_arithmetic::begun_in_utc(each, schema)).collect(),
         _ => args,
     };
     Ok(Transformed::yes(func.call(args)))

@@ -218,6 +218,8 @@ pub(super) const STATEMENTS: &[&str] = &[
     "SELECT o.id, timezone('Asia/Kolkata', o.ordered_at + interval '89 days'), o.shipped_on AT TIME ZONE 'Pacific/Apia' @ ORDER BY 1",
     "SELECT date_trunc('day', (o.ordered_at AT TIME ZONE 'UTC') AT TIME ZONE 'Australia/Lord_Howe') AS day, count(*) @ GROUP BY 1 ORDER BY 1",
     "SELECT o.id, o.ordered_at AT TIME ZONE NULL @ ORDER BY 1",
+    "SELECT o.id, date_trunc('day', o.ordered_at, 'Australia/Lord_Howe'), date_trunc('hour', o.ordered_at, 'Europe/Berlin') @ ORDER BY 1",
+    "SELECT date_trunc('quarter', o.ordered_at, 'America/New_York') AS q, count(*), min(date_trunc('week', o.shipped_on, 'Asia/Tokyo')) @ GROUP BY 1 ORDER BY 1",
     "SELECT o.id AT TIME ZONE 'UTC' @",
     "SELECT o.id, make_date(2020 + o.id, o.id % 12 + 1, o.id % 28 + 1), make_date(-o.id, 1, 1) > make_date(-44, 3, 15) @ ORDER BY 1",
     "SELECT make_date(2023, 2, o.id + 28) @ WHERE o.id = 1",

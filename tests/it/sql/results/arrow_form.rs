@@ -101,6 +101,8 @@ async fn types_of_postgresql_are_as_narrow_as_their_values() {
         ("true", DataType::Boolean, "true"),
         ("'\\x00ff'::bytea", DataType::Binary, "[0, 255]"),
         ("'1969-12-31'::date", DataType::Date32, "-1"),
+        ("'0001-12-31 BC'::date", DataType::Date32, "-719163"),
+        ("'0001-12-31 BC'::timestamptz - interval '1 us'", micros(Some("UTC")), "-62135683200000001"),
         ("'23:59:59.000001'::time", DataType::Time64(TimeUnit::Microsecond), "86399000001"),
         ("'12:00+02'::timetz", DataType::Utf8, "12:00:00+02"),
         ("'2026-01-02 03:04:05.6'::timestamp", micros(None), "1767323045600000"),
@@ -126,7 +128,7 @@ async fn types_of_postgresql_are_as_narrow_as_their_values() {
     let value = wide[0].column(0).as_primitive::<Decimal256Type>().value(0);
     assert_eq!(value.to_string(), format!("-{}", "9".repeat(76)));
     // What a type has no room for is told with its remedy, before anything is sent.
-    for value in ["'infinity'::date", "'NaN'::numeric(5, 2)", "'0044-03-15 BC'::date", "'24:00'::time"] {
+    for value in ["'infinity'::date", "'NaN'::numeric(5, 2)", "'24:00'::time"] {
         let response = query(&app, &format!("SELECT {value} AS v")).await;
         let (status, answer) = read(response).await;
         assert_eq!((status, &answer["error"]["code"]), (400, &json!(1400)), "{value}: {answer}");

@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::timezone::Tz;
 use arrow_array::types::{Int32Type, IntervalMonthDayNanoType, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, Date32Array, PrimitiveArray};
-use arrow_schema::{ArrowError, DataType as ArrowType, IntervalUnit};
+use arrow_schema::{DataType as ArrowType, IntervalUnit};
 use chrono::{Datelike, LocalResult, NaiveDate, NaiveDateTime, Offset, TimeDelta, TimeZone};
 use datafusion::arrow::temporal_conversions::timestamp_us_to_datetime;
 use datafusion::common::{DataFusionError, Result as EngineResult, exec_err};
@@ -82,8 +82,8 @@ pub(in crate::functions) const FUNCTIONS: &[UserDefinedFunction] = &[
     },
 ];
 
-fn out_of_range() -> ArrowError {
-    ArrowError::ComputeError("timestamp out of range".to_owned())
+pub(super) fn out_of_range() -> DataFusionError {
+    refused("22008", "timestamp out of range".to_owned())
 }
 
 fn make_date(args: &ScalarFunctionArgs) -> EngineResult<ArrayRef> {
@@ -105,8 +105,18 @@ fn make_date(args: &ScalarFunctionArgs) -> EngineResult<ArrayRef> {
     Ok(Arc::new(dates.collect::<EngineResult<Date32Array>>()?))
 }
 
-/// The zone that a literal names.
-fn zone(named: &ColumnarValue) -> EngineResult<Option<Tz>> {
+/// A zone of the IANA's, or UTC.
+#[derive(Clone, Copy)]
+pub(super) struct Zone {
+    rules: Tz,
+    is_utc: bool,
+}
+
+/// The zone that a literal names; `None` for NULL.
+///
+/// # Errors
+/// For one that is not known here, and for what is no literal.
+pub(super) fn zone(named: &ColumnarValue) -> EngineResult<Option<Zone>> {
     let ColumnarValue::Scalar(name) = named else {
         return Err(not_there("a time zone that is no literal".to_owned(), "write the name of one zone, in quotes"));
     };
@@ -115,7 +125,43 @@ fn zone(named: &ColumnarValue) -> EngineResult<Option<Tz>> {
     let is_name = name.contains('/') || matches!(name, "UTC" | "GMT");
     let found = if is_name { Tz::from_str(name).ok() } else { None };
     let message = || format!("time zone {name:?} is not there over several connections");
-    found.map(Some).ok_or_else(|| not_there(message(), "write a name such as 'Europe/Berlin', or 'UTC'"))
+    let zone = found.map(|rules| Zone { rules, is_utc: name == "UTC" });
+    zone.map(Some).ok_or_else(|| not_there(message(), "write a name such as 'Europe/Berlin', or 'UTC'"))
+}
+
+impl Zone {
+    /// The time of these microseconds.
+    ///
+    /// # Errors
+    /// Where the rules of the zone are not known.
+    fn known_time(self, at: i64) -> EngineResult<NaiveDateTime> {
+        let time = timestamp_us_to_datetime(at).ok_or_else(out_of_range)?;
+        if time.year() > LAST_YEAR && !self.is_utc {
+            let message = "a time after the year 2099 in a zone is not there over several connections".to_owned();
+            return Err(not_there(message, "leave the zone out: the rules of zones are known until then"));
+        }
+        Ok(time)
+    }
+
+    /// The seconds that the zone is before UTC at these microseconds of UTC.
+    pub(super) fn offset_from_utc(self, at: i64) -> EngineResult<i64> {
+        Ok(self.rules.offset_from_utc_datetime(&self.known_time(at)?).fix().local_minus_utc().into())
+    }
+
+    /// The seconds that the zone is before UTC at these microseconds of its clocks. Of a time that they show twice the second
+    /// one is meant; one that they leave out is counted as before the change (`DetermineTimeZoneOffset`).
+    pub(super) fn offset_of_local(self, at: i64) -> EngineResult<i64> {
+        let time = self.known_time(at)?;
+        let seconds = |offset: <Tz as TimeZone>::Offset| i64::from(offset.fix().local_minus_utc());
+        Ok(match self.rules.offset_from_local_datetime(&time) {
+            LocalResult::Single(offset) | LocalResult::Ambiguous(_, offset) => seconds(offset),
+            LocalResult::None => {
+                let before = (1..=48).filter_map(|halves| time.checked_sub_signed(TimeDelta::minutes(30 * halves)));
+                let mut known = before.filter_map(|before| self.rules.offset_from_local_datetime(&before).latest());
+                known.next().map_or(0, seconds)
+            }
+        })
+    }
 }
 
 fn in_zone(args: &ScalarFunctionArgs) -> EngineResult<ArrayRef> {
@@ -127,37 +173,13 @@ fn in_zone(args: &ScalarFunctionArgs) -> EngineResult<ArrayRef> {
     let Some(zone) = zone(named)? else {
         return Ok(datafusion::arrow::array::new_null_array(&answered, rows));
     };
-    let is_utc = matches!(named, ColumnarValue::Scalar(name) if name.try_as_str().flatten() == Some("UTC"));
     let moved = values
         .as_primitive::<TimestampMicrosecondType>()
         .try_unary::<_, TimestampMicrosecondType, DataFusionError>(|at| {
-            let time = timestamp_us_to_datetime(at).ok_or_else(out_of_range)?;
-            if time.year() > LAST_YEAR && !is_utc {
-                let message = "a time after the year 2099 in a zone is not there over several connections".to_owned();
-                return Err(not_there(message, "leave the zone out: the rules of zones are known until then"));
-            }
-            let offset = if is_zoned {
-                i64::from(zone.offset_from_utc_datetime(&time).fix().local_minus_utc())
-            } else {
-                -offset_of_local(zone, time)
-            };
-            at.checked_add(offset * 1_000_000).ok_or_else(|| out_of_range().into())
+            let offset = if is_zoned { zone.offset_from_utc(at)? } else { -zone.offset_of_local(at)? };
+            at.checked_add(offset * 1_000_000).ok_or_else(out_of_range)
         })?;
     Ok(Arc::new(moved.with_data_type(answered)))
-}
-
-/// The seconds that the zone is before UTC at a time of its clocks. Of a time that they show twice the second one is meant;
-/// one that they leave out is counted as before the change (`DetermineTimeZoneOffset`).
-fn offset_of_local(zone: Tz, time: NaiveDateTime) -> i64 {
-    let seconds = |offset: <Tz as TimeZone>::Offset| i64::from(offset.fix().local_minus_utc());
-    match zone.offset_from_local_datetime(&time) {
-        LocalResult::Single(offset) | LocalResult::Ambiguous(_, offset) => seconds(offset),
-        LocalResult::None => {
-            let before = (1..=48).filter_map(|halves| time.checked_sub_signed(TimeDelta::minutes(30 * halves)));
-            let mut known = before.filter_map(|before| zone.offset_from_local_datetime(&before).latest());
-            known.next().map_or(0, seconds)
-        }
-    }
 }
 
 fn bin(args: &ScalarFunctionArgs) -> EngineResult<ArrayRef> {
@@ -180,7 +202,7 @@ fn bin(args: &ScalarFunctionArgs) -> EngineResult<ArrayRef> {
             return Err(refused("22008", "stride must be greater than zero".to_owned()));
         }
         let begun = i128::from(time) - (i128::from(time) - i128::from(origin)).rem_euclid(width);
-        i64::try_from(begun).map(Some).map_err(|_| DataFusionError::from(out_of_range()))
+        i64::try_from(begun).map(Some).map_err(|_| out_of_range())
     });
     let bins = bins.collect::<EngineResult<PrimitiveArray<TimestampMicrosecondType>>>()?;
     Ok(Arc::new(bins.with_data_type(values.data_type().clone())))

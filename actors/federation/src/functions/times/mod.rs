@@ -6,3 +6,4 @@ pub(crate) mod elapsed;
 pub(crate) mod formatted;
 pub(crate) mod parts;
 pub(crate) mod time_texts;
+pub(crate) mod truncation;

@@ -84,8 +84,12 @@ impl DateField {
         let numbers: Decimal128Array = match (self, array.data_type()) {
             (Self::Whole(part), _) => {
                 let from_monday = i128::from(matches!(part, DatePart::DayOfWeekMonday0));
+                let is_year = matches!(part, DatePart::Year | DatePart::YearISO);
                 let numbers = date_part(array.as_ref(), *part)?;
-                numbers.as_primitive::<Int32Type>().unary::<_, Decimal128Type>(|of| i128::from(of) + from_monday)
+                numbers.as_primitive::<Int32Type>().unary::<_, Decimal128Type>(|of| {
+                    // There is no year 0: PostgreSQL counts the years before the first one from -1.
+                    i128::from(of) + from_monday - i128::from(is_year && of <= 0)
+                })
             }
             (Self::Epoch, ArrowType::Date32) => {
                 array.as_primitive::<Date32Type>().unary(|days| i128::from(i64::from(days) * DAY))

@@ -9,7 +9,7 @@ use datafusion::logical_expr::{Expr, ReturnFieldArgs, ScalarUDF, ScalarUDFImpl, 
 
 use crate::functions::delegation::{of_inner, own_signature};
 use crate::functions::regular;
-use crate::functions::types::categories::{instant, no_function};
+use crate::functions::types::categories::no_function;
 use crate::plan::comparison;
 
 /// What an argument is.
@@ -19,8 +19,6 @@ enum Takes {
     /// A whole number; a bigint too, which is what the engine has of some of PostgreSQL's integers.
     Integer,
     Number,
-    /// A date or a time.
-    Time,
 }
 
 impl Takes {
@@ -30,7 +28,6 @@ impl Takes {
                 Self::Text => of.is_string(),
                 Self::Integer => of.is_signed_integer(),
                 Self::Number => of.is_numeric(),
-                Self::Time => of.is_temporal(),
             }
     }
 
@@ -39,8 +36,7 @@ impl Takes {
         match self {
             Self::Text => ArrowType::Utf8,
             Self::Integer => ArrowType::Int64,
-            Self::Time if *of == ArrowType::Date32 => instant(true),
-            Self::Number | Self::Time => of.clone(),
+            Self::Number => of.clone(),
         }
     }
 }
@@ -52,7 +48,6 @@ const FUNCTIONS: &[(&str, &[Takes], usize)] = &[
     ("bit_length", &[Takes::Text], 1),
     ("btrim", &[Takes::Text, Takes::Text], 1),
     ("character_length", &[Takes::Text], 1),
-    ("date_trunc", &[Takes::Text, Takes::Time], 2),
     ("initcap", &[Takes::Text], 1),
     ("left", &[Takes::Text, Takes::Integer], 2),
     ("lower", &[Takes::Text], 1),

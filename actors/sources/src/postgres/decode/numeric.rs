@@ -2,7 +2,7 @@
 //! read in `cells.rs`.
 
 use crate::postgres::decode::malformed::Malformed;
-use crate::postgres::decode::temporal::push_padded;
+use portico_core::calendar::push_padded;
 
 const NEGATIVE: u16 = 0x4000;
 const NAN: u16 = 0xC000;
