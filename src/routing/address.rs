@@ -13,8 +13,8 @@ use crate::workspace::Reachable;
 pub(crate) struct Addressing {
     /// First parts of three-part names.
     named: Vec<String>,
-    /// Whether a relation is named by its schema alone.
-    by_schema: bool,
+    /// Whether a relation does not say its connection.
+    by_default: bool,
     /// The connection of names that do not say it.
     pub(super) default: Option<String>,
     /// The member that holds the names.
@@ -29,9 +29,9 @@ impl Addressing {
     /// # Errors
     /// The text is none that is taken.
     pub(crate) fn of_statements(text: &str, default: Option<String>, default_field: &'static str) -> Result<Self> {
-        let addressed = sql::addressed(text)?;
-        let (named, by_schema) = (addressed.catalogs, addressed.by_schema);
-        Ok(Self { named, by_schema, default, field: "query", default_field })
+        let addressed = sql::addressed(text, default.as_deref())?;
+        let (named, by_default) = (addressed.catalogs, addressed.by_default);
+        Ok(Self { named, by_default, default, field: "query", default_field })
     }
 
     /// Of a call of the procedure `name`, the member `procedure`.
@@ -41,7 +41,7 @@ impl Addressing {
     pub(crate) fn of_procedure(name: &str, default: Option<String>, default_field: &'static str) -> Result<Self> {
         let mut named = sql::procedure_name(name)?;
         named.truncate(usize::from(named.len() == 3));
-        Ok(Self { named, by_schema: false, default, field: "procedure", default_field })
+        Ok(Self { named, by_default: false, default, field: "procedure", default_field })
     }
 
     /// Refuses a default connection where names are those of the workspace of that name.
@@ -100,13 +100,13 @@ impl Addressing {
     }
 
     /// The connections that a statement names, where these are more than one; the default one is among them, and is one
-    /// of them also where it is named by nothing but the schemas of its tables.
+    /// of them also where nothing but names without a connection say it.
     ///
     /// # Errors
     /// A name is none of theirs.
     pub(crate) fn several<'a, E: Borrow<ConnectionEntry>>(&self, reachable: &'a [E]) -> Result<Option<Vec<&'a E>>> {
         let mut addressed = self.addressed(reachable)?;
-        if self.field != "query" || addressed.is_empty() || (addressed.len() == 1 && !self.by_schema) {
+        if self.field != "query" || addressed.is_empty() || (addressed.len() == 1 && !self.by_default) {
             return Ok(None);
         }
         if let Some(default) = &self.default {

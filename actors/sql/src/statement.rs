@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use crate::dialect::Dialect;
 use crate::lexing::placeholder::{self, ParameterNames};
-use crate::lexing::token::{Kind, Token, words};
+use crate::lexing::token::{Kind, Token, identifier, words};
 use crate::lexing::{bracket, guard, lexer, split};
 use crate::parsed::class::{self, Class};
 use crate::parsed::effects::Effects;
+use crate::parsed::mask::mask;
 use crate::parsed::names::{self, NameReference, Named, Naming};
+use crate::parsed::relations::{Relation, Usage, relations};
 use crate::parsed::{effects, shape_cache, tree};
 use crate::rewrite::{self, Edit};
 use crate::scans::{every_row, redact};
@@ -267,7 +269,7 @@ pub(super) fn facts(
 /// # Errors
 /// As [`statements`], for what holds in every dialect.
 pub fn catalogs(text: &str) -> Result<Vec<String>> {
-    addressed(text).map(|addressed| addressed.catalogs)
+    addressed(text, None).map(|addressed| addressed.catalogs)
 }
 
 /// What the names in a text say of whom it addresses.
@@ -275,15 +277,16 @@ pub fn catalogs(text: &str) -> Result<Vec<String>> {
 pub struct Addressed {
     /// As [`catalogs`] tells them.
     pub catalogs: Vec<String>,
-    /// Whether a relation beside these is named by its schema alone.
-    pub by_schema: bool,
+    /// Whether a relation beside these does not say its connection, which is the default one then.
+    pub by_default: bool,
 }
 
-/// What the names in `text` say of whom it addresses.
+/// What the names in `text` say of whom it addresses. Relations that do not say their connection are looked for where
+/// `default` is another one than those that are named.
 ///
 /// # Errors
 /// As [`catalogs`].
-pub fn addressed(text: &str) -> Result<Addressed> {
+pub fn addressed(text: &str, default: Option<&str>) -> Result<Addressed> {
     guard::check_text(text)?;
     let mut found = Addressed::default();
     let mut seen = HashSet::new();
@@ -292,21 +295,64 @@ pub fn addressed(text: &str) -> Result<Addressed> {
     }
     let tokens = lexer::tokens(text, Dialect::POSTGRESQL);
     guard::admit_tokens(&tokens)?;
-    for tokens in split::split(text, &tokens, Dialect::POSTGRESQL) {
+    let statements = split::split(text, &tokens, Dialect::POSTGRESQL);
+    for tokens in &statements {
         let words = words(tokens);
-        let chained = words.windows(5).any(|five| {
-            matches!(five, [first, dot, second, other, _] if first.is_name()
-                && dot.kind == Kind::Dot
-                && second.is_name()
-                && other.kind == Kind::Dot)
-        });
-        if chained {
-            let facts = facts(text, tokens, &words, Dialect::POSTGRESQL)?;
-            // What the scan takes for a relation may be a column.
-            found.by_schema |= facts.as_ref().is_some_and(|facts| names::are_by_schema(&words, &facts.references));
-            let references = facts.map_or_else(|| names::scan(text, &words), |facts| facts.references.clone());
+        if is_chained(&words) {
+            let references = match facts(text, tokens, &words, Dialect::POSTGRESQL)? {
+                Some(facts) => facts.references.clone(),
+                // What the scan takes for a relation may be a column.
+                None => names::scan(text, &words),
+            };
             found.catalogs.extend(names::catalogs(text, &words, &references, &mut seen));
         }
     }
+    let is_other = |default: &str| found.catalogs.iter().any(|named| !named.eq_ignore_ascii_case(default));
+    if default.is_some_and(is_other) {
+        for tokens in &statements {
+            found.by_default |= names_by_default(text, tokens)?;
+        }
+    }
     Ok(found)
+}
+
+/// Whether three names follow each other with dots between them.
+fn is_chained(words: &[Token]) -> bool {
+    words.windows(5).any(|five| {
+        matches!(five, [first, dot, second, other, _] if first.is_name()
+            && dot.kind == Kind::Dot
+            && second.is_name()
+            && other.kind == Kind::Dot)
+    })
+}
+
+/// Whether a statement has a relation that does not say its connection, and is no common table expression.
+fn names_by_default(text: &str, tokens: &[Token]) -> Result<bool> {
+    let words = words(tokens);
+    let Some(facts) = facts(text, tokens, &words, Dialect::POSTGRESQL)? else {
+        let guessed = names::scan(text, &words);
+        return Ok(names::objects(&words, &guessed).any(|(_, parts)| parts <= 2));
+    };
+    let start = tokens.first().map_or(0, |first| first.start);
+    let Some(found) = relations(&mask(text, tokens, Dialect::POSTGRESQL), &words, start, false) else {
+        return Ok(true);
+    };
+    let is_listed = |at: &Range<usize>| found.iter().any(|relation| relation.words == *at);
+    // What is made is in no list of relations.
+    let is_made = |at: &Range<usize>| {
+        let before = at.start.checked_sub(1).and_then(|before| words.get(before));
+        before.is_some_and(|before| before.is_any(text, &["EXISTS", "INTO", "TABLE", "VIEW"]))
+    };
+    let mut objects = names::objects(&words, &facts.references);
+    let is_by_default =
+        |(at, parts): (&Range<usize>, usize)| parts == 2 || (parts == 1 && !is_listed(at) && is_made(at));
+    Ok(objects.any(is_by_default) || found.iter().any(|relation| is_bare(text, &words, relation)))
+}
+
+/// Whether the relation is named by its own name alone.
+fn is_bare(text: &str, words: &[Token], relation: &Relation) -> bool {
+    let [name] = words.get(relation.words.clone()).unwrap_or_default() else { return false };
+    let own = identifier(name.text(text));
+    let is_same = |at: &usize| words.get(*at).is_some_and(|word| identifier(word.text(text)) == own);
+    relation.usage == Usage::Write || !relation.in_sight.iter().any(is_same)
 }

@@ -40,9 +40,32 @@ async fn the_default_connection_completes_names() {
         let (_, document) = ask(query, "crm").await;
         assert!(recorded(&app)["sent"].is_null(), "one connection: {document}");
     }
-    let (status, document) =
-        ask("UPDATE shop.public.orders SET total = 1 WHERE id IN (SELECT id FROM main.orders)", "crm").await;
-    assert_eq!((status, &document["error"]["code"]), (400, &json!(1000)), "{document}");
+    // Names of one part are tables of the default one too, and no writing statement takes them for another one's.
+    for query in [
+        "SELECT c.name FROM shop.public.orders o JOIN customers c ON c.id = o.customer_id ORDER BY o.id LIMIT 1",
+        "SELECT name FROM customers WHERE id IN (SELECT customer_id FROM shop.public.orders) ORDER BY id LIMIT 1",
+    ] {
+        let (status, document) = ask(query, "crm").await;
+        assert_eq!((status, &document["results"][0]["rows"]), (200, &json!([["Łukasz"]])), "{query}: {document}");
+        assert_eq!(sent(&app).into_iter().map(|(name, _)| name).collect::<std::collections::BTreeSet<_>>().len(), 2);
+    }
+    for query in [
+        "UPDATE shop.public.orders SET total = 1 WHERE id IN (SELECT id FROM main.orders)",
+        "UPDATE shop.public.orders SET total = 1 WHERE id IN (SELECT id FROM customers)",
+        "DELETE FROM customers WHERE EXISTS (SELECT 1 FROM shop.public.orders)",
+        "WITH customers AS (SELECT 1) DELETE FROM customers WHERE EXISTS (SELECT 1 FROM shop.public.orders)",
+        "DELETE FROM customers; SELECT id FROM shop.public.orders",
+        "SELECT id FROM shop.public.orders; DELETE FROM main.customers",
+        "INSERT INTO customers (id) SELECT id FROM shop.public.orders",
+        "CREATE TABLE copied AS SELECT id FROM shop.public.orders",
+        "TRUNCATE customers, shop.public.orders",
+        "DROP TABLE customers, shop.public.orders",
+        "LOCK TABLE customers, shop.public.orders",
+        "TABLE shop.public.customers UNION TABLE customers; VACUUM customers",
+    ] {
+        let (status, document) = ask(query, "crm").await;
+        assert_eq!((status, &document["error"]["code"]), (400, &json!(1000)), "{query}: {document}");
+    }
 }
 
 #[actix_web::test]

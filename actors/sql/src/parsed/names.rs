@@ -192,13 +192,16 @@ pub(crate) fn catalogs(
     found
 }
 
-/// Whether a relation is named by its schema and its own name.
-pub(crate) fn are_by_schema(words: &[Token], references: &[NameReference]) -> bool {
-    let is_by_schema = |reference: &NameReference| {
+/// The places of objects among the words, and of how many parts their names are.
+pub(crate) fn objects<'a>(
+    words: &'a [Token],
+    references: &'a [NameReference],
+) -> impl Iterator<Item = (&'a Range<usize>, usize)> {
+    let objects = references.iter().filter(|reference| reference.role == NameKind::Object);
+    objects.filter_map(|reference| {
         let parts = parts(reference, words);
-        reference.role == NameKind::Object && parts.names.len() == 2 && !parts.star
-    };
-    references.iter().any(is_by_schema)
+        (!parts.star).then_some((&reference.words, parts.names.len()))
+    })
 }
 
 /// Counts characters up to places that mostly come in order.
