@@ -101,6 +101,15 @@ impl Fields {
         self.take(name).map(|value| text_of(&value, name)).transpose()
     }
 
+    /// The name of a schema, which may stand in double quotes. An empty one is none.
+    pub fn schema(&mut self, name: &'static str) -> Result<Option<String>> {
+        let text = self.string(name)?.filter(|text| !text.is_empty());
+        Ok(text.map(|text| match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+            Some(inner) if !inner.is_empty() => inner.replace("\"\"", "\""),
+            _ => text,
+        }))
+    }
+
     /// A string that stays to be taken.
     pub fn peek(&self, name: &str) -> Result<Option<String>> {
         let value = self.members.iter().find(|(known, value)| known == name && value.get() != "null");

@@ -3,6 +3,9 @@
 
 use portico_actors::error::Error;
 
+/// Octets of a value that a row shows. A result of one value alone shows as much of it as the call's cap lets it.
+pub(super) const LONGEST_VALUE: usize = 2_000;
+
 /// How much of a result is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Caps {
@@ -67,7 +70,7 @@ impl Truncation {
         let cut = self.cut.map(|cut| self.of_rows(cut, caps));
         let further = self.further.then(|| {
             "this is the first of several results: a tool answers with one, the SQL API (/api/exec) with each, also \
-             those of the cursors that are named here"
+             with those of cursors"
                 .to_owned()
         });
         let missing = self.missing.as_ref().map(|missing| match missing.get_hint() {
@@ -75,9 +78,11 @@ impl Truncation {
             None => missing.message.clone(),
         });
         let shortened = self.shortened.then(|| match caps.rest {
-            TruncationHint::Rewrite => {
-                "long values are cut: select a part of them by substr(), or one value alone".to_owned()
-            }
+            TruncationHint::Rewrite => format!(
+                "long values are cut: select a part of them, substr(CAST(… AS text), 1, {LONGEST_VALUE}), or one value \
+                 alone{}",
+                raise(caps)
+            ),
             _ => "long values are cut".to_owned(),
         });
         let dry_run = self.dry_run.then(|| "a dry run: all of it was undone".to_owned());
@@ -109,19 +114,14 @@ impl Truncation {
         if caps.rest == TruncationHint::Parameters && self.writes {
             return "; it ran to its end, and what it changed stays: do not call it again only for the rest".to_owned();
         }
-        // What asks for more rows has more bytes too.
-        let raise = if caps.rows < caps.rows_bound {
-            format!(", or raise maxRows (at most {})", caps.rows_bound)
-        } else {
-            String::new()
-        };
+        let raise = raise(caps);
         match (caps.rest, cut) {
             (TruncationHint::Narrow | TruncationHint::Connections, _) => {
                 format!(": narrow the listing by names, exact or as LIKE patterns{raise}")
             }
             (TruncationHint::Parameters, _) => format!(": give parameters for which it returns less{raise}"),
             (TruncationHint::Rewrite, CutAt::Bytes) if self.shown == 0 => {
-                ": select fewer columns, or a part of the long ones with substr()".to_owned()
+                ": select fewer columns, or a part of the long ones with substr(CAST(… AS text), …)".to_owned()
             }
             (TruncationHint::Rewrite, cut) => format!(
                 ": aggregate in SQL (count, sum, avg … GROUP BY) or filter{}, or page on with ORDER BY … LIMIT and \
@@ -132,6 +132,15 @@ impl Truncation {
                 if self.writes { " (a function that changes something would do so again)" } else { "" }
             ),
         }
+    }
+}
+
+/// What asks for more rows has more bytes too.
+fn raise(caps: Caps) -> String {
+    if caps.rows < caps.rows_bound {
+        format!(", or raise maxRows (at most {})", caps.rows_bound)
+    } else {
+        String::new()
     }
 }
 

@@ -1,10 +1,10 @@
-//! Listings of a workspace for agents: tables are found as agents write them, or by words, and an empty answer says why.
+//! Listings of a workspace for agents: tables and routines are found as agents write them, or by words, and an empty answer says why.
 
 use std::collections::BTreeSet;
 
 use portico_actors::call::{MetadataFilter, MetadataKind};
 use portico_actors::reply::Cell;
-use portico_actors::source::catalog::{labels, place};
+use portico_actors::source::catalog::{labels, noun, object_labels, place};
 use portico_actors::source::{TextRow, table_search};
 use portico_actors::workspace::{MAIN, Workspace};
 
@@ -21,15 +21,16 @@ pub(super) fn explained(
     columns: &[TextRow],
 ) -> (Vec<Row>, Option<String>) {
     let mut hint = None;
-    let names = |row: &Row| (text(row, place(metadata, "TABLE_SCHEMA")), text(row, place(metadata, "TABLE_NAME")));
-    if !narrow.tables.is_empty() {
+    let [schema, name] = object_labels(metadata).map(|label| place(metadata, label));
+    let names = |row: &Row| (text(row, schema), text(row, name));
+    if !narrow.objects.is_empty() {
         let known: BTreeSet<(String, String)> = rows.iter().map(names).collect();
         let known: Vec<(&str, &str)> = known.iter().map(|(folder, name)| (folder.as_str(), name.as_str())).collect();
-        let found = table_search::find(&narrow.tables, &known, &workspace.name);
+        let found = table_search::find(&narrow.objects, &known, &workspace.name, noun(metadata));
         hint = found.hint;
-        let place_of = |row: &Row| found.tables.iter().position(|table| *table == names(row));
+        let place_of = |row: &Row| found.objects.iter().position(|object| *object == names(row));
         rows.retain(|row| place_of(row).is_some());
-        // One table after the other, as they were asked for.
+        // One after the other, as they were asked for.
         rows.sort_by_key(place_of);
     }
     if let Some(words) = &narrow.search {

@@ -84,7 +84,7 @@ impl WorkspaceListing<'_> {
             MetadataKind::Catalogs => Ok(vec![vec![text(&workspace.name)]]),
             MetadataKind::Schemas => {
                 let folders = folders(workspace);
-                let wanted = folders.iter().filter(|folder| pattern::matches(narrow.schema.as_deref(), folder));
+                let wanted = folders.iter().filter(|folder| matching(narrow)(narrow.schema.as_deref(), folder));
                 Ok(wanted.map(|folder| vec![text(&workspace.name), text(folder)]).collect())
             }
             _ => {
@@ -93,8 +93,8 @@ impl WorkspaceListing<'_> {
                     rows.extend(self.of_connection(&entry, narrow).await?);
                 }
                 let is_wanted = |view: &&View| {
-                    pattern::matches(narrow.schema.as_deref(), view.folder())
-                        && pattern::matches(narrow.table.as_deref(), &view.name)
+                    matching(narrow)(narrow.schema.as_deref(), view.folder())
+                        && matching(narrow)(narrow.table.as_deref(), &view.name)
                 };
                 for view in workspace.views.iter().filter(is_wanted) {
                     rows.extend(self.of_view(view).await?);
@@ -179,6 +179,11 @@ impl WorkspaceListing<'_> {
     }
 }
 
+/// How a member of `narrow` is compared with a name.
+fn matching(narrow: &MetadataFilter) -> fn(Option<&str>, &str) -> bool {
+    if narrow.explains { pattern::matches_any } else { pattern::matches }
+}
+
 /// Keeps the rows whose names `narrow` asks for.
 fn retain_wanted(rows: &mut Vec<Row>, metadata: MetadataKind, narrow: &MetadataFilter) {
     let place = |label: &str| labels(metadata).iter().position(|(known, _)| *known == label);
@@ -192,7 +197,7 @@ fn retain_wanted(rows: &mut Vec<Row>, metadata: MetadataKind, narrow: &MetadataF
     ];
     rows.retain(|row| {
         wanted.iter().all(|(wanted, place)| match (wanted, place.and_then(|place| row.get(place))) {
-            (Some(wanted), Some(Cell::Text(name))) => pattern::matches(Some(wanted), name),
+            (Some(wanted), Some(Cell::Text(name))) => matching(narrow)(Some(wanted), name),
             _ => true,
         })
     });
@@ -241,8 +246,8 @@ impl ConnectionListing<'_> {
         let schema = only.filter(|schema| !schema.contains('%')).map(|schema| (*schema).to_owned());
         MetadataFilter {
             schema,
-            param: narrow.param.clone(),
-            column: narrow.column.clone(),
+            param: narrow.param.clone().filter(|_| !narrow.explains),
+            column: narrow.column.clone().filter(|_| !narrow.explains),
             ..MetadataFilter::default()
         }
     }

@@ -19,9 +19,9 @@ pub(super) fn resolve(
     options: impl FnOnce() -> InstructionsOptions,
 ) -> Result<ResolvedCall> {
     let listing = |metadata, fields: &mut Fields| {
-        let (tables, search) = sought(metadata, fields)?;
-        let explains = matches!(metadata, MetadataKind::Tables | MetadataKind::Columns);
-        let narrow = MetadataFilter { tables, search, explains, ..narrow(metadata, fields)? };
+        let (objects, search) = sought(metadata, fields)?;
+        let explains = metadata != MetadataKind::Catalogs;
+        let narrow = MetadataFilter { objects, search, explains, ..narrow(metadata, fields)? };
         Ok::<_, Error>((Op::Describe(metadata, narrow), TruncationHint::Narrow))
     };
     let is_listing = !operation.as_str().starts_with("execute_");
@@ -65,24 +65,26 @@ pub(super) fn resolve(
     Ok(ResolvedCall { operation, op, limits, caps, format })
 }
 
-/// The tables that an agent asks for, as it writes them, and the words that it looks for.
+/// The tables or routines that an agent asks for, as it writes them, and the words that it looks for.
 fn sought(metadata: MetadataKind, fields: &mut Fields) -> Result<(Vec<String>, Option<String>)> {
-    if !matches!(metadata, MetadataKind::Tables | MetadataKind::Columns) {
-        return Ok((Vec::new(), None));
-    }
-    let tables = fields.take("tableName").map_or_else(
+    let name = match metadata {
+        MetadataKind::Tables | MetadataKind::Columns => "tableName",
+        MetadataKind::Procedures | MetadataKind::ProcedureParameters => "procedureName",
+        _ => return Ok((Vec::new(), None)),
+    };
+    let objects = fields.take(name).map_or_else(
         || Ok(Vec::new()),
         |value| {
             let text = serde_json::from_str::<String>(value.get()).map(|name| vec![name]);
-            let tables = text.or_else(|_| serde_json::from_str::<Vec<String>>(value.get())).map_err(|_| {
-                Error::invalid("tableName: give a string: a name, a pattern, or several of these with commas")
+            let objects = text.or_else(|_| serde_json::from_str::<Vec<String>>(value.get())).map_err(|_| {
+                Error::invalid(format!("{name}: give a string: a name, a pattern, or several of these with commas"))
             })?;
             // A client sends what was left empty as an empty text.
-            Ok(tables.into_iter().filter(|name| !name.trim().is_empty()).collect())
+            Ok(objects.into_iter().filter(|name| !name.trim().is_empty()).collect())
         },
     )?;
     let search = if metadata == MetadataKind::Tables { fields.string("search")? } else { None };
-    Ok((tables, search.filter(|words| !words.trim().is_empty())))
+    Ok((objects, search.filter(|words| !words.trim().is_empty())))
 }
 
 /// Each kind of metadata takes the filters that its columns have.
@@ -109,7 +111,7 @@ fn statement(verb: AllowedStatements, fields: &mut Fields, offer: &Offer<'_>) ->
     let sql = Sql {
         text: fields.required("query")?,
         parameters: fields.arguments("parameters")?,
-        default_schema: fields.string("defaultSchema")?,
+        default_schema: fields.schema("defaultSchema")?,
         tools: executing(offer),
         dry_run: dry_run.unwrap_or_default(),
         guards_every_row: !every_row.unwrap_or_default(),
@@ -123,7 +125,7 @@ fn procedure(fields: &mut Fields) -> Result<ProcedureCall> {
     Ok(ProcedureCall {
         procedure: fields.required("procedure")?,
         arguments: fields.arguments("parameters")?,
-        default_schema: fields.string("defaultSchema")?,
+        default_schema: fields.schema("defaultSchema")?,
         overload: None,
         dry_run: fields.boolean("dryRun")?.unwrap_or_default(),
         within: None,

@@ -132,6 +132,22 @@ pub fn place(metadata: MetadataKind, label: &str) -> usize {
     labels.iter().position(|(known, _)| *known == label).unwrap_or(labels.len())
 }
 
+/// The labels of the schema and of the name of what rows of `metadata` are about, a table or a routine.
+pub const fn object_labels(metadata: MetadataKind) -> [&'static str; 2] {
+    match metadata {
+        MetadataKind::Procedures | MetadataKind::ProcedureParameters => ["PROCEDURE_SCHEMA", "PROCEDURE_NAME"],
+        _ => ["TABLE_SCHEMA", "TABLE_NAME"],
+    }
+}
+
+/// What rows of `metadata` are about, in words.
+pub const fn noun(metadata: MetadataKind) -> &'static str {
+    match metadata {
+        MetadataKind::Procedures | MetadataKind::ProcedureParameters => "procedure or function",
+        _ => "table or view",
+    }
+}
+
 /// The columns of a kind of metadata as a result describes them.
 pub fn columns(metadata: MetadataKind) -> Arc<[Column]> {
     labels(metadata).iter().map(|(label, data_type)| Column::computed(*label, *data_type)).collect()

@@ -1,4 +1,4 @@
-//! Tables as an agent asks for them: by a name, in any case where only one has it, with or without the schema, by a
+//! Tables and routines as an agent asks for them: by a name, in any case where only one has it, with or without the schema, by a
 //! pattern, several at once; or by words. Who asks has listed what the caller sees; nothing else is told.
 
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use crate::statements::texts::TextRow;
 use portico_core::near;
 use portico_core::pattern;
 
-/// Tables that one call looks up at most.
+/// Tables or routines that one call looks up at most.
 pub const MOST_FOUND: usize = 100;
 
 /// What is said where no table has any of the words that were searched for.
@@ -19,15 +19,16 @@ type Known<'a> = (&'a str, &'a str);
 
 /// What was found.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct TableMatches {
-    /// The tables, each once, in the order in which they were asked for.
-    pub tables: Vec<(String, String)>,
+pub struct Matches {
+    /// Schema and name of each, once, in the order in which they were asked for.
+    pub objects: Vec<(String, String)>,
     /// What is to be said of what was not found.
     pub hint: Option<String>,
 }
 
-/// Finds the tables that `asked` means among those that are `known`. `catalog` is what may stand in front of a schema.
-pub fn find<'a>(asked: &[String], known: &[Known<'a>], catalog: &str) -> TableMatches {
+/// Finds what `asked` means among those that are `known`, each of which is a `noun`. `catalog` is what may stand in front of
+/// a schema.
+pub fn find<'a>(asked: &[String], known: &[Known<'a>], catalog: &str, noun: &str) -> Matches {
     let (mut found, mut hints): (Vec<Known<'a>>, Vec<String>) = (Vec::new(), Vec::new());
     let mut add = |tables: Vec<Known<'a>>| {
         for table in tables {
@@ -44,7 +45,7 @@ pub fn find<'a>(asked: &[String], known: &[Known<'a>], catalog: &str) -> TableMa
             continue;
         }
         for name in split(text) {
-            match meant(&name, known, catalog) {
+            match meant(&name, known, (catalog, noun)) {
                 Ok(tables) => add(tables),
                 Err(hint) => hints.push(hint),
             }
@@ -53,10 +54,10 @@ pub fn find<'a>(asked: &[String], known: &[Known<'a>], catalog: &str) -> TableMa
     let more = found.len().saturating_sub(MOST_FOUND);
     if more > 0 {
         found.truncate(MOST_FOUND);
-        hints.push(format!("{more} more tables match: ask for fewer"));
+        hints.push(format!("{more} more match: ask for fewer"));
     }
-    let tables = found.into_iter().map(|(schema, name)| (schema.to_owned(), name.to_owned())).collect();
-    TableMatches { tables, hint: (!hints.is_empty()).then(|| hints.join("; ")) }
+    let objects = found.into_iter().map(|(schema, name)| (schema.to_owned(), name.to_owned())).collect();
+    Matches { objects, hint: (!hints.is_empty()).then(|| hints.join("; ")) }
 }
 
 /// The names of a comma list. What stands in double quotes is one name.
@@ -106,8 +107,8 @@ fn by<'a>(name: &str, known: &[Known<'a>], catalog: &str, is_it: impl Fn(&str, &
     known.iter().copied().filter(fits).collect()
 }
 
-/// The tables that `name` means, or why it means none.
-fn meant<'a>(name: &str, known: &[Known<'a>], catalog: &str) -> Result<Vec<Known<'a>>, String> {
+/// What `name` means, or why it means none of them.
+fn meant<'a>(name: &str, known: &[Known<'a>], (catalog, noun): (&str, &str)) -> Result<Vec<Known<'a>>, String> {
     let found = exactly(name, known, catalog);
     if !found.is_empty() {
         return Ok(found);
@@ -125,10 +126,10 @@ fn meant<'a>(name: &str, known: &[Known<'a>], catalog: &str) -> Result<Vec<Known
             return Ok(found);
         }
         if name.contains('%') {
-            return Err(format!("no table or view that you may see matches {name}{}", near_of(name, known)));
+            return Err(format!("no {noun} that you may see matches {name}{}", near_of(name, known)));
         }
     }
-    Err(format!("there is no table or view {name} that you may see{}", near_of(name, known)))
+    Err(format!("there is no {noun} {name} that you may see{}", near_of(name, known)))
 }
 
 fn written(tables: &[Known<'_>]) -> String {
@@ -253,8 +254,11 @@ mod tests {
 
     fn found(asked: &[&str]) -> (String, Option<String>) {
         let asked: Vec<String> = asked.iter().map(|it| (*it).to_owned()).collect();
-        let found = find(&asked, &KNOWN, "sales");
-        (found.tables.iter().map(|(schema, name)| format!("{schema}.{name}")).collect::<Vec<_>>().join(" "), found.hint)
+        let found = find(&asked, &KNOWN, "sales", "table or view");
+        (
+            found.objects.iter().map(|(schema, name)| format!("{schema}.{name}")).collect::<Vec<_>>().join(" "),
+            found.hint,
+        )
     }
 
     #[test]
@@ -296,7 +300,7 @@ mod tests {
             assert!(said.as_deref().is_some_and(|said| said.starts_with(hint)), "{asked:?}: {said:?}");
         }
         assert_eq!(
-            find(&["a".to_owned()], &[], "s").hint.unwrap(),
+            find(&["a".to_owned()], &[], "s", "table or view").hint.unwrap(),
             "there is no table or view a that you may see: none is there"
         );
     }

@@ -10,7 +10,7 @@ use portico_actors::source::catalog::Assembled;
 use portico_actors::sql::Class;
 
 use super::text::{Format, TextTable};
-use crate::encode::truncation::{Caps, CutAt, Truncation, TruncationHint};
+use crate::encode::truncation::{Caps, CutAt, LONGEST_VALUE, Truncation, TruncationHint};
 use crate::encode::values::cell::{Cells, Nesting, write_row, write_string};
 use crate::encode::values::long::{LongValue, TruncatedBatch};
 
@@ -118,8 +118,6 @@ const LARGE: usize = 256 * 1024;
 /// Octets that are foretold of one at most.
 const FORETOLD: usize = 64 * 1024 * 1024;
 
-/// Octets of a value that a row shows. A result of one value alone shows as much of it as the call's cap lets it.
-const LONGEST_VALUE: usize = 2_000;
 /// The same where the first row would be over the cap otherwise.
 const SHORTER_VALUES: [usize; 3] = [500, 100, 20];
 

@@ -52,7 +52,7 @@ body! {
         /// The connection of names that do not say it.
         default_catalog as "defaultCatalog": Option<String> = Fields::string,
         /// The schema that is searched first for names that do not say it.
-        default_schema as "defaultSchema": Option<String> = Fields::string,
+        default_schema as "defaultSchema": Option<String> = Fields::schema,
         /// The values of the placeholders.
         #[schemars(with = "Option<Values>")]
         parameters as "parameters": Vec<Argument> = Fields::arguments,
@@ -76,7 +76,7 @@ body! {
         /// The connection of names that do not say it.
         default_catalog as "defaultCatalog": Option<String> = Fields::string,
         /// The schema that is searched first for names that do not say it.
-        default_schema as "defaultSchema": Option<String> = Fields::string,
+        default_schema as "defaultSchema": Option<String> = Fields::schema,
         #[schemars(with = "Sets")]
         parameters as "parameters": Vec<Vec<Argument>> = Fields::argument_sets,
         /// Tells the columns without a run.
@@ -99,7 +99,7 @@ body! {
         /// The connection of a name that does not say it.
         default_catalog as "defaultCatalog": Option<String> = Fields::string,
         /// The schema that is searched first for a name that does not say it.
-        default_schema as "defaultSchema": Option<String> = Fields::string,
+        default_schema as "defaultSchema": Option<String> = Fields::schema,
         /// The arguments.
         #[schemars(with = "Option<Values>")]
         parameters as "parameters": Vec<Argument> = Fields::arguments,

@@ -212,13 +212,14 @@ pub struct MetadataFilter {
     pub procedure: Option<String>,
     /// `paramName`.
     pub param: Option<String>,
-    /// Tables as an agent writes them: names, patterns and comma lists of these, with or without their schema. Empty
-    /// means all; only the metadata of tables and columns knows it.
-    pub tables: Vec<String>,
+    /// Tables or routines as an agent writes them: names, patterns and comma lists of these, with or without their
+    /// schema. Empty means all; only the metadata of these, of columns and of parameters knows it.
+    pub objects: Vec<String>,
     /// Words that are looked for in names and comments; the rows come with the best first. Only the metadata of tables
     /// knows it.
     pub search: Option<String>,
-    /// Whether an empty answer says why, and what is near. What stands in `tables` and `search` counts only then.
+    /// Whether an empty answer says why, and what is near, and each member may be several with commas. What stands in
+    /// `objects` and `search` counts only then.
     pub explains: bool,
 }
 

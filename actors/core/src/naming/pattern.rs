@@ -7,6 +7,18 @@ pub fn matches(wanted: Option<&str>, name: &str) -> bool {
     wanted.is_none_or(|wanted| wanted.eq_ignore_ascii_case(name) || like(&compile(wanted), name))
 }
 
+/// The names and patterns that `text` means where it may be several with commas: itself, for a name may have a comma in it,
+/// and each of those.
+pub fn alternatives(text: &str) -> Vec<&str> {
+    let each = text.split(',').map(str::trim).filter(|each| !each.is_empty() && *each != text);
+    std::iter::once(text).chain(each).collect()
+}
+
+/// As [`matches`], where `wanted` may be several with commas.
+pub fn matches_any(wanted: Option<&str>, name: &str) -> bool {
+    wanted.is_none_or(|wanted| alternatives(wanted).iter().any(|each| matches(Some(each), name)))
+}
+
 /// Whether `name` is `entry`, in any case, or matches it as a pattern whose only wildcard is `%`: a name
 /// that has `_` in it means itself alone.
 pub fn speaks_of(entry: &str, name: &str) -> bool {

@@ -17,6 +17,7 @@ const MAX_BYTES: usize = 1_024;
 pub fn procedure_name(name: &str) -> Result<Vec<String>> {
     let wrong = || {
         Error::invalid("procedure must be a name such as procedure, schema.procedure or connection.schema.procedure")
+            .hint("write a name with blanks or signs in it in double quotes, as in schema.\"My Procedure\"")
     };
     let name = name.trim();
     if name.is_empty() || name.len() > MAX_BYTES || name.contains('\0') {

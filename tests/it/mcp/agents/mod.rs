@@ -3,6 +3,7 @@
 
 mod guards;
 mod large;
+mod listings;
 mod mistakes;
 mod questions;
 mod sizes;

@@ -29,6 +29,9 @@ use portico_sql::{Class, Naming, ParameterNames, Renamed, Statement};
 /// What to do where a connection does not take what writes.
 const WHO_CHANGES_IT: &str = "an administrator can change that: access = \"read-write\" of the connection";
 
+/// The SQLSTATE of what writes where nothing is written.
+const READ_ONLY: &str = "25006";
+
 /// A statement over this many bytes is parsed on a thread for blocking work.
 const LARGE_STATEMENT: usize = 8 * 1024;
 
@@ -131,8 +134,24 @@ impl Runner {
             Some(names) => names.failure(error),
             None if is_misspelt(&error, &call.op) => Box::pin(self.nearby(identity, call, profile).offer(error)).await,
             None if error.kind == Kind::TimedOut => Box::pin(self.blame_plan(error, &identity, call)).await,
-            None => error,
+            None => self.name_writing_tool(error, call),
         }
+    }
+
+    /// The refusal with the tool that takes what writes, where it is that of a tool that only reads, and not of the access.
+    fn name_writing_tool(&self, error: Error, call: &Call) -> Error {
+        let Op::Execute(AllowedStatements::Select, sql) = &call.op else { return error };
+        let is_of_tool = match error.get_sqlstate() {
+            Some(READ_ONLY) => true,
+            Some("42501") => error.is_judged(),
+            _ => false,
+        };
+        if is_of_tool && self.may_write(call) && sql.tools.contains(&"execute_sql") {
+            return error.hint(
+                "execute_select runs what only reads; execute_sql takes this statement, if it is to change something",
+            );
+        }
+        error
     }
 
     /// Where names like one that `call` has misspelt are looked for.
@@ -266,7 +285,7 @@ impl Runner {
             return Ok(Access::ReadOnly);
         }
         let is_read_only = self.description.connection.access == Access::ReadOnly;
-        check_verb(verb, class, tools).map_err(|error| {
+        check_verb(verb, statement, tools).map_err(|error| {
             // The tool that takes it would refuse it too.
             if is_read_only && !class.reads_only() {
                 error.hint(format!("this connection is read-only; {WHO_CHANGES_IT}"))
@@ -291,7 +310,7 @@ impl Runner {
                 "connection {} is read-only, and {what} may change data",
                 self.description.connection.name
             ))
-            .sqlstate("25006")
+            .sqlstate(READ_ONLY)
             .hint(WHO_CHANGES_IT));
         }
         if !by.may(Scope::Write) {
@@ -377,7 +396,8 @@ pub(super) fn understand(text: &str, description: &Description, given: &Paramete
 }
 
 /// Whether a tool takes statements of this class; the error names the one among `tools` that does.
-fn check_verb(verb: AllowedStatements, class: Class, tools: &[&'static str]) -> Result<()> {
+fn check_verb(verb: AllowedStatements, statement: &Statement, tools: &[&'static str]) -> Result<()> {
+    let class = statement.class;
     let (takes, tool) = match verb {
         AllowedStatements::Any => (true, "execute_sql"),
         AllowedStatements::Select => (class == Class::Select, "execute_select"),
@@ -391,7 +411,8 @@ fn check_verb(verb: AllowedStatements, class: Class, tools: &[&'static str]) -> 
         Class::Select => "execute_select",
         Class::Insert => "execute_insert",
         Class::Update => "execute_update",
-        Class::Call => "execute_procedure",
+        // It takes a name, and no block of statements.
+        Class::Call if statement.verb == "CALL" => "execute_procedure",
         _ => "execute_sql",
     };
     let error = Error::invalid(format!("query: {tool} does not take a statement of class {}", class.as_str()));

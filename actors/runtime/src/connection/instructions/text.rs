@@ -115,7 +115,7 @@ fn write_tools(
     let has = |tool| options.tools.contains(&tool);
     // Without the tool for procedures, those that only read are called in a statement.
     let (heading, only_reading) = if has("execute_procedure") {
-        ("Procedures (execute_procedure)", false)
+        ("Procedures (execute_procedure)", !style.may_write)
     } else if has_functions && has("execute_select") {
         ("Functions (call them in SELECT)", true)
     } else {
@@ -128,6 +128,14 @@ fn write_tools(
         let lines = callable.into_iter().map(|procedure| format!("- {}", signature(procedure, style)));
         let more = if has("get_procedures") { "get_procedures lists them all" } else { "" };
         write_list(text, lines, most, more);
+    }
+    let others = profile.procedures.iter().filter(|procedure| !is_callable(procedure)).count();
+    if others > 0 && has("execute_procedure") {
+        let _ = writeln!(
+            text,
+            "\n{others} more may change data, as far as the source says, and this access only reads: a function that only \
+             reads can be called in SELECT."
+        );
     }
 }
 

@@ -1,6 +1,7 @@
 //! Listings for agents: tables are found as agents write them, or by words, and an empty answer says why it is empty
 //! and what is near. All of it is of what the caller sees.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
@@ -8,13 +9,13 @@ use futures_util::{StreamExt, stream};
 use crate::connection::calls::runner::Runner;
 use crate::connection::instructions::list;
 use portico_core::call::{Call, MetadataFilter, MetadataKind};
-use portico_core::error::Result;
+use portico_core::error::{Error, Result};
 use portico_core::near;
 use portico_core::pattern;
 use portico_core::reply::{Cell, DataType, Part, Results};
-use portico_sources::catalog::{assembled, columns, labels, place};
+use portico_sources::catalog::{assembled, columns, labels, noun, object_labels, place};
 use portico_sources::table_search;
-use portico_sources::{Access, Plan, Task, TextRow};
+use portico_sources::{Access, Plan, Task, TextRow, texts};
 
 /// Names that are looked through.
 const MOST_NAMES: usize = 20_000;
@@ -31,69 +32,107 @@ pub(in crate::connection) async fn explained(
     narrow: &MetadataFilter,
     call: &Call,
 ) -> Result<Results> {
-    if narrow.tables.is_empty() && narrow.search.is_none() {
-        let results = runner.plan(Task::Describe(metadata, plain(narrow)), Access::ReadOnly, call).await?;
+    if narrow.objects.is_empty() && narrow.search.is_none() {
+        let results = match spread(narrow)?.as_slice() {
+            [one] => runner.plan(Task::Describe(metadata, one.clone()), Access::ReadOnly, call).await?,
+            several => described(runner, metadata, several.to_vec(), call)?,
+        };
         return why_empty(runner, metadata, narrow, &[], results, call).await;
     }
-    let of_schema = MetadataFilter {
+    let listed = match metadata {
+        MetadataKind::Procedures | MetadataKind::ProcedureParameters => MetadataKind::Procedures,
+        _ => MetadataKind::Tables,
+    };
+    let of_schema = spread(&MetadataFilter {
         catalog: narrow.catalog.clone(),
         schema: narrow.schema.clone(),
         table_type: narrow.table_type.clone(),
         ..MetadataFilter::default()
-    };
-    let tables = list(runner, call, MetadataKind::Tables, of_schema.clone(), MOST_NAMES, call.limits).await?;
-    if tables.is_empty() {
+    })?;
+    let objects = list_all(runner, listed, &of_schema, MOST_NAMES, call).await?;
+    if objects.is_empty() {
         return why_empty(runner, metadata, narrow, &[], assembled(metadata, Vec::new()), call).await;
     }
-    let known: Vec<(&str, &str)> = tables.iter().map(names).collect();
-    let mut found = match narrow.tables.as_slice() {
-        [] => table_search::TableMatches {
-            tables: known.iter().map(|it| (it.0.to_owned(), it.1.to_owned())).collect(),
-            hint: None,
-        },
-        asked => table_search::find(asked, &known, &runner.description.connection.name),
+    let names = |row: &TextRow| {
+        let text = |label| row.get(place(listed, label)).cloned().flatten().unwrap_or_default();
+        let [schema, name] = object_labels(listed);
+        (text(schema), text(name))
     };
-    if metadata == MetadataKind::Columns {
-        let results = of_columns(runner, narrow, &found.tables, call)?;
+    // Overloads have one name.
+    let known: BTreeSet<(String, String)> = objects.iter().map(names).collect();
+    let known: Vec<(&str, &str)> = known.iter().map(|(schema, name)| (schema.as_str(), name.as_str())).collect();
+    let mut found = match narrow.objects.as_slice() {
+        [] => table_search::Matches { objects: objects.iter().map(names).collect(), hint: None },
+        asked => table_search::find(asked, &known, &runner.description.connection.name, noun(metadata)),
+    };
+    if metadata != listed {
+        let results = of_each(runner, metadata, narrow, &found.objects, call)?;
         if let Some(hint) = found.hint.take() {
             results.hint.say(hint);
             return Ok(results);
         }
-        return why_empty(runner, metadata, narrow, &found.tables, results, call).await;
+        return why_empty(runner, metadata, narrow, &found.objects, results, call).await;
     }
-    let is_found = |row: &TextRow| {
-        let (schema, name) = names(row);
-        found.tables.iter().any(|(in_schema, it)| in_schema == schema && it == name)
-    };
-    let mut rows: Vec<TextRow> = match narrow.tables.as_slice() {
-        [] => tables,
-        _ => tables.into_iter().filter(|row| is_found(row)).collect(),
+    let mut rows: Vec<TextRow> = match narrow.objects.as_slice() {
+        [] => objects,
+        _ => objects.into_iter().filter(|row| found.objects.contains(&names(row))).collect(),
     };
     if let Some(words) = &narrow.search {
-        let columns = list(runner, call, MetadataKind::Columns, of_schema, MOST_SEARCHED, call.limits).await?;
+        let columns = list_all(runner, MetadataKind::Columns, &of_schema, MOST_SEARCHED, call).await?;
         let ranked = table_search::search(words, &rows, &columns);
         if ranked.is_empty() && found.hint.is_none() {
             found.hint = Some(table_search::NO_HIT.to_owned());
         }
         rows = ranked.into_iter().filter_map(|at| rows.get(at).cloned()).collect();
     }
-    let results =
-        assembled(MetadataKind::Tables, rows.into_iter().map(|row| cells(MetadataKind::Tables, row)).collect());
+    let results = assembled(listed, rows.into_iter().map(|row| cells(listed, row)).collect());
     if let Some(hint) = found.hint {
         results.hint.say(hint);
     }
     Ok(results)
 }
 
-/// Without what only this room knows.
-fn plain(narrow: &MetadataFilter) -> MetadataFilter {
-    MetadataFilter { tables: Vec::new(), search: None, explains: false, ..narrow.clone() }
+/// Without what only this room knows, and once for each combination of what stands with commas in it.
+///
+/// # Errors
+/// These are too many.
+fn spread(narrow: &MetadataFilter) -> Result<Vec<MetadataFilter>> {
+    let table_type = narrow.table_type.as_deref().map(|kinds| kinds.to_uppercase().replace("BASE TABLE", "TABLE"));
+    let plain = MetadataFilter { objects: Vec::new(), search: None, explains: false, table_type, ..narrow.clone() };
+    let members: [fn(&mut MetadataFilter) -> &mut Option<String>; 4] =
+        [|it| &mut it.schema, |it| &mut it.table_type, |it| &mut it.column, |it| &mut it.param];
+    let mut all = vec![plain];
+    for member in members {
+        let each = |mut narrow: MetadataFilter| {
+            let Some(text) = member(&mut narrow).take() else { return vec![narrow] };
+            let with = |name: &str| {
+                let mut narrow = narrow.clone();
+                *member(&mut narrow) = Some(name.to_owned());
+                narrow
+            };
+            pattern::alternatives(&text).into_iter().map(with).collect()
+        };
+        all = all.into_iter().flat_map(each).collect();
+        if all.len() > table_search::MOST_FOUND {
+            return Err(Error::invalid("too many names with commas between them").hint("ask for fewer at once"));
+        }
+    }
+    Ok(all)
 }
 
-/// Schema and name of a table's row.
-fn names(row: &TextRow) -> (&str, &str) {
-    let text = |label| row.get(place(MetadataKind::Tables, label)).and_then(Option::as_deref).unwrap_or_default();
-    (text("TABLE_SCHEMA"), text("TABLE_NAME"))
+/// Up to `most` rows of each of `narrows`.
+async fn list_all(
+    runner: &Runner,
+    metadata: MetadataKind,
+    narrows: &[MetadataFilter],
+    most: usize,
+    call: &Call,
+) -> Result<Vec<TextRow>> {
+    let mut rows = Vec::new();
+    for narrow in narrows {
+        rows.extend(list(runner, call, metadata, narrow.clone(), most, call.limits).await?);
+    }
+    Ok(rows)
 }
 
 /// The cells of a row that was read as texts.
@@ -109,23 +148,37 @@ fn cells(metadata: MetadataKind, row: TextRow) -> Vec<Cell<'static>> {
     row.into_iter().zip(types).map(cell).collect()
 }
 
-/// The columns of each of `tables`, one table after the other.
-fn of_columns(runner: &Runner, narrow: &MetadataFilter, tables: &[(String, String)], call: &Call) -> Result<Results> {
+/// The columns or parameters of each of `objects`, one after the other.
+fn of_each(
+    runner: &Runner,
+    metadata: MetadataKind,
+    narrow: &MetadataFilter,
+    objects: &[(String, String)],
+    call: &Call,
+) -> Result<Results> {
+    let mut narrows = Vec::new();
+    for (schema, name) in objects {
+        let name = Some(pattern::literal(name));
+        let mut narrow = MetadataFilter { schema: None, ..narrow.clone() };
+        let member = if metadata == MetadataKind::Columns { &mut narrow.table } else { &mut narrow.procedure };
+        *member = name;
+        let one = |it| MetadataFilter { schema: Some(pattern::literal(schema)), ..it };
+        narrows.extend(spread(&narrow)?.into_iter().map(one));
+    }
+    described(runner, metadata, narrows, call)
+}
+
+/// The rows of each of `narrows`, one after the other.
+fn described(runner: &Runner, metadata: MetadataKind, narrows: Vec<MetadataFilter>, call: &Call) -> Result<Results> {
     let (source, identity, trace) = (Arc::clone(&runner.source), runner.identity(call)?, runner.trace(call));
     let (limits, abandoned) = (call.limits, call.abandoned.clone());
-    let narrow = plain(narrow);
-    let ask = move |(schema, table): (String, String)| {
-        let narrow = MetadataFilter {
-            schema: Some(pattern::literal(&schema)),
-            table: Some(pattern::literal(&table)),
-            ..narrow.clone()
-        };
+    let ask = move |narrow: MetadataFilter| {
         let plan = Plan {
             limits,
             abandoned: abandoned.clone(),
             identity: identity.clone(),
             trace,
-            ..Plan::alone(Task::Describe(MetadataKind::Columns, narrow), Access::ReadOnly)
+            ..Plan::alone(Task::Describe(metadata, narrow), Access::ReadOnly)
         };
         let asked = source.run(plan);
         async move {
@@ -135,12 +188,12 @@ fn of_columns(runner: &Runner, narrow: &MetadataFilter, tables: &[(String, Strin
             }
         }
     };
-    let each = stream::iter(tables.to_vec()).then(ask).flatten();
+    let each = stream::iter(narrows).then(ask).flatten();
     let rows = each.filter(|part| {
         let is_row = !matches!(part, Ok(Part::Columns(_) | Part::Done { .. }));
         std::future::ready(is_row)
     });
-    let head = stream::iter([Ok(Part::Columns(columns(MetadataKind::Columns)))]);
+    let head = stream::iter([Ok(Part::Columns(columns(metadata)))]);
     Ok(Results::new(false, head.chain(rows).chain(stream::iter([Ok(Part::Done { affected: -1 })]))))
 }
 
@@ -149,7 +202,7 @@ async fn why_empty(
     runner: &Runner,
     metadata: MetadataKind,
     narrow: &MetadataFilter,
-    tables: &[(String, String)],
+    objects: &[(String, String)],
     mut results: Results,
     call: &Call,
 ) -> Result<Results> {
@@ -161,7 +214,7 @@ async fn why_empty(
             return Ok(results.prepend(read, ()));
         }
     }
-    results.hint.say(reason(runner, metadata, narrow, tables, call).await);
+    results.hint.say(reason(runner, metadata, narrow, objects, call).await);
     Ok(results.prepend(read, ()))
 }
 
@@ -170,34 +223,46 @@ async fn reason(
     runner: &Runner,
     metadata: MetadataKind,
     narrow: &MetadataFilter,
-    tables: &[(String, String)],
+    objects: &[(String, String)],
     call: &Call,
 ) -> String {
-    let narrowed = |metadata, narrow| list(runner, call, metadata, narrow, MOST_NAMES, call.limits);
+    let all = |metadata| list(runner, call, metadata, MetadataFilter::default(), MOST_NAMES, call.limits);
+    let here = &runner.description.connection.name;
+    if let Some(catalog) = narrow.catalog.as_deref().filter(|catalog| !pattern::matches(Some(catalog), here)) {
+        return format!("catalogName {catalog} is not this connection, which is {here}: leave it out");
+    }
     if let Some(schema) = &narrow.schema {
-        let there = MetadataFilter { schema: Some(schema.clone()), ..MetadataFilter::default() };
-        if narrowed(MetadataKind::Schemas, there).await.is_ok_and(|rows| rows.is_empty()) {
-            let all = narrowed(MetadataKind::Schemas, MetadataFilter::default()).await.unwrap_or_default();
-            let known: Vec<&str> = all.iter().filter_map(|row| row.get(1)?.as_deref()).collect();
+        let there = spread(&MetadataFilter { schema: Some(schema.clone()), ..MetadataFilter::default() });
+        let there = async { list_all(runner, MetadataKind::Schemas, &there?, MOST_NAMES, call).await }.await;
+        if there.is_ok_and(|rows| rows.is_empty()) {
+            let rows = all(MetadataKind::Schemas).await.unwrap_or_default();
+            let known: Vec<&str> = rows.iter().filter_map(|row| row.get(1)?.as_deref()).collect();
             let near = near::did_you_mean(&near::nearest(schema, known.iter().copied()));
             let near = near.unwrap_or_else(|| format!("there are {}", known.join(", ")));
             return format!("there is no schema {schema} that you may see; {near}");
         }
     }
-    if let (Some(column), false) = (&narrow.column, tables.is_empty()) {
-        let mut known: Vec<String> = Vec::new();
-        for (schema, table) in tables.iter().take(5) {
-            let (schema, table) = (Some(pattern::literal(schema)), Some(pattern::literal(table)));
-            let rows =
-                narrowed(MetadataKind::Columns, MetadataFilter { schema, table, ..MetadataFilter::default() }).await;
-            known.extend(rows.unwrap_or_default().into_iter().filter_map(|row| row.into_iter().nth(3)?));
-        }
-        let near = near::did_you_mean(&near::nearest(column, known.iter().map(String::as_str)));
+    let inner = match metadata {
+        MetadataKind::Columns => narrow.column.as_ref().map(|name| ("column", name, 3)),
+        MetadataKind::ProcedureParameters => narrow.param.as_ref().map(|name| ("parameter", name, 3)),
+        _ => None,
+    };
+    if let (Some((what, sought, at)), false) = (inner, objects.is_empty()) {
+        let of_some = MetadataFilter { column: None, param: None, ..narrow.clone() };
+        let some = objects.iter().take(5).cloned().collect::<Vec<_>>();
+        let rows = async { texts(of_each(runner, metadata, &of_some, &some, call)?, MOST_NAMES).await }.await;
+        let known: Vec<String> =
+            rows.unwrap_or_default().into_iter().filter_map(|row| row.into_iter().nth(at)?).collect();
+        let near = near::did_you_mean(&near::nearest(sought, known.iter().map(String::as_str)));
         let near = near.unwrap_or_else(|| format!("there are {}", known.join(", ")));
-        return format!("no column matches {column}; {near}");
+        return format!("no {what} matches {sought}; {near}");
     }
     if let (MetadataKind::Tables, Some(kind)) = (metadata, &narrow.table_type) {
-        return format!("there is none of type {kind} that you may see: types are TABLE, VIEW and the like");
+        let rows = all(MetadataKind::Tables).await.unwrap_or_default();
+        let at = place(MetadataKind::Tables, "TABLE_TYPE");
+        let known: BTreeSet<&str> = rows.iter().filter_map(|row| row.get(at)?.as_deref()).collect();
+        let known = known.into_iter().collect::<Vec<_>>().join(", ");
+        return format!("there is none of type {kind} that you may see; types are {known}");
     }
     "nothing is there that you may see, or nothing by these names".to_owned()
 }

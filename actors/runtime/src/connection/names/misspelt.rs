@@ -50,6 +50,14 @@ impl Nearby {
         let (schema, name) = apart(sought);
         let first = self.default_schema.as_deref();
         let known: Vec<(&str, &str)> = known.iter().map(|(schema, name)| (schema.as_str(), name.as_str())).collect();
+        // Quotes around both parts make one name of them.
+        if let Some(schema) = schema.filter(|schema| known.contains(&(schema, name))) {
+            return Some(format!(
+                "did you mean {}.{}? each part has quotes of its own",
+                written(schema),
+                written(name)
+            ));
+        }
         let near = near::nearest_qualified(schema.or(first), name, &known);
         let named = near.iter().map(|(in_schema, name)| {
             if schema.is_none() && first == Some(*in_schema) {
