@@ -114,7 +114,7 @@ pub(crate) struct Read {
 pub(crate) fn read(text: &str, dialect: Dialect, naming: Option<Naming<'_>>, given: &ParameterNames) -> Result<Read> {
     guard::check_text(text)?;
     let tokens = lexer::tokens_with(text, dialect, given);
-    guard::admit_tokens(&tokens)?;
+    guard::admit_tokens(text, &tokens)?;
     let parts = split::split(text, &tokens, dialect);
     guard::admit_statements(parts.len())?;
     if parts.is_empty() {
@@ -294,7 +294,7 @@ pub fn addressed(text: &str, default: Option<&str>) -> Result<Addressed> {
         return Ok(found);
     }
     let tokens = lexer::tokens(text, Dialect::POSTGRESQL);
-    guard::admit_tokens(&tokens)?;
+    guard::admit_tokens(text, &tokens)?;
     let statements = split::split(text, &tokens, Dialect::POSTGRESQL);
     for tokens in &statements {
         let words = words(tokens);

@@ -77,7 +77,7 @@ pub fn statements_within(
 pub fn written(text: &str, dialect: Dialect, given: &ParameterNames) -> Result<Option<Vec<Vec<String>>>> {
     guard::check_text(text)?;
     let tokens = lexer::tokens_with(text, dialect, given);
-    guard::admit_tokens(&tokens)?;
+    guard::admit_tokens(text, &tokens)?;
     let (mut written, mut writes) = (Vec::new(), false);
     for tokens in split::split(text, &tokens, dialect) {
         let words = words(tokens);
@@ -115,7 +115,7 @@ impl<'a> Rewriter<'a> {
     fn statements(&mut self, text: &str, given: &ParameterNames) -> Result<Vec<Statement>> {
         guard::check_text(text)?;
         let tokens = lexer::tokens_with(text, self.dialect, given);
-        guard::admit_tokens(&tokens)?;
+        guard::admit_tokens(text, &tokens)?;
         let parts = split::split(text, &tokens, self.dialect);
         guard::admit_statements(parts.len())?;
         if parts.is_empty() {

@@ -6,13 +6,15 @@
 //! 6,000 prefix operators, and the tree at 21,000 chained left-associative operators. Nested
 //! calls and subqueries cost time with the square of their depth.
 
-use super::token::{Kind, Token};
+use super::token::{Kind, Token, is_operator};
 use portico_core::error::{Error, Kind as Failure, Result};
 
 /// Bytes of one text.
 pub(crate) const MAX_BYTES: usize = 1 << 20;
 /// Tokens of one text, blanks not counted.
 pub(crate) const MAX_TOKENS: usize = 400_000;
+/// Characters that the source may read more than once, all times together: it reads 10,000,000 in about 35 ms.
+const MAX_STEPS: usize = 10_000_000;
 /// Statements of one text.
 pub(crate) const MAX_STATEMENTS: usize = 1_000;
 /// Brackets and CASEs inside each other.
@@ -34,13 +36,38 @@ pub(crate) fn check_text(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses more tokens than are worth reading.
-pub(crate) fn admit_tokens(tokens: &[Token]) -> Result<()> {
+/// Refuses more tokens than are worth reading, and signs that a source would read for too long.
+pub(crate) fn admit_tokens(text: &str, tokens: &[Token]) -> Result<()> {
     let count = tokens.iter().filter(|token| token.kind != Kind::Blank).count();
     if count > MAX_TOKENS {
         return Err(too_large(format!("query has more than {MAX_TOKENS} words and signs")));
     }
-    Ok(())
+    admit_signs(text, tokens)
+}
+
+/// Refuses runs of signs that PostgreSQL reads anew at each operator and each comment in them: it looks at no timeout and
+/// no request to cancel meanwhile (the rules `operator` and `xcstart` of its `scan.l`).
+fn admit_signs(text: &str, tokens: &[Token]) -> Result<()> {
+    let mut steps = 0;
+    let mut read = |start: usize| {
+        let rest = text.as_bytes().get(start..).unwrap_or_default();
+        let most = MAX_STEPS.saturating_sub(steps).saturating_add(1);
+        steps += rest.iter().take(most).take_while(|octet| is_operator(**octet) || **octet == b'`').count();
+        steps <= MAX_STEPS
+    };
+    let is_read = tokens.iter().all(|token| match token.kind {
+        // A run of signs may be as many operators.
+        Kind::Operator => (token.start..token.end).all(&mut read),
+        Kind::Text => true,
+        Kind::Name if token.text(text).ends_with('"') => true,
+        // A comment, also one without its end, and what only looks like a name to us.
+        _ => token.text(text).match_indices(['/', '`']).all(|(at, _)| read(token.start + at)),
+    });
+    if is_read {
+        return Ok(());
+    }
+    Err(Error::invalid("query: its runs of operators and comments would take the source too long to read")
+        .hint("write blanks between them"))
 }
 
 /// Refuses more statements than one call may run.

@@ -84,7 +84,7 @@ fn long_chains_are_scanned_instead_of_parsed() {
         ("select ", "@ ", "a"),
         ("select ", "a between ", "a"),
         ("select ", "operator(pg_catalog.+) ", "a"),
-        ("select 1 ", "+", ""),
+        ("select 1 ", "+ ", ""),
         ("select 1", " union all select 1", ""),
         ("select 1, 2", " union all select 1, 2", ""),
         ("select * from a", " cross join b", ""),
@@ -125,6 +125,30 @@ fn long_but_flat_is_ordinary() {
     let rows = "(@a, @b),".repeat(10_000);
     let all = outcome(format!("insert into t values {rows}(@a, @c)")).unwrap();
     assert_eq!(all[0].placeholders, ["a", "b", "c"]);
+}
+
+/// PostgreSQL reads a run of signs anew at each operator and comment in it, and hears no cancel meanwhile.
+#[test]
+fn runs_of_signs_that_a_source_reads_for_long_are_refused() {
+    for run in ["/*", "/**/", "*/", "+", "+-", "?/**/", "/**/||", "`/*", "/*/", "/*-- ", "/**//*", "@/**/"] {
+        for text in ["select 1 #", "select '#' /* # */, # 1", "select 1; -- a\n#"] {
+            let text = text.replace('#', &run.repeat(120_000 / run.len()));
+            let refused = outcome(text);
+            // Blanks end a run.
+            let is_harmless = run.contains(' ');
+            assert_eq!(refused.is_err(), !is_harmless, "{run}: {refused:?}");
+        }
+    }
+    let banner = format!("/*{0}*/\n--{0}\n/{0}/ /*{1}*/ -- {1}\n", "*".repeat(2_000), "=-".repeat(1_000));
+    for text in [
+        format!("{banner} select 1 {banner}"),
+        format!("select {} x from t {}", "a+b*-c, ".repeat(20_000), "-- a - b -> c\n".repeat(5_000)),
+        format!("select '{}', \"{0}\", $a${0}$a$", "/**/+-".repeat(20_000)),
+        "select - - - + + 1".to_owned() + &" /* a */ /* b */".repeat(10_000),
+    ] {
+        let admitted = outcome(text.clone());
+        assert!(admitted.is_ok(), "{}: {admitted:?}", text.chars().take(60).collect::<String>());
+    }
 }
 
 #[test]

@@ -187,3 +187,18 @@ async fn one_caller_s_many_calls_do_not_keep_another_s_waiting() {
     assert!(finished <= 4, "the reader waited for everybody");
     many.iter().for_each(tokio::task::JoinHandle::abort);
 }
+
+/// A server that hears no cancel goes on after its socket is closed: until it has ended, no other session takes its place.
+#[actix_web::test]
+async fn a_session_that_hears_no_cancel_keeps_its_place() {
+    let url = fixture::postgres().await;
+    let app = fixture::with_postgres(&url, "pool = 1\nqueue_timeout = 200").await;
+    let deaf_ones = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT md5%' AND state = 'active'";
+    // Between the parts of one expression the server looks at nothing.
+    let deaf =
+        format!("SELECT {} FROM (SELECT repeat('x', 20000000) AS x OFFSET 0) AS deaf", ["md5(x)"; 500].join("||"));
+    let (status, answer) = app.query(json!({"query": deaf, "timeout": 1})).await;
+    assert_eq!((status, &answer["error"]["code"]), (408, &json!(1500)), "{answer}");
+    let (status, answer) = app.query(json!({"query": deaf_ones, "timeout": 200})).await;
+    assert_eq!((status, &answer["results"][0]["rows"]), (200, &json!([[0]])), "{answer}");
+}

@@ -32,6 +32,9 @@ const AFTER_READING: &str = "ROLLBACK; SELECT pg_advisory_unlock_all(); \
 /// somebody's definition may have made something else of what they name.
 pub(crate) const CLEANED: Duration = Duration::from_secs(1);
 
+/// How long a session that was given up keeps its place at most while the server does not answer.
+const UNFINISHED: Duration = Duration::from_secs(60);
+
 /// A session that is out. It goes back to the pool only when somebody vouches for its state;
 /// dropped otherwise it is closed, and whatever it may still run is cancelled.
 pub(crate) struct Session {
@@ -210,9 +213,13 @@ impl Drop for Session {
             return self.sessions.put_back(object, slot, &self.runtime);
         }
         self.runtime.spawn(async move {
-            // Best effort: the closed socket ends the session in any case. A pooler forgets whose
-            // statement it was as soon as the socket is closed, so that comes last.
+            // A pooler forgets whose statement it was as soon as the socket is closed, so that comes last.
             let _ = timeout(CANCEL_TIMEOUT, object.wire.canceller.cancel()).await;
+            // What the server does without looking at cancels and sockets goes on when the socket is closed. Until it
+            // answers the session is one of those that may be there at most.
+            if !object.wire.is_closed() {
+                let _ = timeout(UNFINISHED, object.wire.batch_execute("ROLLBACK")).await;
+            }
             drop(object);
             drop(slot);
         });
