@@ -80,8 +80,8 @@ impl Auth {
     async fn judge(&self, asked: Authenticate, key: CredentialKey) -> Result<Arc<Principal>> {
         // After a change of the store everybody is judged anew: strangers do not keep those away.
         let is_known = self.cache.knew(&key);
-        let _waiting = if is_known { self.pending.admit()? } else { self.pending.admit_stranger(asked.from)? };
-        self.pass(VerifyCredential::new(asked, key)).await?
+        let waiting = if is_known { self.pending.admit()? } else { self.pending.admit_stranger(asked.from)? };
+        self.pass(VerifyCredential::new(asked, key, Some(waiting))).await?
     }
 
     /// Takes over settings that were read anew, for this actor and for each that replaces it. An

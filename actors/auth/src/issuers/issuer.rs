@@ -31,7 +31,7 @@ const FRESH: Duration = Duration::from_mins(10);
 /// meanwhile would be good for ever.
 const LONGEST_USE: Duration = Duration::from_hours(24);
 /// Requests that may wait for the keys of one issuer; further ones are refused.
-const WAITING: usize = 1_000;
+const WAITING: usize = 256;
 /// Characters of a subject, and of a token's id, at most.
 const LONGEST_TEXT: usize = 256;
 

@@ -7,6 +7,7 @@ use actix::Message;
 use secrecy::ExposeSecret;
 
 use crate::secret::Digest;
+use crate::verify::pending::Pending;
 use portico_core::error::Result;
 use portico_core::principal::{Credential, Endpoint, Principal};
 
@@ -42,21 +43,23 @@ pub(crate) struct VerifyCredential {
     pub(crate) key: CredentialKey,
     /// That of the token alone.
     pub(crate) token: Digest,
+    /// Its place among those that wait.
+    pub(crate) pending: Option<Pending>,
 }
 
 impl VerifyCredential {
-    pub(crate) fn new(asked: Authenticate, key: CredentialKey) -> Self {
+    pub(crate) fn new(asked: Authenticate, key: CredentialKey, pending: Option<Pending>) -> Self {
         let token = match &asked.credential {
             Credential::Bearer(_) => key.0,
             Credential::Basic { token, .. } => Digest::new(token.expose_secret()),
         };
-        Self { asked, key, token }
+        Self { asked, key, token, pending }
     }
 }
 
 impl From<Authenticate> for VerifyCredential {
     fn from(asked: Authenticate) -> Self {
         let key = key(&asked);
-        Self::new(asked, key)
+        Self::new(asked, key, None)
     }
 }

@@ -87,6 +87,10 @@ impl CredentialQuery for VerifyCredential {
         let judged = actor.authenticate(self);
         // Whether they come or not: they are not asked for again so soon, and so this ends.
         if let Some(wait) = actor.newer_keys(&self.asked.credential, judged.as_ref().err().copied(), context) {
+            // A hanging issuer keeps no credentials of others out.
+            if let Some(pending) = &self.pending {
+                pending.release_stranger();
+            }
             return CachedAnswer::After(wait);
         }
         let ours = match &self.asked.credential {

@@ -1,10 +1,13 @@
 //! How many may wait for the [`AuthActor`](crate::AuthActor) at once: it answers from memory, but what is not known
 //! may have to be looked for in the store. Beyond it the answer is given at once.
 
+use std::fmt;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::limits::{ClientAddress, network};
 use portico_core::error::{Error, Kind, Result};
+use portico_core::mutex::lock;
 use portico_core::shares::{Share, ShareLimits, Shares};
 
 /// All together.
@@ -23,10 +26,30 @@ pub(crate) struct PendingRequests {
     strangers: Shares<ClientAddress>,
 }
 
-/// One of them, until it is dropped.
-pub(crate) struct Pending {
+/// One of them, until all of its clones are dropped.
+#[derive(Clone)]
+pub(crate) struct Pending(Arc<Places>);
+
+struct Places {
     _place: Share<()>,
-    _stranger: Option<Share<ClientAddress>>,
+    stranger: Mutex<Option<Share<ClientAddress>>>,
+}
+
+impl Pending {
+    fn new(place: Share<()>, stranger: Option<Share<ClientAddress>>) -> Self {
+        Self(Arc::new(Places { _place: place, stranger: Mutex::new(stranger) }))
+    }
+
+    /// Makes room for another stranger: it waits for somebody else's answer now, and keeps nobody busy here.
+    pub(crate) fn release_stranger(&self) {
+        drop(lock(&self.0.stranger).take());
+    }
+}
+
+impl fmt::Debug for Pending {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Pending")
+    }
 }
 
 impl PendingRequests {
@@ -35,10 +58,13 @@ impl PendingRequests {
     /// # Errors
     /// [`Kind::Unavailable`] when there are too many.
     pub(crate) fn admit(&self) -> Result<Pending> {
-        let place = self.all.take((), 1, ShareLimits { each: MOST, all: MOST }).map_err(|_| {
+        self.place().map(|place| Pending::new(place, None))
+    }
+
+    fn place(&self) -> Result<Share<()>> {
+        self.all.take((), 1, ShareLimits { each: MOST, all: MOST }).map_err(|_| {
             Error::new(Kind::Unavailable, "too many wait for their credentials to be judged").retry_after(RETRY)
-        })?;
-        Ok(Pending { _place: place, _stranger: None })
+        })
     }
 
     /// One more who shows what is not known.
@@ -46,12 +72,12 @@ impl PendingRequests {
     /// # Errors
     /// [`Kind::Busy`] when there are too many, from that address or in all.
     pub(crate) fn admit_stranger(&self, from: ClientAddress) -> Result<Pending> {
-        let waiting = self.admit()?;
+        let place = self.place()?;
         let most = ShareLimits { each: STRANGERS_OF_ADDRESS, all: STRANGERS };
         let stranger = self.strangers.take(from.map(network), 1, most).map_err(|_| {
             Error::new(Kind::Busy, "too many credentials that are not known yet are being judged").retry_after(RETRY)
         })?;
-        Ok(Pending { _stranger: Some(stranger), ..waiting })
+        Ok(Pending::new(place, Some(stranger)))
     }
 }
 
@@ -72,6 +98,9 @@ mod tests {
         assert!(pending.admit_stranger(at(1_000)).is_err());
         let known: Vec<_> = (STRANGERS..MOST).map(|_| pending.admit().unwrap()).collect();
         assert_eq!(pending.admit().err().unwrap().kind, Kind::Unavailable);
+        waiting[0].release_stranger();
+        let freed = pending.strangers.taken();
+        assert_eq!(freed, STRANGERS - 1, "who waits for another's answer leaves room for a stranger");
         drop((waiting, known));
         assert_eq!((pending.all.taken(), pending.strangers.taken(), pending.strangers.holders()), (0, 0, 0));
     }

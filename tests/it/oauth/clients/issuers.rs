@@ -77,6 +77,43 @@ async fn a_trusted_issuers_token_opens_its_connections() {
     assert_eq!(query.status(), 403, "the scope is read");
 }
 
+/// Tokens of an issuer whose keys do not come wait for them, and keep no other stranger's credential out meanwhile.
+#[actix_web::test]
+async fn a_hanging_issuer_keeps_no_other_credential_out() {
+    let hanging = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let jwks_url = format!("http://{}/jwks", hanging.local_addr().unwrap());
+    let issuer = format!(
+        "[[issuers]]\nissuer = \"https://id.example.org\"\naudience = \"portico\"\njwks_url = \"{jwks_url}\"\n"
+    );
+    let app = Configuration::new().sqlite("shop", "").with(&issuer).start().await;
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let strangers = (0..48).map(|number| {
+        let mut claims = claims(json!([CONNECTION]));
+        claims["jti"] = json!(number);
+        app.mcp_request().bearer_auth(sign(&claims)).json(&list).send()
+    });
+    let waiting = futures_util::future::join_all(strangers);
+    tokio::pin!(waiting);
+    // It is asked for its keys, and does not answer.
+    let (socket, _) = tokio::select! {
+        accepted = hanging.accept() => accepted.unwrap(),
+        _ = &mut waiting => panic!("all were answered before the keys were asked for"),
+    };
+    let fresh = async {
+        let basic = app.http.post(app.mcp_url()).basic_auth(&app.reader.name, Some(&app.reader.secret));
+        read(basic.json(&list).send().await.unwrap()).await
+    };
+    let (status, answer) = tokio::select! {
+        answer = fresh => answer,
+        _ = &mut waiting => panic!("the keys came"),
+    };
+    assert_eq!(status, 200, "{answer}");
+    drop((socket, hanging));
+    for answer in waiting.await {
+        assert_eq!(answer.unwrap().status(), 401);
+    }
+}
+
 /// Who a token's caller is to the database: role, claims and the settings of ours.
 async fn in_the_database(app: &TestApp, claims: &Value) -> Result<Vec<Value>, Value> {
     let query = "SELECT current_user::text, current_setting('request.jwt.claims'), \
