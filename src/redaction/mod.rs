@@ -57,31 +57,56 @@ pub(crate) fn redact(text: &str) -> Cow<'_, str> {
 
 /// A line of JSON without the secrets in its texts.
 pub(crate) fn redact_json(line: String) -> String {
-    // Most have none, and need not be read.
-    if matches!(redact(&line), Cow::Borrowed(_)) {
+    // Most have none, and need not be read. An escape hides where a secret begins.
+    if !line.contains('\\') && matches!(redact(&line), Cow::Borrowed(_)) {
         return line;
     }
     let Ok(mut value) = serde_json::from_str(&line) else { return redact(&line).into_owned() };
-    redact_value(&mut value);
-    value.to_string()
+    if redact_value(&mut value, false) { value.to_string() } else { line }
 }
 
-fn redact_value(value: &mut Value) {
+/// The member of a record below which names are the caller's own.
+const GIVEN: &str = "parameters";
+
+/// Takes the secrets out of the texts of `value`; whether there were any. Names tell a secret where they are `given` by a
+/// caller: those of ours say what they hold.
+fn redact_value(value: &mut Value, given: bool) -> bool {
     match value {
-        Value::String(text) => {
-            if let Cow::Owned(clean) = redact(text) {
+        Value::String(text) => match redact(text) {
+            Cow::Owned(clean) => {
                 *text = clean;
+                true
             }
-        }
-        Value::Array(items) => items.iter_mut().for_each(redact_value),
+            Cow::Borrowed(_) => false,
+        },
+        // Each of them, whatever was found before.
+        Value::Array(items) => items.iter_mut().fold(false, |found, item| redact_value(item, given) | found),
         Value::Object(members) => {
-            let read = std::mem::take(members);
-            for (name, mut value) in read {
-                redact_value(&mut value);
-                members.insert(redact(&name).into_owned(), value);
+            let mut found = false;
+            for (name, mut value) in std::mem::take(members) {
+                found |= given && is_secret_name(name.as_bytes()) && redact_texts(&mut value);
+                found |= redact_value(&mut value, given || name == GIVEN);
+                let clean = redact(&name);
+                found |= matches!(clean, Cow::Owned(_));
+                members.insert(clean.into_owned(), value);
             }
+            found
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Takes all values out of `value`, which stands under the name of a secret; whether there were any.
+fn redact_texts(value: &mut Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter_mut().fold(false, |found, item| redact_texts(item) | found),
+        Value::Object(members) => members.values_mut().fold(false, |found, member| redact_texts(member) | found),
+        Value::String(text) if stands_for_another(text.as_bytes()) || text == REDACTED => false,
+        Value::String(_) | Value::Number(_) => {
+            *value = Value::from(REDACTED);
+            true
+        }
+        Value::Null | Value::Bool(_) => false,
     }
 }
 
@@ -235,8 +260,12 @@ fn next_run(text: &[u8], mut at: usize) -> Option<usize> {
 /// letters of Base64 begin here.
 fn secret_at(text: &[u8], at: usize, begins_run: bool) -> Option<(usize, usize)> {
     let first = *text.get(at)?;
-    if begins_run && pasted(text, at) {
-        return Some((at, run(text, at, |octet| is_base64(octet) || octet == b'=')));
+    if begins_run {
+        // The signs of a comment are letters of Base64 too.
+        let bare = run(text, at, |octet| octet == b'-');
+        if let Some(start) = [at, bare].into_iter().find(|start| pasted(text, *start)) {
+            return Some((start, run(text, start, |octet| is_base64(octet) || octet == b'=')));
+        }
     }
     match first {
         b'p' | b'P' if begins(text, at, b"ptc_") => portico_token(text, at),
