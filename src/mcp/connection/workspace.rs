@@ -87,7 +87,10 @@ pub(super) async fn ask(
     summary: &mut Summary,
 ) -> Result<Reply> {
     summary.workspace = Some(Arc::clone(&it.reachable.workspace.name));
-    summary.several = it.underneath.iter().map(|member| Arc::clone(&member.entry.name)).collect();
+    match it.underneath.as_slice() {
+        [only] => summary.connection = Some(only.entry.clone()),
+        several => summary.several = several.iter().map(|member| Arc::clone(&member.entry.name)).collect(),
+    }
     if let Op::Instructions(options) = op {
         // Before anything is asked: what is read meanwhile is newer than the key says.
         let key = WorkspaceInstructionsKey::new(context, it, &options);
