@@ -113,13 +113,27 @@ pub(super) fn existing_store(config: &Config) -> Result<Store, Error> {
     Store::open_existing(place, config.store.key.clone(), config.tokens.clock())
 }
 
-/// The configuration and its store, for commands about who may call: each change is recorded. One that `only_looks` makes
-/// nothing. Passwords of connections are not needed for that, so their variables may be unset.
-pub(super) fn open_store(common: &Common, only_looks: bool) -> Result<(Config, Store), Failure> {
+/// What a command does with the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StoreUse {
+    /// It reads it.
+    Reads,
+    /// It changes what is there.
+    Changes,
+    /// It begins one where none is yet.
+    Begins,
+}
+
+/// The configuration and its store, for commands about who may call: each change is recorded. Passwords of connections are
+/// not needed for that, so their variables may be unset.
+pub(super) fn open_store(common: &Common, usage: StoreUse) -> Result<(Config, Store), Failure> {
     let config = read_config(common)?;
-    if only_looks {
+    // A store that is away, and not missing, is not to be replaced by an empty one.
+    if usage != StoreUse::Begins {
         let store = existing_store(&config)?;
-        return Ok((config, store));
+        if usage == StoreUse::Reads {
+            return Ok((config, store));
+        }
     }
     recording::ensure(&config)?;
     let store = Store::open_with(&config.store.place, config.tokens.clock())?.sealed_with(config.store.key.clone());

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use portico_actors::auth::store::Change;
+use portico_actors::calendar;
 use portico_actors::error::{Error, Kind};
 use portico_actors::name::is_invisible;
 use serde_json::Value;
@@ -98,12 +99,24 @@ fn parse_moment(text: &str, now: SystemTime) -> Result<String, String> {
     let fits = |(byte, shape): (u8, &u8)| if *shape == b'd' { byte.is_ascii_digit() } else { byte == *shape };
     if text.len() >= 10 {
         let text = text.replace(' ', "T");
+        if !is_moment(&text) {
+            return Err(wrong());
+        }
         let whole = text.len() <= shape.len() && text.bytes().zip(shape).all(fits);
         // Seconds may come without a fraction, and with a Z behind them.
         let bare = text.strip_suffix('Z').filter(|bare| bare.len() == 19 && bare.bytes().zip(shape).all(fits));
         return bare.map(str::to_owned).or_else(|| whole.then_some(text.clone())).ok_or_else(wrong);
     }
     parse_duration(text).and_then(|ago| now.checked_sub(ago)).map(moment).ok_or_else(wrong)
+}
+
+/// Whether there is such a day, and such an hour, minute and second in it, as far as they are written.
+fn is_moment(text: &str) -> bool {
+    let number = |at: usize, length: usize| text.get(at..at + length).map_or(Some(0), |it| it.parse::<i64>().ok());
+    let [Some(year), Some(month), Some(day)] = [number(0, 4), number(5, 2), number(8, 2)] else { return false };
+    let is_day = calendar::date(calendar::days(year, month, day)) == (year, month, day);
+    let is_within = |(at, most): (usize, i64)| number(at, 2).is_none_or(|number| number <= most);
+    is_day && [(11, 23), (14, 59), (17, 60)].into_iter().all(is_within)
 }
 
 impl Filter {
@@ -246,7 +259,22 @@ mod tests {
             assert_eq!(read(text).unwrap(), text);
         }
         assert_eq!(read("2026-11-21 09:30:15Z").unwrap(), "2026-11-21T09:30:15");
-        for wrong in ["", "x", "5", "-1d", "2026-1-1-1-1", "2026-11-21Tx", "3y", "99999999999d", "5é"] {
+        for wrong in [
+            "",
+            "x",
+            "5",
+            "-1d",
+            "2026-1-1-1-1",
+            "2026-11-21Tx",
+            "3y",
+            "99999999999d",
+            "5é",
+            "2026-13-45",
+            "2026-02-30",
+            "2025-02-29T01",
+            "2026-11-21T24:00",
+            "2026-11-21T23:60",
+        ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

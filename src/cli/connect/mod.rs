@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use self::merge::Merged;
 use self::target::Named;
-use crate::cli::common::{Common, Failure, connections, existing_store, open_store, program, read_config};
+use crate::cli::common::{Common, Failure, StoreUse, connections, existing_store, open_store, program, read_config};
 use crate::cli::output::{print_json, say};
 use crate::clients::client::Client;
 use crate::clients::mcp_server::{McpServer, ServerTarget};
@@ -188,7 +188,7 @@ fn the_only_person(config: &Config) -> Result<Option<String>, Failure> {
 
 /// A token of that person's for `place` alone, and what to say of it.
 fn token(common: &Common, email: &str, client: Client, place: &McpServer) -> Result<(SecretString, String), Failure> {
-    let (config, mut store) = open_store(common, false)?;
+    let (config, mut store) = open_store(common, StoreUse::Begins)?;
     let rights = match &place.target {
         ServerTarget::All => Rights::ALL,
         ServerTarget::Connection(name) => {

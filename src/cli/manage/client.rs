@@ -4,7 +4,7 @@ use clap::Subcommand;
 use portico_actors::auth::oauth::client::NewClient;
 use secrecy::ExposeSecret;
 
-use crate::cli::common::{Common, Failure, open_store};
+use crate::cli::common::{Common, Failure, StoreUse, open_store};
 use crate::cli::output::{SHOWN_ONCE, timestamp_or};
 
 #[derive(Debug, Subcommand)]
@@ -31,7 +31,14 @@ pub(in crate::cli) enum ClientCommand {
 }
 
 pub(in crate::cli) fn run(command: ClientCommand, common: &Common) -> Result<(), Failure> {
-    let (_, mut store) = open_store(common, matches!(command, ClientCommand::List))?;
+    let (_, mut store) = open_store(
+        common,
+        match command {
+            ClientCommand::List => StoreUse::Reads,
+            ClientCommand::Add { .. } => StoreUse::Begins,
+            ClientCommand::Remove { .. } => StoreUse::Changes,
+        },
+    )?;
     match command {
         ClientCommand::Add { name, redirect_uris, confidential } => {
             let (client, secret) = store.add_client(&NewClient { name, redirect_uris, confidential })?;

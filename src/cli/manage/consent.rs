@@ -4,7 +4,7 @@ use clap::Subcommand;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::cli::common::{Common, Failure, describe_rights, open_store};
+use crate::cli::common::{Common, Failure, StoreUse, describe_rights, open_store};
 use crate::cli::output::timestamp_or;
 
 #[derive(Debug, Subcommand)]
@@ -23,7 +23,10 @@ pub(in crate::cli) enum ConsentCommand {
 }
 
 pub(in crate::cli) fn run(command: ConsentCommand, common: &Common) -> Result<(), Failure> {
-    let (config, mut store) = open_store(common, matches!(command, ConsentCommand::List { .. }))?;
+    let (config, mut store) = open_store(
+        common,
+        if matches!(command, ConsentCommand::List { .. }) { StoreUse::Reads } else { StoreUse::Changes },
+    )?;
     match command {
         ConsentCommand::List { user } => {
             let header = ["ID", "EMAIL", "APPLICATION", "CLIENT ID", "SCOPE", "CONNECTIONS", "USED", "EXPIRES"];

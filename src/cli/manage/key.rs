@@ -7,7 +7,7 @@ use portico_actors::auth::records::Key as Record;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::common::{Common, Failure, open_store};
+use crate::cli::common::{Common, Failure, StoreUse, open_store};
 use crate::cli::output::say;
 use crate::config::Tokens;
 
@@ -30,7 +30,8 @@ pub(in crate::cli) enum KeyCommand {
 }
 
 pub(in crate::cli) fn run(command: KeyCommand, common: &Common) -> Result<(), Failure> {
-    let (config, mut store) = open_store(common, matches!(command, KeyCommand::List))?;
+    let (config, mut store) =
+        open_store(common, if matches!(command, KeyCommand::List) { StoreUse::Reads } else { StoreUse::Begins })?;
     let now = Clock::system().now().time();
     let listed = |key| Listed::new(key, &config.tokens, now);
     match command {

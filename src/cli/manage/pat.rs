@@ -9,7 +9,9 @@ use portico_actors::principal::Scope;
 use secrecy::ExposeSecret;
 use serde::Serialize;
 
-use crate::cli::common::{Common, Failure, WithinArgs, describe_rights, open_store, parse_duration, parse_scope};
+use crate::cli::common::{
+    Common, Failure, StoreUse, WithinArgs, describe_rights, open_store, parse_duration, parse_scope,
+};
 use crate::cli::output::timestamp_or;
 
 #[derive(Debug, Subcommand)]
@@ -46,7 +48,10 @@ pub(in crate::cli) enum PatCommand {
 }
 
 pub(in crate::cli) fn run(command: PatCommand, common: &Common) -> Result<(), Failure> {
-    let (config, mut store) = open_store(common, matches!(command, PatCommand::List { .. }))?;
+    let (config, mut store) = open_store(
+        common,
+        if matches!(command, PatCommand::List { .. }) { StoreUse::Reads } else { StoreUse::Changes },
+    )?;
     match command {
         PatCommand::Create { email, name, expires, within, scope } => {
             let expires_at = match expires {

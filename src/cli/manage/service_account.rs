@@ -6,7 +6,9 @@ use portico_actors::auth::records::{NewServiceAccount, ServiceAccount as Account
 use portico_actors::principal::Scope;
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::cli::common::{Common, Failure, WithinArgs, describe_access, describe_rights, open_store, parse_scope};
+use crate::cli::common::{
+    Common, Failure, StoreUse, WithinArgs, describe_access, describe_rights, open_store, parse_scope,
+};
 use crate::cli::output::{SHOWN_ONCE, timestamp_or};
 use crate::config::Config;
 
@@ -56,7 +58,14 @@ impl RightsArgs {
 }
 
 pub(in crate::cli) fn run(command: ServiceAccountCommand, common: &Common) -> Result<(), Failure> {
-    let (config, mut store) = open_store(common, matches!(command, ServiceAccountCommand::List))?;
+    let (config, mut store) = open_store(
+        common,
+        match command {
+            ServiceAccountCommand::List => StoreUse::Reads,
+            ServiceAccountCommand::Create(_) => StoreUse::Begins,
+            _ => StoreUse::Changes,
+        },
+    )?;
     match command {
         ServiceAccountCommand::Create(rights) => {
             let (account, secret) = store.create_service_account(rights.read(&config)?)?;

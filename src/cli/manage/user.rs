@@ -8,7 +8,7 @@ use portico_actors::principal::Scope;
 use secrecy::SecretString;
 use serde::Serialize;
 
-use crate::cli::common::{Common, Failure, WithinArgs, describe_access, describe_rights, open_store};
+use crate::cli::common::{Common, Failure, StoreUse, WithinArgs, describe_access, describe_rights, open_store};
 use crate::cli::output::timestamp_or;
 use crate::config::Config;
 
@@ -98,7 +98,14 @@ impl RightsArgs {
 
 /// Runs the command, and tells what came of it.
 pub(in crate::cli) fn run(command: UserCommand, common: &Common) -> Result<(), Failure> {
-    let (config, mut store) = open_store(common, matches!(command, UserCommand::List))?;
+    let (config, mut store) = open_store(
+        common,
+        match command {
+            UserCommand::List => StoreUse::Reads,
+            UserCommand::Add { .. } => StoreUse::Begins,
+            _ => StoreUse::Changes,
+        },
+    )?;
     match command {
         UserCommand::Add { rights, password } => {
             let password = if password { Some(read_password()?) } else { None };

@@ -103,6 +103,12 @@ impl Stdio {
                 .hint("write scheme, host and port, as in https://data.example.org")
                 .into());
         }
+        let authority = server.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
+        if authority.is_some_and(|authority| authority.contains('@')) {
+            return Err(Error::invalid("--server: an address with a user in it")
+                .hint("leave out what stands in front of @; the credential comes from --token-file or from signing in")
+                .into());
+        }
         let named = |kind: &str, name: &str| format!("/mcp/{kind}/{}", utf8_percent_encode(name, PLAIN));
         let path = match (&self.connection, &self.workspace) {
             (Some(name), _) => named("connections", name),
