@@ -38,6 +38,10 @@ pub(super) fn input_schema(parameters: &[Parameter]) -> Value {
 pub(super) fn arguments(parameters: &[Parameter], fields: Fields) -> Result<Vec<Argument>> {
     let inputs = inputs(parameters);
     let mut arguments = fields.into_arguments("arguments")?;
+    // Some clients say null for all that they leave out.
+    let has_default =
+        |name: &str| inputs.iter().any(|(known, it)| known == name && it.optional && it.default.is_some());
+    arguments.retain(|argument| argument.value.get() != "null" || !has_default(&argument.name));
     for argument in &mut arguments {
         let Some((_, parameter)) = inputs.iter().find(|(name, _)| *name == argument.name) else {
             let names: Vec<&str> = inputs.iter().map(|(name, _)| name.as_str()).collect();

@@ -10,8 +10,8 @@ use portico_actors::reply::{Reply, Results};
 use portico_actors::source::digest::{
     self, Facts, MOST_LOOKUP_ROWS, MOST_TABLES, QualifiedName, Style, TextCache, quoted,
 };
-use portico_actors::source::{Access, Profile, TextRow, texts};
-use portico_actors::workspace::{self, MAIN, Workspace};
+use portico_actors::source::{Access, Procedure, Profile, TextRow, texts};
+use portico_actors::workspace::{self, Asset, MAIN, Workspace};
 use uuid::Uuid;
 
 use crate::federation;
@@ -22,6 +22,8 @@ use crate::routing;
 
 /// Bytes of a token, as budgets count them.
 const TOKEN: usize = 4;
+/// A part of the room, in percent, is for procedures.
+const PROCEDURES: usize = 25;
 /// Bytes that the tables have in any case.
 const LEAST_TABLES: usize = 512;
 /// Bytes of the administrator's words, which come on top.
@@ -132,6 +134,7 @@ impl Reading<'_> {
         let (facts, is_whole) = self.facts(options).await?;
         let may_write = self.it.access() == Access::ReadWrite && self.it.reachable.scope >= Scope::Write;
         let mut text = self.introduction(options, may_write);
+        self.add_procedures(&mut text, options, may_write);
         let _ = write!(text, "\n## Tables\n\n{}", digest::LEGEND);
         let style = Style { default_schema: Some(MAIN), may_write, without_remarks: false };
         let functions = match self.it.underneath.as_slice() {
@@ -185,6 +188,27 @@ impl Reading<'_> {
             options.max_rows, options.max_bytes,
         );
         text
+    }
+
+    /// The procedures that the workspace lists and its reader may call.
+    fn add_procedures(&self, text: &mut String, options: &InstructionsOptions, may_write: bool) {
+        let members = &self.it.underneath;
+        let lines = self.it.reachable.workspace.assets.iter().flat_map(|asset| {
+            let Asset::Procedure { connection, schema, name } = asset else { return Vec::new() };
+            let member = members.iter().find(|member| member.entry.name == *connection);
+            let Some(profile) = member.and_then(|member| member.entry.profile()) else { return Vec::new() };
+            let style = Style { default_schema: Some(schema), may_write, without_remarks: false };
+            let is_it = |it: &&Procedure| it.schema == **schema && it.name == **name && (may_write || it.reads_only);
+            let found = profile.procedures.iter().filter(is_it);
+            found.map(|procedure| format!("- {}", digest::signature(procedure, &style))).collect()
+        });
+        let lines: Vec<String> = lines.collect();
+        if lines.is_empty() || !options.tools.contains(&"execute_procedure") {
+            return;
+        }
+        text.push_str("\n## Procedures (execute_procedure)\n\n");
+        let most = options.tokens * TOKEN * PROCEDURES / 100;
+        digest::write_list(text, lines.into_iter(), most, "get_procedures lists them all");
     }
 
     async fn facts(&self, options: &InstructionsOptions) -> Result<(Facts, bool)> {

@@ -5,12 +5,14 @@
 mod facts;
 mod fit;
 mod line;
+mod routines;
 mod text_cache;
 mod words;
 
 pub use self::facts::{Facts, MOST_LOOKUP_ROWS, QualifiedName, TableFacts};
 pub use self::fit::write;
 pub use self::line::{Style, line, table_name};
+pub use self::routines::{signature, write_list};
 pub use self::text_cache::TextCache;
 pub use self::words::{one_line, quoted};
 

@@ -55,11 +55,31 @@ const WORDS: &[Foreign] = &[
     ("RLIKE", "~"),
 ];
 
+/// Commands of other programs.
+const COMMANDS: &[Foreign] = &[
+    ("DESC", DESCRIBING),
+    ("DESCRIBE", DESCRIBING),
+    ("PRAGMA", DESCRIBING),
+    ("SHOW", "SELECT table_schema, table_name FROM information_schema.tables lists tables"),
+    ("USE", "write schema.table, or give defaultSchema"),
+];
+const DESCRIBING: &str =
+    "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = '…' lists columns";
+
 /// Adds to `failure` what helps to mend `statement`. `routine` is the place in the server's code that speaks.
 pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str>) -> Error {
     let Some(sqlstate) = failure.get_sqlstate().map(str::to_owned) else { return failure };
     let words = || Words::new(&statement.text, Dialect::POSTGRESQL);
+    if matches!(sqlstate.as_str(), "42601" | "42703" | "42704")
+        && let Some(hint) = words().habit(COMMANDS)
+    {
+        return failure.hint(hint);
+    }
     match sqlstate.as_str() {
+        "25001" => failure.hint(
+            "each call is a transaction of its own: such a command has to be given to the database itself; CREATE INDEX \
+             runs here without CONCURRENTLY",
+        ),
         // What is no column may be a word of a function that is not known here: DATEADD(day, …).
         "42703" => match words().function(FUNCTIONS) {
             Some(hint) => failure.hint(hint),
@@ -112,10 +132,13 @@ pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str
     }
 }
 
+/// What reads the labels of enums at the server.
+pub(crate) const READS_LABEL: &str = "enum_in";
+
 /// Adds what helps where a text is no value of the type that is due.
-fn unreadable(failure: Error, routine: Option<&str>) -> Error {
+pub(crate) fn unreadable(failure: Error, routine: Option<&str>) -> Error {
     match routine {
-        Some("enum_in") => match failure.message.rsplit_once(": ") {
+        Some(READS_LABEL) => match failure.message.rsplit_once(": ") {
             Some((before, given)) => {
                 let of = before.rsplit(' ').next().unwrap_or_default().to_owned();
                 let given = given.trim_matches(['"', '„', '“', '”', '«', '»', ' ']).to_owned();

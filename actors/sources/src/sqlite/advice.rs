@@ -7,6 +7,7 @@ use portico_sql::{Dialect, Statement};
 /// What other databases call so.
 const FUNCTIONS: &[Foreign] = &[
     ("AGE", "julianday(a) - julianday(b), which is the number of days"),
+    ("ANY", "IN (SELECT value FROM json_each(list))"),
     ("CHARINDEX", "instr(text, part)"),
     ("CONVERT", "CAST(value AS type)"),
     ("CURDATE", "date('now')"),
@@ -35,6 +36,7 @@ const FUNCTIONS: &[Foreign] = &[
     ("TO_CHAR", "strftime('%Y-%m', a_date)"),
     ("TO_DATE", "date(text)"),
     ("TO_TIMESTAMP", "datetime(seconds, 'unixepoch')"),
+    ("UNNEST", "json_each(list)"),
     ("YEAR", "CAST(strftime('%Y', a_date) AS INTEGER)"),
 ];
 /// The same of words that are no functions.
@@ -46,10 +48,24 @@ const WORDS: &[Foreign] = &[
     ("SIMILAR", "LIKE or GLOB"),
 ];
 
+/// Commands of other programs.
+const COMMANDS: &[Foreign] = &[
+    ("DESC", DESCRIBING),
+    ("DESCRIBE", DESCRIBING),
+    ("SHOW", "SELECT name FROM pragma_table_list lists tables"),
+    ("USE", "there is one schema, main"),
+];
+const DESCRIBING: &str = "SELECT name, type FROM pragma_table_info('…') lists columns";
+
 /// Adds to `failure` what helps to mend `statement`.
 pub(crate) fn advise(failure: Error, statement: &Statement) -> Error {
     let Some(sqlstate) = failure.get_sqlstate() else { return failure };
     let words = || Words::new(&statement.text, Dialect::SQLITE);
+    if matches!(sqlstate, "42601" | "42703")
+        && let Some(hint) = words().habit(COMMANDS)
+    {
+        return failure.hint(hint);
+    }
     match sqlstate {
         "42703" => match words().function(FUNCTIONS) {
             Some(hint) => failure.hint(hint),

@@ -44,6 +44,21 @@ impl<'t> Words<'t> {
         })
     }
 
+    /// What stands around a statement or in it by the habits of who wrote it: fences, quotes of a word processor, and
+    /// commands of other programs, each of which `commands` has with what stands for it here.
+    pub(crate) fn habit(&self, commands: &[Foreign]) -> Option<String> {
+        if self.text.trim_start().starts_with("```") {
+            return Some("send the statement alone, without the fence around it".to_owned());
+        }
+        let curly = ['\u{2018}', '\u{2019}', '\u{201c}', '\u{201d}'];
+        if self.words.iter().any(|word| word.kind != Kind::Text && self.text(*word).contains(curly)) {
+            return Some("write straight quotes: ' around a text, \" around a name".to_owned());
+        }
+        let first = self.words.first()?.text(self.text);
+        let (command, instead) = commands.iter().find(|(command, _)| command.eq_ignore_ascii_case(first))?;
+        Some(format!("{command} is no statement here: {instead}"))
+    }
+
     /// `LIMIT n` for `SELECT TOP n`.
     pub(crate) fn top(&self) -> Option<String> {
         let at = self.words.windows(2).position(|pair| {
@@ -94,5 +109,17 @@ mod tests {
         assert_eq!(words("SELECT top FROM t").top(), None);
         assert_eq!(words("SELECT a FROM t LIMIT 10, 5").limit_pair().unwrap(), "write LIMIT 5 OFFSET 10");
         assert_eq!(words("SELECT a FROM t LIMIT 10").limit_pair(), None);
+        let commands: &[Foreign] = &[("DESC", "write SELECT")];
+        for (text, hint) in [
+            ("```sql\nSELECT 1\n```", "without the fence"),
+            ("SELECT ‘a’", "straight quotes"),
+            ("SELECT a AS “b”", "straight quotes"),
+            ("desc orders", "DESC is no statement here: write SELECT"),
+        ] {
+            assert!(words(text).habit(commands).is_some_and(|told| told.contains(hint)), "{text}");
+        }
+        for text in ["SELECT '‘a’' ORDER BY a DESC", "SELECT \"desc\""] {
+            assert_eq!(words(text).habit(commands), None, "{text}");
+        }
     }
 }

@@ -16,6 +16,9 @@ CREATE FUNCTION hr.add(a text, b text) RETURNS text LANGUAGE sql IMMUTABLE AS 'S
 CREATE FUNCTION "Mixed Case"(one int) RETURNS int LANGUAGE sql STABLE AS 'SELECT one';
 CREATE FUNCTION noted(what text) RETURNS int LANGUAGE sql AS $$INSERT INTO hr.staff VALUES (1, what) RETURNING id$$;
 CREATE SEQUENCE numbers;
+CREATE TYPE status AS ENUM ('new', 'paid');
+CREATE TABLE payments (id int, state status);
+CREATE FUNCTION paid(state status) RETURNS int LANGUAGE sql STABLE AS 'SELECT 1';
 CREATE TABLE documents (id int, body jsonb);
 INSERT INTO documents SELECT n, jsonb_build_object('text', repeat('long ', 2000)) FROM generate_series(1, 2) n;
 "#;
@@ -99,6 +102,7 @@ async fn failures_lead_on() {
         ),
         ("execute_procedure", json!({"procedure": "Mixed_Case"}), "did you mean public.\"Mixed Case\"?"),
         ("execute_procedure", json!({"procedure": "Mixed Case"}), "in double quotes"),
+        ("execute_procedure", json!({"procedure": "paid", "parameters": {"state": "payed"}}), "did you mean 'paid'"),
     ] {
         let words = app.tool_error(tool, arguments.clone()).await;
         assert!(words.contains(hint), "{tool} {arguments}: {words}");

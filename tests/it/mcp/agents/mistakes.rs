@@ -127,6 +127,18 @@ fn select(query: &str) -> Call {
 fn common() -> Vec<Mistake> {
     let mistake = |name, call, mend| Mistake { name, call, mend };
     vec![
+        mistake("a fence of Markdown", select("```sql\nSELECT name FROM customers\n```"), |told, call| {
+            let alone = query(call).lines().filter(|line| !line.starts_with("```")).collect::<Vec<_>>().join("\n");
+            with(call, told.contains("without the fence").then_some(alone)?)
+        }),
+        mistake(
+            "quotes of a word processor",
+            select("SELECT id FROM customers WHERE name = ‘Ada’"),
+            |told, call| {
+                let straight = query(call).replace(['‘', '’'], "'");
+                with(call, told.contains("straight quotes").then_some(straight)?)
+            },
+        ),
         mistake("a table's name", select("SELECT name FROM custmers"), |told, call| {
             with(call, query(call).replacen("custmers", near(told)?, 1))
         }),
@@ -226,6 +238,10 @@ fn common() -> Vec<Mistake> {
 fn on_postgres() -> Vec<Mistake> {
     let mistake = |name, call, mend| Mistake { name, call, mend };
     vec![
+        mistake("SHOW TABLES", select("SHOW TABLES"), |told, call| with(call, between(told, "here: ", " lists")?)),
+        mistake("DESCRIBE", select("DESCRIBE orders"), |told, call| {
+            with(call, between(told, "here: ", " lists")?.replace('…', "orders"))
+        }),
         mistake("a name with capitals", select("SELECT carrierName FROM shipments"), replace_near),
         mistake("a table with capitals", select("SELECT body FROM ShipmentNotes"), |told, call| {
             with(call, query(call).replacen("ShipmentNotes", near(told)?, 1))
@@ -352,6 +368,28 @@ fn on_sqlite() -> Vec<Mistake> {
             |told, call| {
                 let last = between(told, "IN (", ")")?.split(", ").last()?.to_owned();
                 with(call, query(call).replace("'sent'", &last))
+            },
+        ),
+        mistake(
+            "a list in IN",
+            Call(
+                "execute_select",
+                json!({"query": "SELECT name FROM customers WHERE id IN (@ids)", "parameters": {"ids": [1, 2]}}),
+            ),
+            |told, call| {
+                let form = between(told, "write ", "\n")?;
+                with(call, query(call).replace("IN (@ids)", form))
+            },
+        ),
+        mistake(
+            "= ANY of a list",
+            Call(
+                "execute_select",
+                json!({"query": "SELECT name FROM customers WHERE id = ANY(@ids)", "parameters": {"ids": [1, 2]}}),
+            ),
+            |told, call| {
+                let form = between(told, "write ", "\n")?.replace("list", "@ids");
+                with(call, query(call).replace("= ANY(@ids)", &form))
             },
         ),
         mistake("the extract of a date", select("SELECT EXTRACT(year FROM placed) FROM orders"), |told, call| {

@@ -10,7 +10,7 @@ use portico::config::Config;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, TestApp, read};
+use crate::support::app::{CONNECTION, TestApp, eventually, read};
 use crate::support::configuration::{Configuration, connection};
 use crate::support::fixture;
 use crate::support::postgres::connect;
@@ -99,18 +99,20 @@ async fn a_hanging_issuer_keeps_no_other_credential_out() {
         accepted = hanging.accept() => accepted.unwrap(),
         _ = &mut waiting => panic!("all were answered before the keys were asked for"),
     };
-    let fresh = async {
+    // As soon as each of those that have a place waits for the keys.
+    let fresh = eventually("a fresh credential's turn", async || {
         let basic = app.http.post(app.mcp_url()).basic_auth(&app.reader.name, Some(&app.reader.secret));
-        read(basic.json(&list).send().await.unwrap()).await
-    };
-    let (status, answer) = tokio::select! {
-        answer = fresh => answer,
+        read(basic.json(&list).send().await.unwrap()).await.0 == 200
+    });
+    tokio::select! {
+        () = fresh => {}
         _ = &mut waiting => panic!("the keys came"),
-    };
-    assert_eq!(status, 200, "{answer}");
+    }
     drop((socket, hanging));
+    // Those of one address who came before the first of them waited for the keys were too many.
     for answer in waiting.await {
-        assert_eq!(answer.unwrap().status(), 401);
+        let status = answer.unwrap().status();
+        assert!([401, 429].contains(&status.as_u16()), "{status}");
     }
 }
 

@@ -201,12 +201,17 @@ fn is_cell(column: &ArrayRef, row: usize, cell: &str) -> bool {
         }
         DataType::Boolean => column.as_boolean().value(row).to_string() == cell,
         DataType::Binary => STANDARD.encode(column.as_binary::<i32>().value(row)) == text(),
-        DataType::Date32 => day(i64::from(column.as_primitive::<Date32Type>().value(row))) == text(),
+        DataType::Date32 => {
+            let (day, era) = day(i64::from(column.as_primitive::<Date32Type>().value(row)));
+            format!("{day}{era}") == text()
+        }
         DataType::Time64(_) => clock(column.as_primitive::<Time64MicrosecondType>().value(row)) == text(),
         DataType::Timestamp(_, zone) => {
             let micros = column.as_primitive::<TimestampMicrosecondType>().value(row);
             let (days, rest) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
-            format!("{}T{}{}", day(days), clock(rest), if zone.is_some() { "Z" } else { "" }) == text()
+            let (day, era) = day(days);
+            let (between, utc) = if era.is_empty() { ('T', "Z") } else { (' ', "+00") };
+            format!("{day}{between}{}{}{era}", clock(rest), if zone.is_some() { utc } else { "" }) == text()
         }
         DataType::Decimal128(..) => column.as_primitive::<Decimal128Type>().value_as_string(row) == text(),
         DataType::Decimal256(..) => column.as_primitive::<Decimal256Type>().value_as_string(row) == text(),
@@ -219,7 +224,7 @@ fn is_cell(column: &ArrayRef, row: usize, cell: &str) -> bool {
 const DAY: i64 = 86_400_000_000;
 
 /// A day since 1970 as it is written.
-fn day(days: i64) -> String {
+fn day(days: i64) -> (String, &'static str) {
     // Years that begin in March, in eras of four hundred (Howard Hinnant, `civil_from_days`).
     let days = days + 719_468;
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
@@ -227,7 +232,10 @@ fn day(days: i64) -> String {
     let of_year = of_era - (365 * year + year / 4 - year / 100);
     let month = (5 * of_year + 2) / 153;
     let (date, month) = (of_year - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
-    format!("{:04}-{month:02}-{date:02}", year + era * 400 + i64::from(month < 3))
+    let year = year + era * 400 + i64::from(month < 3);
+    // There is no year 0.
+    let (year, era) = if year > 0 { (year, "") } else { (1 - year, " BC") };
+    (format!("{year:04}-{month:02}-{date:02}"), era)
 }
 
 /// Microseconds since midnight as they are written.

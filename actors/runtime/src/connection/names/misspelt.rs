@@ -3,7 +3,7 @@
 
 use super::nearby::{Nearby, offered, written};
 use portico_core::call::{MetadataFilter, MetadataKind, Op};
-use portico_core::error::{Error, Kind, Result};
+use portico_core::error::{Error, Kind, Missing, Result};
 use portico_core::near;
 
 /// `invalid_schema_name`.
@@ -14,7 +14,9 @@ const NO_SCHEMA: &str = "3F000";
 pub(in crate::connection) fn is_misspelt(error: &Error, op: &Op) -> bool {
     let of_names = match op {
         Op::Execute(..) | Op::Script(..) => true,
-        Op::Procedure(_) => error.get_sqlstate() == Some(NO_SCHEMA),
+        Op::Procedure(_) => {
+            error.get_sqlstate() == Some(NO_SCHEMA) || matches!(error.get_missing(), Some(Missing::Label { .. }))
+        }
         Op::Describe(..) | Op::Instructions(_) => false,
     };
     of_names && names_nothing(error)

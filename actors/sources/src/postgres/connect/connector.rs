@@ -25,10 +25,11 @@ use crate::postgres::connect::fault::Fault;
 use crate::postgres::connect::login;
 use crate::postgres::connect::protocol::cancel::Canceller;
 use crate::postgres::connect::protocol::driven_client::DrivenClient;
+use crate::postgres::connect::protocol::lingering::{HeldPlace, LingeringSocket};
 use crate::postgres::connect::protocol::messages::PinnedSettings;
 use crate::postgres::connect::protocol::notices::{self, MessageListener};
 use crate::postgres::connect::protocol::session_memory::{PendingReservations, SessionMemory};
-use crate::postgres::connect::protocol::stream::{Below, Bounded, ServerAddress, Socket};
+use crate::postgres::connect::protocol::stream::{Below, Bounded, ServerAddress};
 use crate::postgres::connect::protocol::tls::Connectors;
 use crate::postgres::failure;
 use crate::{Login, Password, Pooler, check_login_role, of_role};
@@ -295,8 +296,10 @@ impl Connector {
             config.get_ssl_mode() != SslMode::Disable && config.get_ssl_negotiation() == SslNegotiation::Postgres;
         let lent = Arc::<PendingReservations>::default();
         let lending = SessionMemory { budget: self.budget.clone(), lent: Arc::clone(&lent) };
+        let held = Arc::<HeldPlace>::default();
+        let socket = LingeringSocket::new(socket, Arc::clone(&held));
         let stream = Bounded::new(socket, Arc::clone(&pin), lending, usize::from(asks));
-        let below = MakeTlsConnect::<Socket>::make_tls_connect(&mut tls.clone(), name);
+        let below = MakeTlsConnect::<LingeringSocket>::make_tls_connect(&mut tls.clone(), name);
         let below = Below(below.map_err(|error| Refusal::new(Fault::Tls, &error.to_string()))?);
         let connected = config.connect_raw(stream, below).await;
         let (client, connection) = connected.map_err(|error| Refusal::from_error(&error))?;
@@ -307,7 +310,7 @@ impl Connector {
         let canceller =
             Arc::new(Canceller { token: client.cancel_token(), place, name: name.to_owned(), tls: tls.clone() });
         let client = ClientWrapper::new(client, driver);
-        let wire = DrivenClient { client, messages, canceller, pin, lent, pooled };
+        let wire = DrivenClient { client, messages, canceller, pin, lent, held, pooled };
         if target == Target::Any {
             return Ok(wire);
         }

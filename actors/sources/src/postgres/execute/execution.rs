@@ -3,7 +3,7 @@
 use tokio_postgres::error::DbError;
 
 use crate::Access;
-use crate::postgres::advice::advise;
+use crate::postgres::advice::{READS_LABEL, advise, unreadable};
 use crate::postgres::bind::argument_types::kind;
 use crate::postgres::bind::fingerprint::QueryFingerprint;
 use crate::postgres::execute::envelope::identity;
@@ -238,11 +238,12 @@ impl Execution {
         if !site.within && self.guarded.as_ref().is_some_and(PendingCheck::hides) {
             failure = hiding::uttered(failure);
         }
+        let routine = error.as_db_error().and_then(DbError::routine);
         match &self.origin {
-            Some(statement) if !site.raised => {
-                advise(failure, statement, error.as_db_error().and_then(DbError::routine))
-            }
-            _ => failure,
+            _ if site.raised => failure,
+            Some(statement) => advise(failure, statement, routine),
+            None if failure.kind == Kind::Invalid && routine == Some(READS_LABEL) => unreadable(failure, routine),
+            None => failure,
         }
     }
 }

@@ -32,9 +32,6 @@ const AFTER_READING: &str = "ROLLBACK; SELECT pg_advisory_unlock_all(); \
 /// somebody's definition may have made something else of what they name.
 pub(crate) const CLEANED: Duration = Duration::from_secs(1);
 
-/// How long a session that was given up keeps its place at most while the server does not answer.
-const UNFINISHED: Duration = Duration::from_secs(60);
-
 /// A session that is out. It goes back to the pool only when somebody vouches for its state;
 /// dropped otherwise it is closed, and whatever it may still run is cancelled.
 pub(crate) struct Session {
@@ -215,13 +212,8 @@ impl Drop for Session {
         self.runtime.spawn(async move {
             // A pooler forgets whose statement it was as soon as the socket is closed, so that comes last.
             let _ = timeout(CANCEL_TIMEOUT, object.wire.canceller.cancel()).await;
-            // What the server does without looking at cancels and sockets goes on when the socket is closed. Until it
-            // answers the session is one of those that may be there at most.
-            if !object.wire.is_closed() {
-                let _ = timeout(UNFINISHED, object.wire.batch_execute("ROLLBACK")).await;
-            }
+            object.wire.held.hold(slot);
             drop(object);
-            drop(slot);
         });
     }
 }

@@ -5,9 +5,11 @@ use rusqlite::types::Value;
 use crate::sqlite::execute::argument;
 use crate::sqlite::execute::check;
 use crate::sqlite::schema::SCHEMA;
+use crate::statements::bindings;
 use crate::{Prepared, Repeated};
+use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
-use portico_sql::Statement;
+use portico_sql::{Dialect, Kind as TokenKind, Statement, Token, tokens};
 
 /// A statement and its values.
 pub(crate) struct Step {
@@ -28,6 +30,7 @@ impl Step {
     pub(crate) fn new(prepared: Prepared) -> Result<Self> {
         let Prepared { statement, values, default_schema, by_administrator } = prepared;
         admit(&statement, default_schema)?;
+        admit_lists(&statement, &values)?;
         let values = argument::bind(&statement.placeholders, &values)?;
         Ok(Self { statement, sets: vec![values], repeats: false, by_administrator })
     }
@@ -43,11 +46,41 @@ impl Step {
             return Err(Error::invalid("parameters: give at least one set of values"));
         }
         let bound = sets.iter().enumerate().map(|(number, set)| {
-            argument::bind(&statement.placeholders, set).map_err(|error| Repeated::failure(number, error))
+            admit_lists(&statement, set)
+                .and_then(|()| argument::bind(&statement.placeholders, set))
+                .map_err(|error| Repeated::failure(number, error))
         });
         let sets = bound.collect::<Result<_>>()?;
         Ok(Self { statement, sets, repeats: true, by_administrator: false })
     }
+}
+
+/// Refuses a list where IN has one value: no row would have its text.
+fn admit_lists(statement: &Statement, values: &[Argument]) -> Result<()> {
+    if !values.iter().any(bindings::is_array) {
+        return Ok(());
+    }
+    let text = &statement.text;
+    let words: Vec<Token> =
+        tokens(text, Dialect::SQLITE).into_iter().filter(|token| token.kind != TokenKind::Blank).collect();
+    for four in words.windows(4) {
+        let [word, open, value, close] = four else { continue };
+        let is_alone = word.is_word(text, "IN")
+            && (open.kind, close.kind) == (TokenKind::Open, TokenKind::Close)
+            && matches!(value.kind, TokenKind::Parameter | TokenKind::Placeholder);
+        let value = value.text(text);
+        let name = match value.strip_prefix('?').and_then(|number| number.parse::<usize>().ok()) {
+            Some(number) => number.checked_sub(1).and_then(|place| statement.placeholders.get(place)),
+            None => statement.placeholders.iter().find(|name| argument::same(name, value)),
+        };
+        let Some(name) = name.filter(|_| is_alone) else { continue };
+        if values.iter().any(|value| argument::same(&value.name, name) && bindings::is_array(value)) {
+            let name = argument::at(name);
+            return Err(Error::invalid(format!("parameter {name}: it is a list, and IN ({name}) has one value"))
+                .hint(format!("write IN (SELECT value FROM json_each({name}))")));
+        }
+    }
+    Ok(())
 }
 
 fn admit(statement: &Statement, default_schema: Option<String>) -> Result<()> {

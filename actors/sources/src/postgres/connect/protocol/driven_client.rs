@@ -6,6 +6,7 @@ use std::sync::Arc;
 use deadpool_postgres::ClientWrapper;
 
 use super::cancel::Canceller;
+use super::lingering::HeldPlace;
 use super::messages::PinnedSettings;
 use super::notices::MessageListener;
 use super::session_memory::PendingReservations;
@@ -22,6 +23,8 @@ pub(crate) struct DrivenClient {
     pub(crate) pin: Arc<PinnedSettings>,
     /// What its large rows were lent.
     pub(crate) lent: Arc<PendingReservations>,
+    /// Keeps its place until the server has ended it.
+    pub(crate) held: Arc<HeldPlace>,
     /// Behind a pooler that hands out server sessions by the transaction.
     pub(crate) pooled: bool,
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod cancel;
 pub(crate) mod driven_client;
+pub(crate) mod lingering;
 pub(crate) mod messages;
 pub(crate) mod notices;
 pub(crate) mod session_memory;
