@@ -5,6 +5,8 @@ use portico_actors::call::{
 };
 use portico_actors::error::{Error, Kind, Result};
 
+use portico_actors::source::table_search;
+
 use super::definitions::executing;
 use super::kind::Operation;
 use super::offer::{Offer, ResolvedCall, caps, timeout};
@@ -84,6 +86,7 @@ fn sought(metadata: MetadataKind, fields: &mut Fields) -> Result<(Vec<String>, O
         },
     )?;
     let search = if metadata == MetadataKind::Tables { fields.string("search")? } else { None };
+    table_search::admit(&objects, search.as_deref())?;
     Ok((objects, search.filter(|words| !words.trim().is_empty())))
 }
 

@@ -24,7 +24,7 @@ pub use self::exposure::source::narrow;
 pub use self::lazy::LazySource;
 pub use self::lazy::OpenSource;
 pub use self::local_set::in_local_set;
-pub use self::plan::{Access, Invocation, Plan, Prepared, Repeated, Task};
+pub use self::plan::{Access, CallShare, Invocation, Plan, Prepared, Repeated, Task};
 pub use self::profile::{DeclaredProcedure, Direction, MOST_TABLES, Parameter, Procedure, Profile, Table};
 pub use self::statements::explain::{Estimate, Explain};
 pub use self::statements::texts::{TextRow, texts};

@@ -1,5 +1,8 @@
 //! What is to be done at a source.
 
+use std::any::Any;
+use std::sync::Arc;
+
 use tokio_util::sync::CancellationToken;
 
 use crate::exposure::names::Exposure;
@@ -38,7 +41,13 @@ pub struct Plan {
     /// What exists for the caller of what the connection exposes, where that is less: a workspace's part of it. The
     /// driver refuses every use of the rest.
     pub exposure: Option<Exposure>,
+    /// What the caller has of the connection's room. A driver keeps it until the source has ended what it began for the
+    /// call, also where nobody waits for that any more.
+    pub share: Option<CallShare>,
 }
+
+/// A caller's share of a connection's room, given back when the last clone is dropped.
+pub type CallShare = Arc<dyn Any + Send + Sync>;
 
 impl Plan {
     /// A plan with the default limits, which nobody abandons: no dry run, and under the pool's own role.
@@ -56,6 +65,7 @@ impl Plan {
             describes: true,
             estimates: false,
             exposure: None,
+            share: None,
         }
     }
 }

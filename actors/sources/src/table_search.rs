@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use crate::statements::texts::TextRow;
+use portico_core::error::Error;
 use portico_core::near;
 use portico_core::pattern;
 
@@ -26,10 +27,39 @@ pub struct Matches {
     pub hint: Option<String>,
 }
 
+/// Names of one call for each of which near ones are looked for, where it means nothing.
+const MOST_NEAR: usize = 5;
+/// Octets of all names of one call at most.
+const MOST_OCTETS: usize = 16 * 1024;
+/// Octets of the words that one call looks for at most.
+const MOST_SEARCHED: usize = 1_024;
+/// Words that one call looks for at most.
+const MOST_WORDS: usize = 32;
+
+/// Refuses more names, or words to look for, than a listing is worth.
+///
+/// # Errors
+/// [`Kind::Invalid`](portico_core::error::Kind::Invalid), with the bound.
+pub fn admit(asked: &[String], search: Option<&str>) -> Result<(), Error> {
+    let names: usize = asked.iter().map(|text| text.matches(',').count() + 1).sum();
+    if names > MOST_FOUND {
+        return Err(Error::invalid(format!("{names} names at once; a listing takes {MOST_FOUND}"))
+            .hint("ask for fewer, or use a pattern with %"));
+    }
+    if asked.iter().map(String::len).sum::<usize>() > MOST_OCTETS {
+        return Err(Error::invalid(format!("the names have more than {MOST_OCTETS} octets")).hint("ask for fewer"));
+    }
+    let words = search.map_or(0, |search| search.split_whitespace().take(MOST_WORDS + 1).count());
+    if words > MOST_WORDS || search.is_some_and(|search| search.len() > MOST_SEARCHED) {
+        return Err(Error::invalid(format!("search: give at most {MOST_WORDS} words")));
+    }
+    Ok(())
+}
+
 /// Finds what `asked` means among those that are `known`, each of which is a `noun`. `catalog` is what may stand in front of
 /// a schema.
 pub fn find<'a>(asked: &[String], known: &[Known<'a>], catalog: &str, noun: &str) -> Matches {
-    let (mut found, mut hints): (Vec<Known<'a>>, Vec<String>) = (Vec::new(), Vec::new());
+    let (mut found, mut hints, mut missed): (Vec<Known<'a>>, Vec<String>, usize) = (Vec::new(), Vec::new(), 0);
     let mut add = |tables: Vec<Known<'a>>| {
         for table in tables {
             if !found.contains(&table) {
@@ -45,11 +75,15 @@ pub fn find<'a>(asked: &[String], known: &[Known<'a>], catalog: &str, noun: &str
             continue;
         }
         for name in split(text) {
-            match meant(&name, known, (catalog, noun)) {
+            match meant(&name, known, catalog) {
                 Ok(tables) => add(tables),
-                Err(hint) => hints.push(hint),
+                Err(nothing) if hints.len() < MOST_NEAR => hints.push(nothing.explain(&name, known, noun)),
+                Err(_) => missed += 1,
             }
         }
+    }
+    if missed > 0 {
+        hints.push(format!("{missed} more names mean nothing that you may see"));
     }
     let more = found.len().saturating_sub(MOST_FOUND);
     if more > 0 {
@@ -107,15 +141,32 @@ fn by<'a>(name: &str, known: &[Known<'a>], catalog: &str, is_it: impl Fn(&str, &
     known.iter().copied().filter(fits).collect()
 }
 
+/// Why a name means none of those that are known.
+enum Nothing {
+    Unclear(String),
+    NoMatch,
+    NotThere,
+}
+
+impl Nothing {
+    fn explain(self, name: &str, known: &[Known<'_>], noun: &str) -> String {
+        match self {
+            Self::Unclear(which) => format!("{name} is not clear: there are {which}"),
+            Self::NoMatch => format!("no {noun} that you may see matches {name}{}", near_of(name, known)),
+            Self::NotThere => format!("there is no {noun} {name} that you may see{}", near_of(name, known)),
+        }
+    }
+}
+
 /// What `name` means, or why it means none of them.
-fn meant<'a>(name: &str, known: &[Known<'a>], (catalog, noun): (&str, &str)) -> Result<Vec<Known<'a>>, String> {
+fn meant<'a>(name: &str, known: &[Known<'a>], catalog: &str) -> Result<Vec<Known<'a>>, Nothing> {
     let found = exactly(name, known, catalog);
     if !found.is_empty() {
         return Ok(found);
     }
     let found = by(name, known, catalog, |asked, name| unquoted(asked).eq_ignore_ascii_case(name));
     if found.len() > 1 && found.iter().any(|(_, table)| *table != found[0].1) {
-        return Err(format!("{name} is not clear: there are {}", written(&found)));
+        return Err(Nothing::Unclear(written(&found)));
     }
     if !found.is_empty() {
         return Ok(found);
@@ -126,10 +177,10 @@ fn meant<'a>(name: &str, known: &[Known<'a>], (catalog, noun): (&str, &str)) -> 
             return Ok(found);
         }
         if name.contains('%') {
-            return Err(format!("no {noun} that you may see matches {name}{}", near_of(name, known)));
+            return Err(Nothing::NoMatch);
         }
     }
-    Err(format!("there is no {noun} {name} that you may see{}", near_of(name, known)))
+    Err(Nothing::NotThere)
 }
 
 fn written(tables: &[Known<'_>]) -> String {

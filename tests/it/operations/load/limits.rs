@@ -193,7 +193,7 @@ async fn one_caller_s_many_calls_do_not_keep_another_s_waiting() {
 async fn a_session_that_hears_no_cancel_keeps_its_place() {
     let url = fixture::postgres().await;
     let app = fixture::with_postgres(&url, "pool = 1\nqueue_timeout = 200").await;
-    let deaf_ones = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT md5%' AND state = 'active'";
+    let deaf_ones = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'SELECT md5%' AND state = 'active'";
     // Between the parts of one expression the server looks at nothing.
     let deaf =
         format!("SELECT {} FROM (SELECT repeat('x', 20000000) AS x OFFSET 0) AS deaf", ["md5(x)"; 500].join("||"));
@@ -201,4 +201,21 @@ async fn a_session_that_hears_no_cancel_keeps_its_place() {
     assert_eq!((status, &answer["error"]["code"]), (408, &json!(1500)), "{answer}");
     let (status, answer) = app.query(json!({"query": deaf_ones, "timeout": 200})).await;
     assert_eq!((status, &answer["results"][0]["rows"]), (200, &json!([[0]])), "{answer}");
+}
+
+/// What one caller left behind so keeps that caller's share, and no other's.
+#[actix_web::test]
+async fn sessions_that_hear_no_cancel_count_for_their_caller() {
+    let url = fixture::postgres().await;
+    let app = fixture::with_postgres(&url, "pool = 2\nqueue_timeout = 1").await;
+    let deaf =
+        format!("SELECT {} FROM (SELECT repeat('x', 20000000) AS x OFFSET 0) AS deaf", ["md5(x)"; 600].join("||"));
+    let begun = (0..2).map(|_| app.query(json!({"query": deaf, "timeout": 1})));
+    for (status, answer) in futures_util::future::join_all(begun).await {
+        assert!([408, 429].contains(&status), "{answer}");
+    }
+    let request = app.http.post(format!("{}/api/query", app.url)).json(&json!({"query": "SELECT 1 AS one"}));
+    let (status, answer) =
+        read(request.basic_auth(&app.reader.name, Some(&app.reader.secret)).send().await.unwrap()).await;
+    assert_eq!((status, &answer["results"][0]["rows"]), (200, &json!([[1]])), "{answer}");
 }

@@ -23,7 +23,7 @@ use portico_core::error::{Error, Kind, Result};
 use portico_core::identity::AssumedIdentity;
 use portico_core::principal::{Principal, Scope};
 use portico_core::reply::{Reply, Results};
-use portico_sources::{Access, Invocation, Prepared, Procedure, Profile, Task};
+use portico_sources::{Access, CallShare, Invocation, Prepared, Procedure, Profile, Task};
 use portico_sql::{Class, Naming, ParameterNames, Renamed, Statement};
 
 /// What to do where a connection does not take what writes.
@@ -58,7 +58,7 @@ impl Runner {
         let seen = role.map(|role| known.seen_by(role));
         let profile = seen.as_ref().unwrap_or(known);
         let arrived = Instant::now();
-        let permit = self.permit(&call.by.subject, call.limits.timeout).await?;
+        let share: CallShare = Arc::new(self.permit(&call.by.subject, call.limits.timeout).await?);
         let queued = arrived.elapsed();
         if let Some(key) = key {
             return self.write_instructions(key, profile, &call).await.map(Reply::Text);
@@ -67,12 +67,12 @@ impl Runner {
             Op::Describe(metadata, narrow) if narrow.explains => {
                 listing::explained(self, *metadata, narrow, &call).await?
             }
-            _ => self.ask_source(identity, profile, &call).await?,
+            _ => self.ask_source((identity, Arc::clone(&share)), profile, &call).await?,
         };
         results.queued = queued;
         let validity = call.by.validity.clone();
         Ok(Reply::Results(with_reader_timeout(
-            results.with_guard(permit),
+            results.with_guard(share),
             self.description.connection.reader_timeout,
             validity,
         )))
@@ -95,13 +95,18 @@ impl Runner {
     }
 
     /// Has the source do what `call` asks for, and tells of it in the names that the caller uses.
-    async fn ask_source(&self, identity: AssumedIdentity, profile: &Profile, call: &Call) -> Result<Results> {
+    async fn ask_source(
+        &self,
+        (identity, share): (AssumedIdentity, CallShare),
+        profile: &Profile,
+        call: &Call,
+    ) -> Result<Results> {
         let (task, access, renamed) = self.prepare(call, profile).await?;
         let names = call.op.within().map(|within| Names::new(within, renamed));
         let class = class_of(&task);
         let is_seen_late = matches!(task, Task::Statements(_) | Task::Batch(_));
         let outcome = match self.guard(&identity, &task, call).await {
-            Ok(()) => self.plan_as(identity.clone(), task, access, call.limits, call).await,
+            Ok(()) => self.plan_as((identity.clone(), Some(share)), task, access, call.limits, call).await,
             Err(refusal) => Err(refusal),
         };
         let mut results = match outcome {

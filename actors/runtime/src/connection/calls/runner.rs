@@ -12,7 +12,7 @@ use portico_core::principal::Scope;
 use portico_core::reply::Results;
 use portico_core::trace::TraceParent;
 use portico_sources::digest::TextCache;
-use portico_sources::{Access, Exposure, Plan, Source, Task};
+use portico_sources::{Access, CallShare, Exposure, Plan, Source, Task};
 
 /// Everything a call needs of its connection; shared by all calls that run at once.
 pub(crate) struct Runner {
@@ -65,13 +65,13 @@ impl Runner {
         limits: Limits,
         call: &Call,
     ) -> Result<Results> {
-        self.plan_as(self.identity(call)?, task, access, limits, call).await
+        self.plan_as((self.identity(call)?, None), task, access, limits, call).await
     }
 
-    /// The same for a caller whose identity is known.
+    /// The same for a caller whose identity is known, and with its share of the connection's room.
     pub(in crate::connection) async fn plan_as(
         &self,
-        identity: AssumedIdentity,
+        (identity, share): (AssumedIdentity, Option<CallShare>),
         task: Task,
         access: Access,
         limits: Limits,
@@ -96,6 +96,7 @@ impl Runner {
             describes,
             estimates: false,
             exposure,
+            share,
         };
         let results = self.source.run(plan).await;
         // All threads share it, so it is written only where that says something new.

@@ -19,6 +19,8 @@ use portico_sources::{Access, Plan, Task, TextRow, texts};
 
 /// Names that are looked through.
 const MOST_NAMES: usize = 20_000;
+/// Octets of a name, a pattern or several of these.
+const LONGEST: usize = 4 * 1024;
 /// Columns whose names and comments are searched.
 const MOST_SEARCHED: usize = 100_000;
 
@@ -103,6 +105,9 @@ fn spread(narrow: &MetadataFilter) -> Result<Vec<MetadataFilter>> {
         [|it| &mut it.schema, |it| &mut it.table_type, |it| &mut it.column, |it| &mut it.param];
     let mut all = vec![plain];
     for member in members {
+        if member(&mut all[0]).as_ref().is_some_and(|text| text.len() > LONGEST) {
+            return Err(Error::invalid(format!("a name or pattern has more than {LONGEST} octets")));
+        }
         let each = |mut narrow: MetadataFilter| {
             let Some(text) = member(&mut narrow).take() else { return vec![narrow] };
             let with = |name: &str| {

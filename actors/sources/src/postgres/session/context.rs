@@ -10,6 +10,7 @@ use pin_project_lite::pin_project;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::plan::CallShare;
 use portico_core::call::{Limits, Notices};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::identity::AssumedIdentity;
@@ -52,17 +53,36 @@ pub(crate) struct CallContext {
     closing: CancellationToken,
     notices: Option<Notices>,
     role: Option<Arc<str>>,
+    share: Option<CallShare>,
 }
 
 impl CallContext {
     /// Starts now.
     pub(crate) fn start(limits: Limits, abandoned: CancellationToken, closing: CancellationToken) -> Self {
-        Self { started: Instant::now(), timeout: limits.timeout, abandoned, closing, notices: None, role: None }
+        Self {
+            started: Instant::now(),
+            timeout: limits.timeout,
+            abandoned,
+            closing,
+            notices: None,
+            role: None,
+            share: None,
+        }
     }
 
     /// The same, with who hears what the source says meanwhile.
     pub(crate) fn hearing(self, notices: Option<Notices>) -> Self {
         Self { notices, ..self }
+    }
+
+    /// The same with its caller's share of the connection's room.
+    pub(crate) fn with_share(self, share: Option<CallShare>) -> Self {
+        Self { share, ..self }
+    }
+
+    /// Its caller's share of the connection's room.
+    pub(crate) fn share(&self) -> Option<CallShare> {
+        self.share.clone()
     }
 
     /// The same for a caller with an identity at the source.

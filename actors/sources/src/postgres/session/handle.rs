@@ -13,6 +13,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
+use crate::plan::CallShare;
 use crate::postgres::bind::parameter_types::ParameterTypeCache;
 use crate::postgres::connect::protocol::driven_client::DrivenClient;
 use crate::postgres::connect::protocol::notices::MessageListener;
@@ -40,6 +41,8 @@ pub(crate) struct Session {
     object: Option<PooledSession>,
     /// Its place among those that may be out; given back once it is idle or closed.
     slot: Option<OwnedSemaphorePermit>,
+    /// What its caller has of the connection's room goes with that, where the session is given up.
+    share: Option<CallShare>,
     number: u64,
     messages: Arc<MessageListener>,
     sessions: Arc<PoolState>,
@@ -51,7 +54,7 @@ impl Session {
     /// A session that is handed out as `number`, and who hears what the source says on it.
     pub(crate) fn new(
         object: PooledSession,
-        slot: OwnedSemaphorePermit,
+        (slot, share): (OwnedSemaphorePermit, Option<CallShare>),
         number: u64,
         sessions: Arc<PoolState>,
         notices: Option<Notices>,
@@ -63,6 +66,7 @@ impl Session {
             pooled,
             object: Some(object),
             slot: Some(slot),
+            share,
             number,
             messages,
             sessions,
@@ -209,10 +213,11 @@ impl Drop for Session {
         if self.settled.load(Ordering::Acquire) && !object.wire.is_closed() {
             return self.sessions.put_back(object, slot, &self.runtime);
         }
+        let share = self.share.take();
         self.runtime.spawn(async move {
             // A pooler forgets whose statement it was as soon as the socket is closed, so that comes last.
             let _ = timeout(CANCEL_TIMEOUT, object.wire.canceller.cancel()).await;
-            object.wire.held.hold(slot);
+            object.wire.held.hold(slot, share);
             drop(object);
         });
     }

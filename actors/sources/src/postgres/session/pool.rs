@@ -9,6 +9,7 @@ use futures_util::future::join_all;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use crate::plan::CallShare;
 use crate::postgres::bind::parameter_types::ParameterTypeCache;
 use crate::postgres::connect::connector::Connector;
 use crate::postgres::connect::protocol::cancel::Canceller;
@@ -79,7 +80,7 @@ impl SessionPool {
         if !shared.tidied.load(Ordering::Acquire) && !shared.tidied.swap(true, Ordering::AcqRel) {
             tokio::spawn(tidy(Tidying(Arc::downgrade(shared))));
         }
-        Ok(Arc::new(hand_out(pooled, slot, shared, context.notices())))
+        Ok(Arc::new(hand_out(pooled, (slot, context.share()), shared, context.notices())))
     }
 
     /// Forgets the idle sessions: when one turned out dead, the others are likely to be.
@@ -107,13 +108,13 @@ impl SessionPool {
 
 fn hand_out(
     pooled: PooledSession,
-    slot: OwnedSemaphorePermit,
+    place: (OwnedSemaphorePermit, Option<CallShare>),
     shared: &Arc<PoolState>,
     notices: Option<Notices>,
 ) -> Session {
     let number = shared.next.fetch_add(1, Ordering::Relaxed);
     shared.running().insert(number, Arc::clone(&pooled.wire.canceller));
-    Session::new(pooled, slot, number, Arc::clone(shared), notices)
+    Session::new(pooled, place, number, Arc::clone(shared), notices)
 }
 
 /// Until it is dropped, idle sessions are looked after.
@@ -135,7 +136,7 @@ async fn tidy(tidying: Tidying) {
         let Some(shared) = tidying.0.upgrade() else { return };
         while let Ok(slot) = Arc::clone(&shared.slots).try_acquire_owned() {
             let Some(pooled) = shared.pick_bare(CLEANED) else { break };
-            let session = hand_out(pooled, slot, &shared, None);
+            let session = hand_out(pooled, (slot, None), &shared, None);
             if timeout(CANCEL_TIMEOUT, session.clean_whole()).await == Ok(true) {
                 session.settle();
             }

@@ -17,7 +17,7 @@ use crate::sqlite::execute::step::Step;
 use crate::sqlite::failure::{read_only, translate, unavailable_here};
 use crate::sqlite::session::cancel_flag::CancelFlag;
 use crate::sqlite::session::channel::Sender;
-use crate::sqlite::walls::authorizer::{Authorizer, HiddenUse};
+use crate::sqlite::walls::authorizer::{Authorizer, HiddenUse, is_reserved, reserved};
 use crate::sqlite::walls::visible_schema::{CheckFailure, VisibleSchema};
 use crate::{Access, Exposure, Repeated};
 use portico_core::budget::Budget;
@@ -241,6 +241,18 @@ impl<'a> Run<'a> {
         Ok(reads)
     }
 
+    /// Refuses a table that was given a name of the engine's own.
+    fn admit_names(&self) -> Result<()> {
+        let connection = &self.opened.connection;
+        let names = self.opened.authorizer.trusting(|| {
+            let mut named =
+                connection.prepare("SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view')")?;
+            named.query_map((), |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()
+        });
+        let names = names.map_err(|error| translate(&error, None, self.cancel))?;
+        if names.iter().any(|name| is_reserved(name)) { Err(reserved()) } else { Ok(()) }
+    }
+
     /// Runs a statement to its end, which is left to be told.
     fn step(&self, step: &Step, prepared: &mut rusqlite::Statement<'_>, values: &[Value], reads: bool) -> Result<End> {
         let (connection, sender) = (&self.opened.connection, self.sender);
@@ -281,6 +293,9 @@ impl<'a> Run<'a> {
                 sender.send(Part::Rows(Box::new(batch)))?;
             }
             return Err(failure);
+        }
+        if self.opened.authorizer.alters() && !reads {
+            self.admit_names()?;
         }
         let affected = if !step.statement.counts {
             step.statement.class.uncounted(prepared.column_count() > 0)

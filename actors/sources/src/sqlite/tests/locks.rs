@@ -197,3 +197,29 @@ async fn a_writing_plan_on_a_read_only_connection_is_refused() {
     }
     assert_eq!(fixture.write("SELECT count(*) FROM t").await.unwrap().words(), ["1"]);
 }
+
+/// A table of a caller goes before the engine's own table of that name: our own statements would read it.
+#[tokio::test]
+async fn nothing_is_named_as_the_engine_s_own_tables() {
+    let fixture = fixture(SCRIPT, Options::default());
+    let before = contents(&fixture).await;
+    for statement in [
+        "CREATE TABLE pragma_table_list (schema, name, type, ncol, wr, strict)",
+        "create table if not exists main.\"PRAGMA_foreign_key_list\" (a)",
+        "CREATE VIEW pragma_module_list AS SELECT 1 AS name",
+        "CREATE TABLE [json_each] (a)",
+        "CREATE TABLE dbstat AS SELECT 1 AS a",
+        "CREATE VIRTUAL TABLE pragma_a USING fts5(x)",
+        "ALTER TABLE t RENAME TO pragma_index_xinfo",
+        "alter /* to t2 */ table main.t rename to 'JSON_TREE'",
+        "ALTER TABLE t RENAME TO \"Pragma_b\"",
+    ] {
+        let error = fixture.error(statement, Access::ReadWrite).await;
+        assert_eq!(error.kind, Kind::Forbidden, "{statement}: {error:?}");
+        assert_eq!(contents(&fixture).await, before, "{statement}");
+    }
+    for statement in ["CREATE TABLE pragmatic (a)", "ALTER TABLE t RENAME TO pragma", "ALTER TABLE pragma ADD COLUMN b"]
+    {
+        fixture.write(statement).await.unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+    }
+}

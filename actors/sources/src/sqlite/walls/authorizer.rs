@@ -21,6 +21,32 @@ pub(crate) struct Authorizer {
     refusal: Arc<Mutex<Option<Error>>>,
     scope: Arc<Mutex<Option<Scope>>>,
     likes: Arc<AtomicBool>,
+    alters: Arc<AtomicBool>,
+}
+
+/// Tables of the engine's own modules that need no CREATE. A table of that name would stand in their place, also in
+/// statements of ours.
+const MODULES: &[&str] = &[
+    "bytecode",
+    "dbstat",
+    "generate_series",
+    "json_each",
+    "json_tree",
+    "jsonb_each",
+    "jsonb_tree",
+    "sqlite_stmt",
+    "tables_used",
+];
+
+/// Whether a table or view of this name would stand in the place of the engine's own.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.starts_with("pragma_") || MODULES.contains(&name.as_str())
+}
+
+/// The refusal of such a name.
+pub(crate) fn reserved() -> Error {
+    outside("a table or view that is named as one of the engine's own (pragma_…, json_each …)")
 }
 
 /// What is known of the statement that is being compiled, where something is hidden.
@@ -79,6 +105,12 @@ impl Authorizer {
         self.likes.swap(false, Ordering::Relaxed)
     }
 
+    /// Whether a statement was compiled since this was last asked that may give a table another name: which one, the engine
+    /// does not say.
+    pub(crate) fn alters(&self) -> bool {
+        self.alters.swap(false, Ordering::Relaxed)
+    }
+
     /// Why something was refused since this was last asked.
     pub(crate) fn refusal(&self) -> Option<Error> {
         self.refusal.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -97,6 +129,9 @@ impl Authorizer {
             if matches!(context.action, AuthAction::Function { function_name } if function_name.eq_ignore_ascii_case("like"))
             {
                 authorizer.likes.store(true, Ordering::Relaxed);
+            }
+            if matches!(context.action, AuthAction::AlterTable { .. }) {
+                authorizer.alters.store(true, Ordering::Relaxed);
             }
             let hidden = || {
                 let mut scope = authorizer.scope.lock().unwrap_or_else(PoisonError::into_inner);
@@ -194,6 +229,13 @@ fn judge(context: &AuthContext<'_>, writer: bool) -> Option<Error> {
                 && !pragma_name.eq_ignore_ascii_case("database_list");
             let with = if pragma_value.is_some() { " with a value" } else { "" };
             (!reads).then(|| outside(&format!("PRAGMA {pragma_name}{with}")))
+        }
+        A::CreateTable { table_name: name }
+        | A::CreateView { view_name: name }
+        | A::CreateVtable { table_name: name, .. }
+            if is_reserved(name) =>
+        {
+            Some(reserved())
         }
         A::Attach { .. } => Some(outside("ATTACH, and VACUUM, which uses it,")),
         A::Detach { .. } => Some(outside("DETACH")),

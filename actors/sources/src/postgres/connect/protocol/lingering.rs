@@ -13,19 +13,20 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::stream::Socket;
+use crate::plan::CallShare;
 use portico_core::mutex::lock;
 
 /// How long a socket waits for the end of the server's side at most.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(5);
 
 /// The place that a session keeps until its server has ended it.
 #[derive(Default)]
-pub(crate) struct HeldPlace(Mutex<Option<OwnedSemaphorePermit>>);
+pub(crate) struct HeldPlace(Mutex<Option<(OwnedSemaphorePermit, Option<CallShare>)>>);
 
 impl HeldPlace {
-    /// Keeps `place` from now on. Without a socket it is given back with the session.
-    pub(crate) fn hold(&self, place: OwnedSemaphorePermit) {
-        *lock(&self.0) = Some(place);
+    /// Keeps `place`, and the `share` of whom it was for, from now on. Without a socket they are given back with the session.
+    pub(crate) fn hold(&self, place: OwnedSemaphorePermit, share: Option<CallShare>) {
+        *lock(&self.0) = Some((place, share));
     }
 }
 
