@@ -131,6 +131,12 @@ impl LogFile {
             }
         }
         fs::rename(&self.path, aside(&self.path, 1))?;
+        // Those that more were kept of before are beyond what is kept now.
+        for number in self.keep + 1.. {
+            if fs::remove_file(aside(&self.path, number)).is_err() {
+                break;
+            }
+        }
         self.file = None;
         self.open()
     }
@@ -167,6 +173,11 @@ mod tests {
         assert_eq!([read(&path), read(&aside(&path, 1)), read(&aside(&path, 2))], ["fourth\n", "third\n", "second\n"]);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        // Fewer are kept from now on.
+        let mut file = LogFile::new(path.clone(), 10, 1);
+        append(&mut file, "fifth line");
+        assert_eq!([read(&path), read(&aside(&path, 1))], ["fifth line\n", "fourth\n"]);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -128,8 +129,10 @@ pub(super) enum StoreUse {
 /// not needed for that, so their variables may be unset.
 pub(super) fn open_store(common: &Common, usage: StoreUse) -> Result<(Config, Store), Failure> {
     let config = read_config(common)?;
-    // A store that is away, and not missing, is not to be replaced by an empty one.
-    if usage != StoreUse::Begins {
+    // A store that is away, and not missing, is not to be replaced by an empty one: who runs has it in memory.
+    let is_missing = config.store.place.file().is_some_and(|path| !path.exists());
+    let begins = usage == StoreUse::Begins && !(is_missing && UnixStream::connect(&config.store.control).is_ok());
+    if !begins {
         let store = existing_store(&config)?;
         if usage == StoreUse::Reads {
             return Ok((config, store));

@@ -18,6 +18,8 @@ use crate::config::{Config, Problem, Problems, lookup};
 pub(in crate::cli) struct Edit {
     path: PathBuf,
     document: DocumentMut,
+    /// The text that was read.
+    read: String,
 }
 
 /// What has come of a change.
@@ -53,7 +55,7 @@ impl Edit {
                 ..Problem::default()
             }]))
         })?;
-        Ok(Self { path, document })
+        Ok(Self { path, document, read: text })
     }
 
     /// Puts a table behind the others of a list.
@@ -143,6 +145,7 @@ impl Edit {
 
     /// Writes the file, and has the service that runs take it over.
     pub(in crate::cli) fn write(self, config: &Config) -> Result<Takeover, Failure> {
+        check_unchanged(&self.path, &self.read)?;
         write(&self.path, &self.document.to_string())
             .map_err(|error| Failure::io(format_args!("{} cannot be written", self.path.display()), error))?;
         match actix::System::new().block_on(control::ask(&config.store.control, ControlRequest::Reload)) {
@@ -234,6 +237,15 @@ fn find(table: &mut Table, position: isize) -> Option<&mut Table> {
     None
 }
 
+/// Refuses to write where somebody else has written since the file was read: that would be lost.
+fn check_unchanged(path: &Path, read: &str) -> Result<(), Failure> {
+    if std::fs::read_to_string(path).map_err(Failure::unreadable(path))? == read {
+        return Ok(());
+    }
+    let changed = format!("{} was changed by somebody else meanwhile; nothing was written", path.display());
+    Err(Error::new(Kind::Conflict, changed).hint("run the command again").into())
+}
+
 /// Written beside and renamed, so that nobody ever reads half of it, with the owner and the mode that it had.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let before = std::fs::metadata(path)?;
@@ -260,4 +272,21 @@ pub(in crate::cli) fn lines(values: impl IntoIterator<Item = toml_edit::Value>) 
     array.set_trailing("\n");
     array.set_trailing_comma(true);
     array
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_somebody_else_writes_meanwhile_is_kept() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("config.toml");
+        std::fs::write(&path, "a = 1\n").unwrap();
+        assert!(check_unchanged(&path, "a = 1\n").is_ok());
+        std::fs::write(&path, "a = 2\n").unwrap();
+        assert!(
+            matches!(check_unchanged(&path, "a = 1\n"), Err(Failure::Error(error)) if error.kind == Kind::Conflict)
+        );
+    }
 }

@@ -29,5 +29,9 @@ pub fn start_log_of_service(log: &Log) {
             _ => String::new(),
         };
         log::error!("thread {}: {panic}{trace}", thread.name().unwrap_or("without a name"));
+        // With it the process ends, and nobody else waits for the line.
+        if thread.name() == Some("main") {
+            queue::finish();
+        }
     }));
 }

@@ -11,7 +11,7 @@ settings! {
         /// "text" for people, or "json": one object a line.
         format: LogFormat = word::<LogFormat>().or(Text("text")),
         /// error, warn, info, debug, trace or off; target=level for a part of the service. `RUST_LOG` goes before it.
-        level: String = TEXT.or(Text("info,tokio_postgres=warn,actix_server=warn")).checked(
+        level: String = TEXT.or(Text("info,tokio_postgres=warn,actix_server=warn,actix_http=off")).checked(
             is_level,
             "{} names no level",
             "write error, warn, info, debug, trace or off; target=level for a single part, and commas between",

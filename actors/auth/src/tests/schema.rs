@@ -174,6 +174,13 @@ fn nothing_of_a_private_key_is_left_in_any_file_once_it_was_replaced() {
             for private in &privates {
                 assert!(!holds(&house, private), "{algorithm:?}, round {round}");
             }
+            // Without the key that it is encrypted with, or with another one, nothing takes its place.
+            let others = [None, Some(StoreKey::parse(&"cd".repeat(32)).unwrap())];
+            for other in others.into_iter().filter(|_| round >= 2) {
+                let mut stranger = house.store().sealed_with(other);
+                assert_eq!(stranger.rotate_key(algorithm).unwrap_err().kind, Kind::Invalid);
+                assert_eq!(stranger.end_key(None, algorithm).unwrap_err().kind, Kind::Invalid);
+            }
         }
     }
 }

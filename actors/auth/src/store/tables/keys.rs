@@ -35,6 +35,10 @@ impl Store {
 
     /// Makes a new key that signs from now on. The one before it loses its private part and keeps
     /// verifying until what it signed has expired.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when the one before it is encrypted with another key, or when
+    /// this store has none: all processes on it have to read the new one.
     pub fn rotate_key(&mut self, algorithm: Algorithm) -> Result<Key> {
         let sealing = self.key.clone();
         // Making a key may take a while: not under the lock.
@@ -42,6 +46,9 @@ impl Store {
         let key = self.administer(|connection, now, authority| {
             authority.must_reach_all()?;
             let before = in_use(connection)?;
+            if before.is_some() {
+                seal_in_place(connection, sealing.as_ref())?;
+            }
             connection.execute(
                 "UPDATE signing_keys SET retired_at = ?1, private_key = NULL WHERE retired_at IS NULL",
                 [now.time()],
@@ -71,6 +78,10 @@ impl Store {
             let ended = found?.ok_or_else(|| {
                 Error::not_found("there is no such key, or it is none of ours any more").hint("portico key list")
             })?;
+            // A key that takes its place is encrypted as it was, or nobody else can read it.
+            if ended.retired_at.is_none() {
+                seal_in_place(connection, sealing.as_ref())?;
+            }
             connection.execute("DELETE FROM signing_keys WHERE kid = ?1", [&ended.kid])?;
             let next = ended.retired_at.is_none().then(|| add(connection, now, &key, sealing.as_ref())).transpose()?;
             let change = Change::new("key end", Some(&ended), next.as_ref());

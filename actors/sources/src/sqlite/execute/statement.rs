@@ -188,7 +188,7 @@ impl<'a> Run<'a> {
         let prepared = prepared.map_err(|error| {
             // Its own names were understood: what fails is in a view or a trigger.
             let unasked = reach.uses && error.sqlite_error_code() == Some(rusqlite::ErrorCode::Unknown);
-            visible_schema.hiding.withhold(self.explain(step, &error), unasked)
+            visible_schema.hiding.withhold(self.explain(step, &error), reach.uses, unasked)
         })?;
         if reach.uses && by_caller && prepared.is_explain() != 0 {
             return Err(unavailable_here("EXPLAIN of a statement that uses what is not exposed"));
@@ -213,7 +213,8 @@ impl<'a> Run<'a> {
         };
         // A CHECK is told in its own words, which name no table.
         let unasked = self.reach.get().changes && error.get_sqlstate() == Some("23514");
-        visible_schema.hiding.withhold(suggest(&visible_schema.connection, authorizer, error), unasked)
+        let uses = self.reach.get().uses;
+        visible_schema.hiding.withhold(suggest(&visible_schema.connection, authorizer, error), uses, unasked)
     }
 
     fn describe(

@@ -243,3 +243,21 @@ async fn a_table_that_bears_a_modules_name_hides_it() {
         assert!(matches!(error.get_sqlstate(), Some("42P01" | "42703")), "{statement}: {error:?}");
     }
 }
+
+/// A statement that uses nothing hidden fails in its own words: whether one of them is a hidden name is not told.
+#[tokio::test]
+async fn the_words_of_a_failure_tell_no_hidden_name_from_another() {
+    let fixture = hiding();
+    for (form, guesses) in [
+        ("SELECT json_extract('{}', '#')", ["hidden_people", "hidden_index", "sealed", "nosuch"]),
+        ("SELECT # FROM twin", ["hidden_people", "hidden_index", "sealed", "nosuch"]),
+        ("SELECT nosuch(1), '#'", ["hidden_people", "hidden_index", "sealed", "nosuch"]),
+    ] {
+        let mut told = Vec::new();
+        for guess in guesses {
+            let error = fixture.error(&form.replace('#', guess), Access::ReadOnly).await;
+            told.push(all_words(&error).replace(guess, "#"));
+        }
+        assert!(told.iter().all(|words| *words == told[0]), "{form}: {told:?}");
+    }
+}

@@ -162,9 +162,13 @@ impl HiddenObjects {
         hiding
     }
 
-    /// `error` without its words where they name something hidden, whether or not its caller has guessed
-    /// the name. With `unasked` they are withheld in any case.
-    pub(crate) fn withhold(&self, error: Error, unasked: bool) -> Error {
+    /// `error` of a statement that `uses` something hidden, without its words where they name such; with `unasked` they are
+    /// withheld in any case. The words of a statement that uses nothing hidden are its caller's own, unless it takes a name
+    /// that is taken: to withhold them would tell a hidden name from a free one.
+    pub(crate) fn withhold(&self, error: Error, uses: bool, unasked: bool) -> Error {
+        if !(uses || unasked || error.get_sqlstate() == Some("42P07")) {
+            return error;
+        }
         let words = error.message.to_ascii_lowercase();
         if !(unasked || self.hidden.0.iter().chain(&self.belongings.0).any(|name| has_name(&words, name))) {
             return error;
@@ -220,7 +224,7 @@ mod tests {
     fn words_that_name_what_is_hidden_are_withheld() {
         let hiding =
             HiddenObjects { hidden: FoldedNames(HashSet::from(["people".to_owned()])), ..HiddenObjects::default() };
-        let told = |message: &str| hiding.withhold(Error::new(ErrorKind::Conflict, message), false).message;
+        let told = |message: &str| hiding.withhold(Error::new(ErrorKind::Conflict, message), true, false).message;
         for message in
             ["UNIQUE constraint failed: People.email", "no such table: main.people", "error in view people: x"]
         {
@@ -230,7 +234,7 @@ mod tests {
             assert_eq!(told(message), message);
         }
         let taken = Error::new(ErrorKind::Rejected, "there is already a table named people").sqlstate("42P07");
-        assert_eq!(hiding.withhold(taken, false).message, "the name is not available on this connection");
+        assert_eq!(hiding.withhold(taken, false, false).message, "the name is not available on this connection");
     }
 
     #[test]
