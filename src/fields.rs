@@ -90,7 +90,9 @@ impl Fields {
 
     /// Takes the member `name`; `null` counts as absent.
     pub fn take(&mut self, name: &'static str) -> Option<Box<RawValue>> {
-        self.known.push(name);
+        if !self.known.contains(&name) {
+            self.known.push(name);
+        }
         let index = self.members.iter().position(|(known, _)| known == name)?;
         let (_, value) = self.members.remove(index);
         (value.get() != "null").then_some(value)

@@ -129,14 +129,18 @@ pub(super) enum StoreUse {
 /// not needed for that, so their variables may be unset.
 pub(super) fn open_store(common: &Common, usage: StoreUse) -> Result<(Config, Store), Failure> {
     let config = read_config(common)?;
-    // A store that is away, and not missing, is not to be replaced by an empty one: who runs has it in memory.
-    let is_missing = config.store.place.file().is_some_and(|path| !path.exists());
-    let begins = usage == StoreUse::Begins && !(is_missing && UnixStream::connect(&config.store.control).is_ok());
-    if !begins {
+    if usage != StoreUse::Begins {
         let store = existing_store(&config)?;
         if usage == StoreUse::Reads {
             return Ok((config, store));
         }
+    }
+    let missing = config.store.place.file().filter(|path| !path.exists());
+    if let Some(path) = missing.filter(|_| UnixStream::connect(&config.store.control).is_ok()) {
+        let away = format!("the store is away: {} is not there, and a service runs that had it", path.display());
+        return Err(Error::not_found(away)
+            .hint("bring it back, or end the service first: an empty one lets nobody in")
+            .into());
     }
     recording::ensure(&config)?;
     let store = Store::open_with(&config.store.place, config.tokens.clock())?.sealed_with(config.store.key.clone());

@@ -137,10 +137,13 @@ impl AuthActor {
     /// Takes over what another process wrote. If the store cannot be read, memory stays in force.
     pub(crate) fn refresh_from_store(&mut self) {
         match self.watch.changed() {
-            Ok(None) => self.store_failed = false,
-            Ok(Some(snapshot)) => {
-                self.take_over(snapshot);
-                self.store_failed = false;
+            Ok(changed) => {
+                if let Some(snapshot) = changed {
+                    self.take_over(snapshot);
+                }
+                if std::mem::take(&mut self.store_failed) && !self.watch.reports_outages() {
+                    (self.settings.observer)(&Event::StoreResumed);
+                }
             }
             Err(error) => {
                 if !self.store_failed && !self.watch.reports_outages() {

@@ -34,7 +34,7 @@ async fn while_the_store_is_away_memory_answers_and_one_event_tells() {
         assert!(!house.path().exists(), "nothing was made in its place");
         fs::rename(&hidden, house.path()).unwrap();
         assert!(ask(&actor, basic(ANN, &token)).await.is_ok());
-        assert_eq!(house.outages().len(), outage);
+        assert_eq!((house.outages().len(), house.resumptions()), (outage, outage));
     }
     let (record, other) = store.create_pat(ANN, NewPat::default()).unwrap();
     assert!(ask(&actor, basic(ANN, &other)).await.is_ok());

@@ -5,7 +5,7 @@ use std::fs;
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
@@ -155,6 +155,7 @@ pub(super) struct AnyHouse<K> {
     _directory: TempDir,
     seconds: Arc<AtomicU64>,
     outages: Arc<Mutex<Vec<String>>>,
+    resumptions: Arc<AtomicUsize>,
 }
 
 impl House {
@@ -167,7 +168,14 @@ impl<K: Kind> AnyHouse<K> {
     pub(super) fn new() -> Self {
         let directory = TempDir::new().unwrap();
         let (place, seconds) = (K::place(directory.path()), Arc::new(AtomicU64::new(1_800_000_000)));
-        Self { place, kind: PhantomData, _directory: directory, seconds, outages: Arc::default() }
+        Self {
+            place,
+            kind: PhantomData,
+            _directory: directory,
+            seconds,
+            outages: Arc::default(),
+            resumptions: Arc::default(),
+        }
     }
 
     pub(super) fn place(&self) -> StoreLocation {
@@ -240,8 +248,11 @@ impl<K: Kind> AnyHouse<K> {
     }
 
     pub(super) fn settings(&self) -> AuthSettings {
-        let outages = Arc::clone(&self.outages);
+        let (outages, resumptions) = (Arc::clone(&self.outages), Arc::clone(&self.resumptions));
         let observer = Arc::new(move |event: &Event| {
+            if matches!(event, Event::StoreResumed) {
+                resumptions.fetch_add(1, Ordering::SeqCst);
+            }
             if let Event::StoreFailed { cause } | Event::IssuerFailed { cause, .. } = event {
                 outages.lock().unwrap().push(cause.clone());
             }
@@ -255,6 +266,11 @@ impl<K: Kind> AnyHouse<K> {
         while self.outages.lock().unwrap().len() < times {
             pace.tick().await;
         }
+    }
+
+    /// How often the observer heard that the store can be read again.
+    pub(super) fn resumptions(&self) -> usize {
+        self.resumptions.load(Ordering::SeqCst)
     }
 
     /// What the observer heard of the store, and of issuers.

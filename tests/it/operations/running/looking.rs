@@ -117,6 +117,9 @@ async fn a_store_that_is_taken_away_is_an_outage_and_no_empty_one() {
     assert_eq!(register().await, 503);
     assert_eq!(service.query("SELECT count(*) FROM orders").await.0, 200, "who is known stays known");
     assert_eq!(register().await, 503);
+    let added = service.run(&["user", "add", "new@example.org"]);
+    let said = String::from_utf8(added.stderr).unwrap();
+    assert!(!added.status.success() && said.contains("the store is away"), "{said}");
     assert!(!folder.join("portico.db").exists(), "{:?}", names(folder));
     for file in files {
         drop(std::fs::rename(away.join(file), folder.join(file)));

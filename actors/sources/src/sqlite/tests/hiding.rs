@@ -251,7 +251,7 @@ async fn the_words_of_a_failure_tell_no_hidden_name_from_another() {
     for (form, guesses) in [
         ("SELECT json_extract('{}', '#')", ["hidden_people", "hidden_index", "sealed", "nosuch"]),
         ("SELECT # FROM twin", ["hidden_people", "hidden_index", "sealed", "nosuch"]),
-        ("SELECT nosuch(1), '#'", ["hidden_people", "hidden_index", "sealed", "nosuch"]),
+        ("SELECT unknown(1), '#'", ["hidden_people", "hidden_index", "sealed", "nosuch"]),
     ] {
         let mut told = Vec::new();
         for guess in guesses {
