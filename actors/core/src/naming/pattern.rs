@@ -14,7 +14,7 @@ pub fn alternatives(text: &str) -> Vec<&str> {
     std::iter::once(text).chain(each).collect()
 }
 
-/// As [`matches`], where `wanted` may be several with commas.
+/// As [`matches()`], where `wanted` may be several with commas.
 pub fn matches_any(wanted: Option<&str>, name: &str) -> bool {
     wanted.is_none_or(|wanted| alternatives(wanted).iter().any(|each| matches(Some(each), name)))
 }
