@@ -104,14 +104,22 @@ impl From<Error> for Failure {
     }
 }
 
+/// The store's file, where it is one and is not there.
+fn missing_file(config: &Config) -> Option<&Path> {
+    config.store.place.file().filter(|path| !path.exists())
+}
+
+fn no_store(path: &Path) -> Error {
+    Error::not_found(format!("there is no store yet: {} is not there", path.display()))
+        .hint("the first start or portico user add makes it")
+}
+
 /// The store that there is.
 pub(super) fn existing_store(config: &Config) -> Result<Store, Error> {
-    let place = &config.store.place;
-    if let Some(path) = place.file().filter(|path| !path.exists()) {
-        let missing = Error::not_found(format!("there is no store yet: {} is not there", path.display()));
-        return Err(missing.hint("the first start or portico user add makes it"));
+    match missing_file(config) {
+        Some(path) => Err(no_store(path)),
+        None => Store::open_existing(&config.store.place, config.store.key.clone(), config.tokens.clock()),
     }
-    Store::open_existing(place, config.store.key.clone(), config.tokens.clock())
 }
 
 /// What a command does with the store.
@@ -129,18 +137,20 @@ pub(super) enum StoreUse {
 /// not needed for that, so their variables may be unset.
 pub(super) fn open_store(common: &Common, usage: StoreUse) -> Result<(Config, Store), Failure> {
     let config = read_config(common)?;
-    if usage != StoreUse::Begins {
+    if usage == StoreUse::Reads {
         let store = existing_store(&config)?;
-        if usage == StoreUse::Reads {
-            return Ok((config, store));
-        }
+        return Ok((config, store));
     }
-    let missing = config.store.place.file().filter(|path| !path.exists());
-    if let Some(path) = missing.filter(|_| UnixStream::connect(&config.store.control).is_ok()) {
-        let away = format!("the store is away: {} is not there, and a service runs that had it", path.display());
-        return Err(Error::not_found(away)
-            .hint("bring it back, or end the service first: an empty one lets nobody in")
-            .into());
+    if let Some(path) = missing_file(&config) {
+        if usage == StoreUse::Changes {
+            return Err(no_store(path).into());
+        }
+        if UnixStream::connect(&config.store.control).is_ok() {
+            let away = format!("the store is away: {} is not there, and a service runs that had it", path.display());
+            return Err(Error::not_found(away)
+                .hint("bring it back, or end the service first: an empty one lets nobody in")
+                .into());
+        }
     }
     recording::ensure(&config)?;
     let store = Store::open_with(&config.store.place, config.tokens.clock())?.sealed_with(config.store.key.clone());

@@ -63,6 +63,24 @@ fn commands_that_look_make_nothing() {
     }
 }
 
+/// Who upgrades may change what the store has before the service has begun anew: it is brought up to date.
+#[test]
+fn commands_that_change_bring_an_older_store_up_to_date() {
+    let folder = Configuration::new().sqlite("shop", "").write();
+    assert!(portico(folder.path(), &["user", "add", "mia@example.org"]).status.success());
+    let store = rusqlite::Connection::open(folder.path().join("portico.db")).unwrap();
+    // As the seventh format had it.
+    for column in ["secret_parent", "secret_parent_known", "secret_scope", "secret_reach", "named"] {
+        store.execute_batch(&format!("ALTER TABLE service_accounts DROP COLUMN {column}")).unwrap();
+    }
+    store.pragma_update(None, "user_version", 7).unwrap();
+    drop(store);
+    assert!(!portico(folder.path(), &["user", "list"]).status.success(), "who only looks changes nothing");
+    let changed = portico(folder.path(), &["user", "disable", "mia@example.org"]);
+    assert!(changed.status.success(), "{}", String::from_utf8_lossy(&changed.stderr));
+    assert!(portico(folder.path(), &["user", "list"]).status.success());
+}
+
 #[test]
 fn programs_are_told_of_failures_in_json() {
     let folder = Configuration::new().sqlite("shop", "").write();
