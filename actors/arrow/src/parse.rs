@@ -10,6 +10,10 @@ const DAY: i64 = 24 * 3600 * SECOND;
 /// Days since 1970-01-01 of `YYYY-MM-DD`, with ` BC` behind it before the year 1.
 pub(super) fn date(text: &str) -> Option<i32> {
     let (text, before_christ) = era(text);
+    day(text, before_christ)
+}
+
+fn day(text: &str, before_christ: bool) -> Option<i32> {
     let mut pieces = text.split('-');
     let (year, month, day) = (pieces.next()?, number(pieces.next()?)?, number(pieces.next()?)?);
     let year = number(year).filter(|_| year.len() >= 4)?;
@@ -41,10 +45,9 @@ pub(super) fn time(text: &str) -> Option<i64> {
 pub(super) fn timestamp(text: &str) -> Option<i64> {
     let (bare, before_christ) = era(text);
     let (between, zone) = if before_christ { (' ', "+00") } else { ('T', "Z") };
-    let (day, rest) = bare.split_once(between)?;
+    let (date, rest) = bare.split_once(between)?;
     let time = time(rest.strip_suffix(zone).unwrap_or(rest))?;
-    let day = if before_christ { date(&format!("{day}{}", calendar::BEFORE_CHRIST))? } else { date(day)? };
-    i64::from(day).checked_mul(DAY)?.checked_add(time)
+    i64::from(day(date, before_christ)?).checked_mul(DAY)?.checked_add(time)
 }
 
 /// The digits of a decimal with so many behind the point, as one whole number; `most` digits in all.

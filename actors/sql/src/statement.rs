@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use crate::dialect::Dialect;
 use crate::lexing::placeholder::{self, ParameterNames};
-use crate::lexing::token::{Kind, Token, identifier, words};
+use crate::lexing::token::{Kind, Token, words};
 use crate::lexing::{bracket, guard, lexer, split};
 use crate::parsed::class::{self, Class};
 use crate::parsed::effects::Effects;
 use crate::parsed::mask::mask;
 use crate::parsed::names::{self, NameReference, Named, Naming};
-use crate::parsed::relations::{Relation, Usage, relations};
+use crate::parsed::relations::{Relation, relations};
 use crate::parsed::{effects, shape_cache, tree};
 use crate::rewrite::{self, Edit};
 use crate::scans::{every_row, redact};
@@ -346,13 +346,8 @@ fn names_by_default(text: &str, tokens: &[Token]) -> Result<bool> {
     let mut objects = names::objects(&words, &facts.references);
     let is_by_default =
         |(at, parts): (&Range<usize>, usize)| parts == 2 || (parts == 1 && !is_listed(at) && is_made(at));
-    Ok(objects.any(is_by_default) || found.iter().any(|relation| is_bare(text, &words, relation)))
-}
-
-/// Whether the relation is named by its own name alone.
-fn is_bare(text: &str, words: &[Token], relation: &Relation) -> bool {
-    let [name] = words.get(relation.words.clone()).unwrap_or_default() else { return false };
-    let own = identifier(name.text(text));
-    let is_same = |at: &usize| words.get(*at).is_some_and(|word| identifier(word.text(text)) == own);
-    relation.usage == Usage::Write || !relation.in_sight.iter().any(is_same)
+    let is_bare = |relation: &Relation| {
+        relation.names(&words).count() == 1 && !relation.is_common_table(text, &words, Dialect::POSTGRESQL)
+    };
+    Ok(objects.any(is_by_default) || found.iter().any(is_bare))
 }

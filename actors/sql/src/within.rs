@@ -90,8 +90,7 @@ pub fn written(text: &str, dialect: Dialect, given: &ParameterNames) -> Result<O
         let masked = reading.sure.then(|| mask(text, tokens, dialect));
         let found = masked.and_then(|masked| relations(&masked, &words, start, dialect.with_is_recursive));
         for relation in found.ok_or_else(not_understood)?.iter().filter(|it| it.usage == Usage::Write) {
-            let named = words.get(relation.words.clone()).unwrap_or_default().iter().filter(|word| word.is_name());
-            written.push(named.map(|word| identifier(word.text(text)).into_owned()).collect());
+            written.push(relation.names(&words).map(|word| identifier(word.text(text)).into_owned()).collect());
         }
     }
     Ok(writes.then_some(written))
@@ -176,17 +175,13 @@ impl<'a> Rewriter<'a> {
 
     /// Puts what it stands for in the place of a relation's name.
     fn relation(&mut self, text: &str, words: &[Token], relation: &Relation, edits: &mut Vec<Edit>) -> Result<()> {
-        let inside = words.get(relation.words.clone()).unwrap_or_default();
-        let named: Vec<Token> = inside.iter().copied().filter(|word| word.is_name()).collect();
+        let named: Vec<Token> = relation.names(words).copied().collect();
         let parts: Vec<String> = named.iter().map(|word| identifier(word.text(text)).into_owned()).collect();
         let position = |error: Error| {
             let start = named.first().map_or(0, |first| first.start);
             error.position(text.get(..start).unwrap_or_default().chars().count() + 1)
         };
-        if relation.usage != Usage::Write
-            && let [name] = parts.as_slice()
-            && relation.in_sight.iter().any(|at| self.is_same(text, words.get(*at), name))
-        {
+        if relation.is_common_table(text, words, self.dialect) {
             return Ok(());
         }
         if named.iter().any(|word| matches!(word.text(text).as_bytes(), [b'u' | b'U', b'&', ..])) {
@@ -257,11 +252,6 @@ impl<'a> Rewriter<'a> {
             return Err(Error::internal("a relation without words"));
         };
         Ok(Edit { range: first.start..last.end, replacement: format!("{replacement}{star}{alias}") })
-    }
-
-    fn is_same(&self, text: &str, word: Option<&Token>, name: &str) -> bool {
-        let other = word.map(|word| identifier(word.text(text)));
-        other.is_some_and(|other| other == name || (self.dialect.mixes_quotes && other.eq_ignore_ascii_case(name)))
     }
 
     fn table(&mut self, folder: &str, name: &str, asset: &Asset, schema: &str, table: &str) -> Result<String> {

@@ -1,7 +1,5 @@
 //! "Did you mean …?": names near to one that was not found. Pure.
 
-use std::borrow::Cow;
-
 /// How many names are offered at most.
 const OFFERED: usize = 3;
 
@@ -60,23 +58,6 @@ fn start(name: &str) -> &str {
 /// A hint that offers `names`, or `None` when there is nothing to offer.
 pub fn did_you_mean(names: &[&str]) -> Option<String> {
     (!names.is_empty()).then(|| format!("did you mean {}?", names.join(", ")))
-}
-
-/// A name as it is written in a statement: in double quotes where it is no plain one in small letters.
-fn written(name: &str) -> Cow<'_, str> {
-    let is_plain = |octet: u8| octet.is_ascii_lowercase() || octet.is_ascii_digit() || octet == b'_';
-    if name.bytes().all(is_plain) && !name.starts_with(|first: char| first.is_ascii_digit()) {
-        name.into()
-    } else {
-        format!("\"{}\"", name.replace('"', "\"\"")).into()
-    }
-}
-
-/// The same of the qualified names in `known` that are most like one that was not found.
-pub fn did_you_mean_qualified(schema: Option<&str>, name: &str, known: &[(&str, &str)]) -> Option<String> {
-    let near = nearest_qualified(schema, name, known).into_iter();
-    let names: Vec<String> = near.map(|(schema, name)| format!("{}.{}", written(schema), written(name))).collect();
-    did_you_mean(&names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

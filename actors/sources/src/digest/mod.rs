@@ -12,6 +12,7 @@ mod words;
 pub use self::facts::{Facts, MOST_LOOKUP_ROWS, QualifiedName, TableFacts};
 pub use self::fit::write;
 pub use self::line::{Style, line, table_name};
+pub(crate) use self::routines::did_you_mean;
 pub use self::routines::{signature, write_list};
 pub use self::text_cache::TextCache;
 pub use self::words::{one_line, quoted};

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::line::Style;
 use super::words::{one_line, quoted};
 use crate::profile::{Direction, Procedure};
+use portico_core::near;
 
 /// A procedure with what it takes, what may be left out of that, and what it returns.
 pub fn signature(procedure: &Procedure, style: &Style<'_>) -> String {
@@ -36,6 +37,13 @@ pub fn signature(procedure: &Procedure, style: &Style<'_>) -> String {
         let _ = write!(line, ": {}", one_line(remarks));
     }
     line
+}
+
+/// A hint that offers the qualified names in `known` that are most like one that was not found.
+pub(crate) fn did_you_mean(schema: Option<&str>, name: &str, known: &[(&str, &str)]) -> Option<String> {
+    let near = near::nearest_qualified(schema, name, known).into_iter();
+    let names: Vec<String> = near.map(|(schema, name)| format!("{}.{}", quoted(schema), quoted(name))).collect();
+    near::did_you_mean(&names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// Lines within `most` bytes, and how many there are beyond.

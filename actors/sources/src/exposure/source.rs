@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 
+use crate::digest;
 use crate::driver::Driver;
 use crate::exposure::names::Exposure;
 use crate::exposure::rows::{self, text};
@@ -15,7 +16,6 @@ use crate::{Invocation, Plan, Pool, Procedure, Profile, Source, Task};
 use portico_core::call::MetadataKind;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::finding::Finding;
-use portico_core::near;
 use portico_core::reply::{Batch, Results};
 
 /// Shows of `source` what `exposure` lets pass.
@@ -172,7 +172,7 @@ impl Shared {
             Error::not_found(format!("there is no procedure or function {}", invocation.name)).sqlstate("42883");
         let shown = profile.procedures.iter().filter(|known| self.shows(known));
         let names: Vec<(&str, &str)> = shown.map(|known| (known.schema.as_str(), known.name.as_str())).collect();
-        let near = near::did_you_mean_qualified(invocation.schema.as_deref(), &invocation.name, &names);
+        let near = digest::did_you_mean(invocation.schema.as_deref(), &invocation.name, &names);
         error.hint(near.unwrap_or_else(|| {
             "no procedure or function has a name like it: look for the right one in the list of procedures".to_owned()
         }))

@@ -59,6 +59,20 @@ impl<'t> Words<'t> {
         Some(format!("{command} is no statement here: {instead}"))
     }
 
+    /// The values that IN has alone: `IN (@ids)`.
+    pub(crate) fn alone_in_lists(&self) -> impl Iterator<Item = &'t str> {
+        self.words.windows(4).filter_map(|four| match four {
+            [word, open, value, close]
+                if word.is_word(self.text, "IN")
+                    && (open.kind, close.kind) == (Kind::Open, Kind::Close)
+                    && matches!(value.kind, Kind::Parameter | Kind::Placeholder) =>
+            {
+                Some(value.text(self.text))
+            }
+            _ => None,
+        })
+    }
+
     /// `LIMIT n` for `SELECT TOP n`.
     pub(crate) fn top(&self) -> Option<String> {
         let at = self.words.windows(2).position(|pair| {

@@ -58,7 +58,9 @@ fn admit_signs(text: &str, tokens: &[Token]) -> Result<()> {
     let is_read = tokens.iter().all(|token| match token.kind {
         // A run of signs may be as many operators.
         Kind::Operator => (token.start..token.end).all(&mut read),
-        Kind::Text => true,
+        // The usual words, which hold no sign.
+        Kind::Word | Kind::Number | Kind::Text => true,
+        Kind::Open | Kind::Close | Kind::Comma | Kind::Dot | Kind::Semicolon => true,
         Kind::Name if token.text(text).ends_with('"') => true,
         // A comment, also one without its end, and what only looks like a name to us.
         _ => token.text(text).match_indices(['/', '`']).all(|(at, _)| read(token.start + at)),

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use squawk_syntax::{SourceFile, SyntaxKind, SyntaxNode};
 
-use crate::lexing::token::Token;
+use crate::dialect::Dialect;
+use crate::lexing::token::{Token, identifier};
 
 /// Common table expressions that all relations of a statement may be, together.
 const MOST_IN_SIGHT: usize = 200_000;
@@ -35,6 +36,24 @@ pub(crate) struct Relation {
     pub(crate) returning: Option<Range<usize>>,
     /// The names of the common table expressions that are in sight there, each by its word.
     pub(crate) in_sight: Vec<usize>,
+}
+
+impl Relation {
+    /// The words of its name.
+    pub(crate) fn names<'w>(&self, words: &'w [Token]) -> impl Iterator<Item = &'w Token> {
+        words.get(self.words.clone()).unwrap_or_default().iter().filter(|word| word.is_name())
+    }
+
+    /// Whether it is one of the common table expressions in sight, and no table.
+    pub(crate) fn is_common_table(&self, text: &str, words: &[Token], dialect: Dialect) -> bool {
+        let mut names = self.names(words).map(|word| identifier(word.text(text)));
+        let (Some(name), None, true) = (names.next(), names.next(), self.usage != Usage::Write) else { return false };
+        let is_same = |at: &usize| {
+            let other = words.get(*at).map(|word| identifier(word.text(text)));
+            other.is_some_and(|other| other == name || (dialect.mixes_quotes && other.eq_ignore_ascii_case(&name)))
+        };
+        self.in_sight.iter().any(is_same)
+    }
 }
 
 /// The relations of a masked statement that the parser understands, whose `words` are its tokens without blanks and

@@ -1,11 +1,12 @@
 //! What a statement should have called a column or a label: looked for in the tables that it names, and then in all that
 //! its caller sees.
 
-use super::nearby::{Nearby, offered, written};
+use super::nearby::{Nearby, offered};
 use portico_core::call::{MetadataFilter, MetadataKind};
 use portico_core::error::{Error, Missing, Result};
 use portico_core::near;
 use portico_sources::catalog;
+use portico_sources::digest::quoted;
 use portico_sql::{ListedRelation, listed_relations};
 
 /// Tables of a statement whose columns are looked at.
@@ -50,7 +51,7 @@ impl Nearby {
         let candidates = self.candidates(&relations).await?;
         let is_alone = relations.len() < 2;
         let write = |candidate: &Candidate<'_>| {
-            let column = written(&candidate.column);
+            let column = quoted(&candidate.column).into_owned();
             if is_alone { column } else { format!("{}.{column}", candidate.relation.written) }
         };
         let is_sought = |candidate: &&Candidate<'_>| of.is_none_or(|of| is_called(candidate.relation, of));
@@ -93,7 +94,7 @@ impl Nearby {
             self.columns(MetadataFilter { column: Some(name.to_owned()), ..MetadataFilter::default() }).await?;
         let elsewhere = elsewhere.iter().filter(|known| known.name.eq_ignore_ascii_case(name)).take(3);
         let elsewhere: Vec<String> =
-            elsewhere.map(|known| format!("{}.{}", self.table(known), written(&known.name))).collect();
+            elsewhere.map(|known| format!("{}.{}", self.table(known), quoted(&known.name))).collect();
         if !elsewhere.is_empty() {
             return Ok(Some(format!(
                 "no table of the statement has it; join the one that does: {}",
@@ -110,7 +111,7 @@ impl Nearby {
         let candidates = self.candidates(&relations).await?;
         let meant = candidates.iter().filter(|known| known.column.eq_ignore_ascii_case(name));
         let meant: Vec<String> =
-            meant.map(|known| format!("{}.{}", known.relation.written, written(&known.column))).collect();
+            meant.map(|known| format!("{}.{}", known.relation.written, quoted(&known.column))).collect();
         Ok((!meant.is_empty()).then(|| format!("say which one is meant: {}", meant.join(" or "))))
     }
 
@@ -156,9 +157,9 @@ impl Nearby {
     /// A table as it is to be written.
     fn table(&self, column: &Column) -> String {
         if self.default_schema.as_deref() == Some(&column.schema) {
-            written(&column.table)
+            quoted(&column.table).into_owned()
         } else {
-            format!("{}.{}", written(&column.schema), written(&column.table))
+            format!("{}.{}", quoted(&column.schema), quoted(&column.table))
         }
     }
 

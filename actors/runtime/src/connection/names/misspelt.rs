@@ -1,10 +1,11 @@
 //! "Did you mean …?" for a table, a routine or a schema that a statement names and the source does not have:
 //! the caller's next attempt should succeed. Columns are in `columns`.
 
-use super::nearby::{Nearby, offered, written};
+use super::nearby::{Nearby, offered};
 use portico_core::call::{MetadataFilter, MetadataKind, Op};
 use portico_core::error::{Error, Kind, Missing, Result};
 use portico_core::near;
+use portico_sources::digest::quoted;
 
 /// `invalid_schema_name`.
 const NO_SCHEMA: &str = "3F000";
@@ -54,18 +55,14 @@ impl Nearby {
         let known: Vec<(&str, &str)> = known.iter().map(|(schema, name)| (schema.as_str(), name.as_str())).collect();
         // Quotes around both parts make one name of them.
         if let Some(schema) = schema.filter(|schema| known.contains(&(schema, name))) {
-            return Some(format!(
-                "did you mean {}.{}? each part has quotes of its own",
-                written(schema),
-                written(name)
-            ));
+            return Some(format!("did you mean {}.{}? each part has quotes of its own", quoted(schema), quoted(name)));
         }
         let near = near::nearest_qualified(schema.or(first), name, &known);
         let named = near.iter().map(|(in_schema, name)| {
             if schema.is_none() && first == Some(*in_schema) {
-                written(name)
+                quoted(name).into_owned()
             } else {
-                format!("{}.{}", written(in_schema), written(name))
+                format!("{}.{}", quoted(in_schema), quoted(name))
             }
         });
         offered(&named.collect::<Vec<_>>())

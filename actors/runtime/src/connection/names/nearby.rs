@@ -10,7 +10,7 @@ use portico_core::near;
 use portico_core::trace::TraceParent;
 use portico_sources::texts;
 use portico_sources::{Access, Plan, Source, Task};
-use portico_sql::{Dialect, is_plain_name};
+use portico_sql::Dialect;
 
 /// How long the source may take to list its names.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -51,11 +51,6 @@ impl Nearby {
     }
 }
 
-/// `name` as it is to be written.
-pub(in crate::connection) fn written(name: &str) -> String {
-    if is_plain_name(name) { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
-}
-
 /// A hint that offers `names`, as they are to be written.
 pub(in crate::connection) fn offered(names: &[String]) -> Option<String> {
     let hint = near::did_you_mean(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
@@ -64,14 +59,16 @@ pub(in crate::connection) fn offered(names: &[String]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use portico_sources::digest::quoted;
+
     use super::*;
 
     #[test]
     fn a_name_is_written_as_the_next_statement_needs_it() {
-        assert_eq!(written("customer_id"), "customer_id");
-        assert_eq!(written("customerId"), "\"customerId\"");
-        assert_eq!(written("a \"b\""), "\"a \"\"b\"\"\"");
-        assert_eq!(written("order"), "\"order\"");
+        assert_eq!(quoted("customer_id"), "customer_id");
+        assert_eq!(quoted("customerId"), "\"customerId\"");
+        assert_eq!(quoted("a \"b\""), "\"a \"\"b\"\"\"");
+        assert_eq!(quoted("order"), "\"order\"");
         let hint = offered(&["o.\"customerId\"".to_owned()]).unwrap();
         assert!(hint.starts_with("did you mean o.\"customerId\"?") && hint.contains("double quotes"), "{hint}");
         assert_eq!(offered(&[]), None);

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use tokio_postgres::types::Type;
 
+use crate::digest;
 use crate::postgres::bind::argument_types::{own, own_array};
 use crate::postgres::catalog::routines::{KnownRoutines, RETURN_VALUE, Routine, RoutineLookup, Slot, SlotType};
 use crate::postgres::execute::envelope::options::{ExecOptions, TransactionPosition};
@@ -18,7 +19,6 @@ use crate::statements::bindings;
 use crate::{Direction, Invocation, Parameter};
 use portico_core::call::Argument;
 use portico_core::error::{Error, Kind, Result};
-use portico_core::near;
 use portico_sql::Class;
 
 /// Names in a message at most.
@@ -369,5 +369,5 @@ fn not_found(known: &KnownRoutines, invocation: &Invocation) -> Error {
     let names: Vec<(&str, &str)> = (known.routines.iter())
         .map(|routine| (routine.procedure.schema.as_str(), routine.procedure.name.as_str()))
         .collect();
-    error.with(near::did_you_mean_qualified(invocation.schema.as_deref(), &invocation.name, &names), Error::hint)
+    error.with(digest::did_you_mean(invocation.schema.as_deref(), &invocation.name, &names), Error::hint)
 }

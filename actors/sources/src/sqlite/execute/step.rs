@@ -6,10 +6,11 @@ use crate::sqlite::execute::argument;
 use crate::sqlite::execute::check;
 use crate::sqlite::schema::SCHEMA;
 use crate::statements::bindings;
+use crate::statements::foreign::Words;
 use crate::{Prepared, Repeated};
 use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
-use portico_sql::{Dialect, Kind as TokenKind, Statement, Token, tokens};
+use portico_sql::{Dialect, Statement};
 
 /// A statement and its values.
 pub(crate) struct Step {
@@ -60,20 +61,12 @@ fn admit_lists(statement: &Statement, values: &[Argument]) -> Result<()> {
     if !values.iter().any(bindings::is_array) {
         return Ok(());
     }
-    let text = &statement.text;
-    let words: Vec<Token> =
-        tokens(text, Dialect::SQLITE).into_iter().filter(|token| token.kind != TokenKind::Blank).collect();
-    for four in words.windows(4) {
-        let [word, open, value, close] = four else { continue };
-        let is_alone = word.is_word(text, "IN")
-            && (open.kind, close.kind) == (TokenKind::Open, TokenKind::Close)
-            && matches!(value.kind, TokenKind::Parameter | TokenKind::Placeholder);
-        let value = value.text(text);
+    for value in Words::new(&statement.text, Dialect::SQLITE).alone_in_lists() {
         let name = match value.strip_prefix('?').and_then(|number| number.parse::<usize>().ok()) {
             Some(number) => number.checked_sub(1).and_then(|place| statement.placeholders.get(place)),
             None => statement.placeholders.iter().find(|name| argument::same(name, value)),
         };
-        let Some(name) = name.filter(|_| is_alone) else { continue };
+        let Some(name) = name else { continue };
         if values.iter().any(|value| argument::same(&value.name, name) && bindings::is_array(value)) {
             let name = argument::at(name);
             return Err(Error::invalid(format!("parameter {name}: it is a list, and IN ({name}) has one value"))
