@@ -25,7 +25,7 @@ const ADMITTED: &[&str] = &[
     "sqlite_drop_constraint", "sqlite_fail", "sqlite_find_constraint", "sqlite_rename_column",
     "sqlite_rename_quotefix", "sqlite_rename_table", "sqlite_rename_test", "sqlite_source_id", "sqlite_version",
     "sqrt", "strftime", "string_agg", "substr", "substring", "subtype", "sum", "tan", "tanh", "time", "timediff",
-    "total", "total_changes", "trim", "trunc", "typeof", "unhex", "unicode", "unistr", "unistr_quote", "unixepoch",
+    "total", "trim", "trunc", "typeof", "unhex", "unicode", "unistr", "unistr_quote", "unixepoch",
     "unlikely", "upper", "zeroblob",
 ];
 
@@ -38,6 +38,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("optimize", "writes from within a query"),
     ("rtreecheck", "reads the table that its argument names"),
     ("sqlite_log", "writes to the process's log"),
+    ("total_changes", "counts what other callers have changed"),
     ("edit", "runs a program"),
     ("readfile", "reads a file"),
     ("writefile", "writes a file"),

@@ -25,6 +25,29 @@ async fn what_is_too_large_for_a_row_is_refused_and_what_is_stored_is_read() {
 }
 
 #[tokio::test]
+async fn what_a_query_keeps_in_temporary_files_is_bounded() {
+    let fixture = fixture("CREATE TABLE t (a)", Options { pool: 1, ..Options::default() });
+    let rows = "WITH RECURSIVE n (i, wide) AS (SELECT 1, hex(randomblob(500)) UNION ALL SELECT i + 1, hex(randomblob(500)) \
+        FROM n WHERE i < 1000000)";
+    for query in [
+        "SELECT count(*) FROM (SELECT DISTINCT wide FROM n)",
+        "SELECT wide, count(*) FROM n GROUP BY wide",
+        "SELECT wide FROM n ORDER BY wide",
+        "SELECT count(*) OVER (PARTITION BY wide) FROM n",
+        "SELECT wide FROM n UNION SELECT wide FROM n",
+        "SELECT count(DISTINCT wide) FROM n",
+    ] {
+        let error = fixture.error(&format!("{rows} {query}"), Access::ReadOnly).await;
+        assert_eq!((error.kind, error.get_sqlstate()), (Kind::TooLarge, Some("53400")), "{query}: {error:?}");
+    }
+    // The count is a statement's own, and its session serves on.
+    let few = rows.replace("1000000", "5000");
+    for _ in 0..8 {
+        assert_eq!(fixture.value(&format!("{few} SELECT count(*) FROM (SELECT DISTINCT wide FROM n)")).await, "5000");
+    }
+}
+
+#[tokio::test]
 async fn twelve_calls_that_take_minutes_stop_nobody() {
     let fixture = fixture("", Options { pool: 2, ..Options::default() });
     let long = "replace(hex(zeroblob(5000000)), '00', 'aa')";

@@ -85,7 +85,7 @@ UPDATE OR IGNORE orders SET id = 2 WHERE id = 1;
 WITH big AS (SELECT id FROM orders WHERE total > 100) DELETE FROM lines WHERE order_id IN big;
 DELETE FROM lines WHERE qty = 7;
 DELETE FROM orders WHERE id = 2;
-SELECT changes(), total_changes() > 0, last_insert_rowid() > 0;
+SELECT changes(), last_insert_rowid() > 0;
 CREATE TABLE made (id INTEGER PRIMARY KEY AUTOINCREMENT, label TEXT NOT NULL UNIQUE, n INTEGER DEFAULT (1 + 1) CHECK (n > 0), twice AS (n * 2));
 CREATE TABLE IF NOT EXISTS made (id INTEGER);
 CREATE TABLE made_too (order_id INTEGER REFERENCES orders (id) ON DELETE SET NULL, x TEXT) STRICT;
