@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use arc_swap::ArcSwap;
 use portico_actors::auth::accounts::Accounts;
@@ -27,7 +27,7 @@ use uuid::Uuid;
 
 use crate::audit::Audit;
 use crate::client_document::Documents;
-use crate::config::{Config, Connection};
+use crate::config::{Config, Connection, Server};
 use crate::federation::Federation;
 use crate::mcp::connection::ConnectionFeatures;
 use crate::mcp::extensions::request_state::StateSigner;
@@ -35,6 +35,7 @@ use crate::mcp::extensions::tasks::Tasks;
 use crate::mcp::features::Features;
 use crate::mcp::sessions::Sessions;
 use crate::net::tls::Certificates;
+use crate::net::validity::{self, Validity};
 use crate::observe::Metrics;
 use crate::observe::traces::Traces;
 use crate::peers;
@@ -111,6 +112,17 @@ impl Current {
     }
 }
 
+/// Has `metrics` tell when the certificate of `server` ends. Returns why its clients would refuse it, which the log
+/// tells too.
+pub(crate) fn look_at_certificate(metrics: &Metrics, server: &Server) -> Option<String> {
+    let shown = validity::shown(server.tls.as_ref()?)?;
+    if let Some(validity) = Validity::of(shown) {
+        metrics.shown_certificate_ends(validity.end);
+    }
+    let complaint = validity::complaint(server, SystemTime::now().into());
+    complaint.inspect(|complaint| log::warn!("{complaint}; {}", validity::REMEDY))
+}
+
 impl App {
     /// Opens the store and starts every actor. Must run inside an actix system. No source is
     /// waited for: a database that is away does not stop the service.
@@ -143,6 +155,7 @@ impl App {
         let requests = Throttle::new("requests", config.limits.requests(), PRINCIPALS);
         let traces = Traces::start(&config.telemetry, &metrics)?;
         let certificates = config.server.tls.as_ref().map(Certificates::new).transpose().map_err(Error::internal)?;
+        look_at_certificate(&metrics, &config.server);
         let telling = peers::telling(auth.clone(), Arc::clone(&observer));
         let directory = Directory::start(connections, Intensity::default(), telling);
         let draining = CancellationToken::new();

@@ -14,7 +14,7 @@ use portico_actors::event::Event;
 use portico_actors::workspace::Workspace;
 use serde_json::json;
 
-use crate::app::{App, Current, runnable};
+use crate::app::{App, Current, look_at_certificate, runnable};
 use crate::audit::Record;
 use crate::config::{Config, Connection, Problem, Problems};
 
@@ -34,8 +34,14 @@ pub struct Report {
     /// Workspaces that are new, other than before, or gone.
     #[serde(default)]
     pub workspaces: Vec<String>,
+    /// Settings whose values have changed, such as `server.metrics` and `connections.sales.access`.
+    #[serde(default)]
+    pub settings: Vec<String>,
     /// Whether TLS shows another certificate now.
     pub certificate: bool,
+    /// What is in force and should not stay so.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// Grants of people that open nothing, because clients of their kind are not admitted.
     #[serde(default, rename = "shutOut")]
     pub shut_out: usize,
@@ -57,6 +63,7 @@ impl fmt::Display for Report {
             ("removed", &self.removed),
             ("down", &self.down),
             ("workspaces changed", &self.workspaces),
+            ("settings", &self.settings),
         ];
         let mut said: Vec<String> = lists
             .into_iter()
@@ -69,7 +76,8 @@ impl fmt::Display for Report {
         if self.shut_out > 0 {
             said.push(ineffective_grants_message(self.shut_out));
         }
-        f.write_str(&if said.is_empty() { "no connection has changed".to_owned() } else { said.join("; ") })
+        said.extend(self.warnings.iter().map(|warning| format!("warning: {warning}")));
+        f.write_str(&if said.is_empty() { "nothing has changed".to_owned() } else { said.join("; ") })
     }
 }
 
@@ -89,6 +97,7 @@ fn compare<'a>(before: &Config, after: &'a Config) -> (Report, Vec<&'a Arc<Conne
     let changed_workspaces = before.workspaces.iter().chain(&after.workspaces).filter(differs);
     let changed_workspaces: BTreeSet<String> = changed_workspaces.map(|workspace| workspace.name.to_string()).collect();
     report.workspaces = changed_workspaces.into_iter().collect();
+    report.settings = after.changed_settings(before);
     let names = |connections: &[&Arc<Connection>]| connections.iter().map(|each| each.name.to_string()).collect();
     (report.added, report.changed) = (names(&added), names(&changed));
     added.append(&mut changed);
@@ -137,6 +146,7 @@ impl App {
         let record = self.recorded(&report).await?;
         if let (Some(certificates), Some(tls)) = (&self.certificates, &config.server.tls) {
             report.certificate = certificates.renew(tls);
+            report.warnings.extend(look_at_certificate(&self.metrics, &config.server));
         }
         self.auth.reconfigure(reconfigured).await;
         match self.people.ineffective_grants().await {
@@ -158,10 +168,12 @@ impl App {
     /// Records what a reload is about to change.
     async fn recorded(&self, report: &Report) -> Result<Option<Record>, Problems> {
         let Some(audit) = &self.audit else { return Ok(None) };
-        let Report { added, changed, offered, removed, workspaces, .. } = report;
+        let Report { added, changed, offered, removed, workspaces, settings, .. } = report;
         let mut object = json!({"added": added, "changed": changed, "offered": offered, "removed": removed});
-        if !workspaces.is_empty() {
-            object["workspaces"] = json!(workspaces);
+        for (name, list) in [("workspaces", workspaces), ("settings", settings)] {
+            if !list.is_empty() {
+                object[name] = json!(list);
+            }
         }
         let change = Change { action: "reload", object, before: None, after: None };
         let record = Record::from_change(&change, &AuditContext::default());

@@ -156,6 +156,18 @@ impl Config {
         if refused.is_empty() { Ok(config) } else { Err(Problems(refused).in_file(path)) }
     }
 
+    /// The settings whose values are others than in `before`; of a list of tables that is no connection's, its name.
+    pub fn changed_settings(&self, before: &Self) -> Vec<String> {
+        let mut changed = self.keys.changed_names(&before.keys);
+        changed.retain(|name| name != "connections" && name != "workspaces");
+        for now in &self.connections {
+            let was = before.connections.iter().find(|was| was.id == now.id);
+            let settings = was.into_iter().flat_map(|was| now.fingerprint.changed_settings(&was.fingerprint));
+            changed.extend(settings.map(|setting| format!("connections.{}.{setting}", now.name)));
+        }
+        changed
+    }
+
     /// The control socket by the file at `path`, whatever else may be wrong with it: finds the service
     /// that runs there, which may have variables that we do not have.
     ///

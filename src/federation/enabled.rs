@@ -1,14 +1,14 @@
 //! Statements over several connections. The engine asks the connections as their caller, on the thread that the request
 //! came to, where their actors are.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use portico_actors::call::{AllowedStatements, Limits, Mode, Op, Origin, Sql};
 use portico_actors::connection::with_reader_timeout;
 use portico_actors::directory::{ConnectionEntry, Directory};
-use portico_actors::error::{Error, Result};
+use portico_actors::error::{Error, Kind, Result};
 use portico_actors::federation::{Connections, Engine, Settings, SourceConnection, Statement};
 use portico_actors::principal::{Principal, Rights, Validity};
 use portico_actors::reply::{Reply, Results};
@@ -27,36 +27,44 @@ pub(crate) fn functions() -> String {
 #[derive(Debug)]
 pub struct Federation {
     configured: Configured,
-    engine: OnceLock<std::result::Result<Engine, String>>,
+    engine: OnceLock<Engine>,
+    starting: Mutex<()>,
 }
 
 impl Federation {
     /// Of what is configured so.
     pub fn new(configured: Configured) -> Self {
-        Self { configured, engine: OnceLock::new() }
+        Self { configured, engine: OnceLock::new(), starting: Mutex::default() }
     }
 
     fn engine(&self) -> Result<&Engine> {
-        let start = || {
-            let configured = &self.configured;
-            Engine::start(Settings {
-                memory: configured.memory,
-                statement_memory: configured.statement_memory,
-                spill_dir: configured.spill_dir.clone(),
-                spill_limit: configured.spill_limit as u64,
-                threads: configured.threads,
-                pushdown: configured.pushdown,
-            })
-            .map_err(|error| format!("{}: {error}", configured.spill_dir.display()))
-        };
-        self.engine.get_or_init(start).as_ref().map_err(Error::internal)
+        let _alone = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(engine) = self.engine.get() {
+            return Ok(engine);
+        }
+        let configured = &self.configured;
+        let engine = Engine::start(Settings {
+            memory: configured.memory,
+            statement_memory: configured.statement_memory,
+            spill_dir: configured.spill_dir.clone(),
+            spill_limit: configured.spill_limit as u64,
+            threads: configured.threads,
+            pushdown: configured.pushdown,
+        });
+        let folder = configured.spill_dir.display();
+        let engine = engine.map_err(|error| {
+            Error::new(Kind::Unavailable, "statements over several connections cannot be run here at present")
+                .hint("the administrator looks at federation.spill_dir: portico doctor says what is wrong with it")
+                .because(format!("federation.spill_dir: {folder}: {error}"))
+        })?;
+        Ok(self.engine.get_or_init(|| engine))
     }
 
     /// Runs a statement.
     ///
     /// # Errors
-    /// [`Kind::Invalid`](portico_actors::error::Kind::Invalid) for what is no single statement that reads; what the
-    /// engine and the connections say.
+    /// [`Kind::Invalid`] for what is no single statement that reads; what the
+    /// engine and the connections say; [`Kind::Unavailable`] where the engine cannot be started.
     pub(crate) async fn run(&self, directory: &Directory, over: OverConnections<'_>) -> Result<Reply> {
         let OverConnections { entries, workspace, default_catalog, op, by, reached, origin, limits, sent } = over;
         let (sql, describes) = match op {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
+use portico_actors::auth::clock::Timestamp;
 use portico_actors::directory::{ConnectionEntry, Directory};
 use portico_actors::error::Kind;
 use portico_actors::event::{CallEnded, Event};
@@ -55,13 +56,17 @@ pub struct Metrics {
     tokens_refused: Counter,
     auth_restarts: Counter,
     issuer_failures: Counter,
+    store_up: Gauge,
     store_failures: Counter,
+    audit_up: Gauge,
     audit_failures: Counter,
     audit_lost: Counter,
     reloads: Counter,
     reloads_refused: Counter,
     /// Spans that were not sent: their queue was full, or nobody took them.
     pub spans_dropped: Counter,
+    /// When the certificate ends that clients are shown; of a service without TLS there is no such series.
+    certificate_end: Family<Labels<0>, Gauge>,
     /// Held while what stands is looked at and written.
     telling: Mutex<()>,
 }
@@ -127,6 +132,13 @@ fn metric_in<M: Metric + Clone>(names: &mut Registry, name: &str, help: &str, un
     metric
 }
 
+/// A gauge that is 1 until something is away, under its name.
+fn up(names: &mut Registry, name: &str, help: &str) -> Gauge {
+    let gauge: Gauge = metric(names, name, help);
+    gauge.set(1);
+    gauge
+}
+
 /// A histogram of latencies, under its name.
 fn latencies<const N: usize>(names: &mut Registry, name: &str, help: &str) -> Latencies<N> {
     metric_in(names, name, help, Unit::Seconds, Family::new_with_constructor(|| Histogram::new(LATENCIES)))
@@ -171,12 +183,21 @@ impl Default for Metrics {
                 "issuer_failures",
                 "Times that a trusted issuer's keys could not be fetched",
             ),
-            store_failures: metric(names, "store_failures", "Times that the store could not be read or written"),
-            audit_failures: metric(names, "audit_failures", "Times that the audit trail could not be written"),
+            store_up: up(names, "store_up", "1 while the store can be read"),
+            store_failures: metric(names, "store_failures", "Causes why the store could not be read or written"),
+            audit_up: up(names, "audit_up", "1 while the audit trail can be written"),
+            audit_failures: metric(names, "audit_failures", "Outages of the audit trail"),
             audit_lost: metric(names, "audit_records_lost", "Records of the audit trail that were lost"),
             reloads: metric(names, "reloads", "Configurations that were taken over"),
             reloads_refused: metric(names, "reloads_refused", "Configurations that were refused"),
             spans_dropped: metric(names, "spans_dropped", "Spans that were not sent"),
+            certificate_end: metric_in(
+                names,
+                "tls_certificate_not_after",
+                "When the certificate ends that clients are shown, since 1970",
+                Unit::Seconds,
+                Family::default(),
+            ),
             telling: Mutex::default(),
             registry,
         }
@@ -211,9 +232,20 @@ impl Metrics {
             Event::ConnectionDied { name, .. } => one(&self.restarts.get_or_create(&of_connection(name))),
             Event::AuthDied { .. } => one(&self.auth_restarts),
             Event::IssuerFailed { .. } => one(&self.issuer_failures),
-            Event::StoreFailed { .. } | Event::StoreWorkFailed { .. } => one(&self.store_failures),
-            Event::AuditFailed { .. } => one(&self.audit_failures),
+            Event::StoreFailed { .. } => {
+                self.store_up.set(0);
+                one(&self.store_failures);
+            }
+            Event::StoreWorkFailed { .. } => one(&self.store_failures),
+            Event::StoreResumed => {
+                self.store_up.set(1);
+            }
+            Event::AuditFailed { .. } => {
+                self.audit_up.set(0);
+                one(&self.audit_failures);
+            }
             Event::AuditResumed { lost } => {
+                self.audit_up.set(1);
                 self.audit_lost.inc_by(*lost);
             }
             Event::Reloaded { .. } => one(&self.reloads),
@@ -223,9 +255,13 @@ impl Metrics {
             | Event::CatalogueUnread { .. }
             | Event::CatalogueChanged { .. }
             | Event::ConnectionIdle { .. }
-            | Event::StoreResumed
             | Event::Stopped => {}
         }
+    }
+
+    /// Takes over when the certificate ends that clients are shown.
+    pub fn shown_certificate_ends(&self, end: Timestamp) {
+        self.certificate_end.get_or_create(&[]).set(end.seconds());
     }
 
     fn count_call(&self, call: &CallEnded) {
@@ -315,6 +351,21 @@ mod tests {
         assert!(STATES.contains(&State::Connecting.as_str()));
         let why = std::sync::Arc::new(portico_actors::error::Error::invalid("away"));
         assert!(STATES.contains(&State::Down { until: std::time::Instant::now(), why }.as_str()));
+    }
+
+    #[test]
+    fn an_outage_is_told_for_as_long_as_it_lasts() {
+        let (metrics, cause) = (Metrics::default(), || "away".to_owned());
+        let ups = || (metrics.store_up.get(), metrics.audit_up.get());
+        assert_eq!(ups(), (1, 1));
+        metrics.count(&Event::StoreFailed { cause: cause() });
+        metrics.count(&Event::AuditFailed { cause: cause(), refuses: true });
+        assert_eq!(ups(), (0, 0));
+        metrics.count(&Event::StoreResumed);
+        metrics.count(&Event::AuditResumed { lost: 2 });
+        assert_eq!((ups(), metrics.audit_lost.get()), ((1, 1), 2));
+        metrics.count(&Event::StoreWorkFailed { cause: cause() });
+        assert_eq!((ups(), metrics.store_failures.get()), ((1, 1), 2), "work that failed is no outage");
     }
 
     #[test]

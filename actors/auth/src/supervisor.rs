@@ -235,6 +235,7 @@ async fn supervise(
         if born.elapsed() > HEALTHY {
             backoff.reset();
         }
+        let mut store_failed = false;
         loop {
             let restart_in = backoff.delay();
             (settings.load().observer)(&Event::AuthDied { panicked, restart_in });
@@ -247,6 +248,9 @@ async fn supervise(
                     let before = current.swap(Arc::new(running));
                     // Its thread has survived it.
                     before.arbiter.stop();
+                    if store_failed {
+                        (begun.observer)(&Event::StoreResumed);
+                    }
                     let now = settings.load_full();
                     if !Arc::ptr_eq(&begun, &now) {
                         address.do_send(Reconfigure::new(&now));
@@ -257,6 +261,7 @@ async fn supervise(
                 Err(error) => {
                     let cause = error.cause().unwrap_or(&error.message).to_owned();
                     (begun.observer)(&Event::StoreFailed { cause });
+                    store_failed = true;
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! `portico check`: every problem of the file at once, and then one attempt at each connection.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use portico_actors::call::{MetadataFilter, MetadataKind};
 use portico_actors::error::Error;
@@ -12,11 +13,12 @@ use serde_json::{Value, json};
 use super::assets::{self, Missing};
 use super::exposure::{self, Entry};
 use super::reach;
-use super::sign_in;
+use super::{sign_in, writable};
 use crate::app::source_settings;
 use crate::cli::common::{Common, Failure, error_words};
 use crate::cli::output::{print_json, say};
 use crate::config::{Config, Connection};
+use crate::net::validity::{REMEDY, complaint};
 
 /// Checks the configuration, and tells of each of its connections.
 pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
@@ -38,12 +40,19 @@ pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
     let refused = assets::refused(&config);
     let ok =
         refused.is_empty() && attempts.iter().all(|(_, result)| result.as_ref().is_ok_and(|up| up.missing.is_empty()));
+    let (unwritable, certificate) = (writable::look(&config), complaint(&config.server, SystemTime::now().into()));
     if common.json {
         let connections: Vec<Value> = attempts.iter().map(describe).collect();
         let sign_in = sign_in::look(&config);
         let mut told = json!({"ok": ok, "problems": [], "connections": connections, "signIn": sign_in});
         if !refused.is_empty() {
             told["refused"] = json!(refused);
+        }
+        for (name, found) in [("files", unwritable.first().map(|found| &found.message)), ("tls", certificate.as_ref())]
+        {
+            if let Some(message) = found {
+                told[name] = json!(message);
+            }
         }
         print_json(&told);
     } else {
@@ -56,6 +65,14 @@ pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
             if let Some(remedy) = found.remedy {
                 say(format_args!("         -> {remedy}"));
             }
+        }
+        for found in &unwritable {
+            say(format_args!("files: {}", found.message));
+            say(format_args!("         -> {}", found.remedy));
+        }
+        if let Some(complaint) = &certificate {
+            say(format_args!("tls: {complaint}"));
+            say(format_args!("         -> {REMEDY}"));
         }
         attempts.iter().for_each(print);
     }

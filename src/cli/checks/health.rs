@@ -4,12 +4,12 @@ use serde_json::json;
 
 use crate::cli::common::{Common, Failure};
 use crate::cli::output::{print_json, say};
-use crate::cli::running::control::{self, ControlRequest};
+use crate::cli::running::control;
 use crate::config::Config;
 
 pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
     let control = Config::control_of(&common.config)?;
-    let answer = actix::System::new().block_on(control::ask(&control, ControlRequest::Health));
+    let answer = actix::System::new().block_on(control::ask_health(&control, &common.config));
     let (ok, message) = match answer {
         Ok(answer) => (answer.ok, answer.message),
         Err(unanswered) => (false, unanswered.to_string()),

@@ -8,3 +8,4 @@ pub(in crate::cli) mod health;
 pub(in crate::cli) mod reach;
 pub(in crate::cli) mod relations;
 pub(in crate::cli) mod sign_in;
+pub(in crate::cli) mod writable;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table};
 
 use crate::cli::common::{Common, Failure};
-use crate::cli::running::control::{self, ControlRequest, Unanswered};
+use crate::cli::running::control::{self, Unanswered};
 use crate::config::{Config, Problem, Problems, lookup};
 
 /// A configuration that is being changed.
@@ -148,7 +148,7 @@ impl Edit {
         check_unchanged(&self.path, &self.read)?;
         write(&self.path, &self.document.to_string())
             .map_err(|error| Failure::io(format_args!("{} cannot be written", self.path.display()), error))?;
-        match actix::System::new().block_on(control::ask(&config.store.control, ControlRequest::Reload)) {
+        match actix::System::new().block_on(control::ask_to_reload(&config.store.control, &self.path)) {
             Ok(answer) if answer.ok => Ok(Takeover::Taken(answer.message)),
             Ok(answer) => Err(Failure::NotTakenOver(Problems(answer.problems))),
             Err(Unanswered::Nobody(_)) => Ok(Takeover::Nobody),

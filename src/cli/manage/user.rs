@@ -1,6 +1,6 @@
 //! `portico user add|list|change|password|sign-out|disable|enable|remove`.
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use portico_actors::auth::records::{NewUser, RefusedSubject, User as Record};
 use portico_actors::auth::store::Store;
 use portico_actors::error::Error;
@@ -26,7 +26,7 @@ pub(in crate::cli) enum UserCommand {
     /// List the users.
     List,
     /// Give a user exactly these rights instead of the ones they have, also for their tokens.
-    Change(RightsArgs),
+    Change(ChangeArgs),
     /// Give a user another password, read from the first line of standard input; ends their sessions, and
     /// what they have allowed applications.
     Password {
@@ -77,6 +77,17 @@ pub(in crate::cli) struct RightsArgs {
     read_only: bool,
 }
 
+#[derive(Args, Debug)]
+#[command(group = ArgGroup::new("reach").args(["connections", "workspaces", "all"]).required(true).multiple(true))]
+pub(in crate::cli) struct ChangeArgs {
+    /// Who, and how far they go from now on.
+    #[command(flatten)]
+    rights: RightsArgs,
+    /// Every connection and workspace, also what is added later, in the place of some.
+    #[arg(long, conflicts_with_all = ["connections", "workspaces"])]
+    all: bool,
+}
+
 impl RightsArgs {
     fn read(self, config: &Config) -> Result<NewUser, Failure> {
         let scope = match (self.admin, self.read_only) {
@@ -113,7 +124,7 @@ pub(in crate::cli) fn run(command: UserCommand, common: &Common) -> Result<(), F
             common.print(&user, format_args!("added {}; now: portico pat create {}", user.email, user.email));
         }
         UserCommand::List => list(&store, &config, common)?,
-        UserCommand::Change(rights) => {
+        UserCommand::Change(ChangeArgs { rights, all: _ }) => {
             let user = store.change_user(rights.read(&config)?)?;
             let access = describe_access(&config, &user.rights);
             common.print(&user, format_args!("{} has the scope {access}", user.email));

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -54,15 +54,18 @@ pub(in crate::cli) struct ControlResponse {
     /// What is wrong with the file, when it was not.
     #[serde(default)]
     pub(in crate::cli) problems: Vec<Problem>,
+    /// The configuration that the service runs with, where its health was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::cli) config: Option<PathBuf>,
 }
 
 impl From<Result<Report, Problems>> for ControlResponse {
     fn from(result: Result<Report, Problems>) -> Self {
         match result {
-            Ok(report) => Self { ok: true, message: report.to_string(), report, problems: Vec::new() },
+            Ok(report) => Self { ok: true, message: report.to_string(), report, problems: Vec::new(), config: None },
             Err(Problems(problems)) => {
                 let message = "the configuration was not taken over; the service goes on as it was".to_owned();
-                Self { ok: false, message, report: Report::default(), problems }
+                Self { ok: false, message, report: Report::default(), problems, config: None }
             }
         }
     }
@@ -71,7 +74,7 @@ impl From<Result<Report, Problems>> for ControlResponse {
 impl ControlResponse {
     /// Words without a report.
     pub(in crate::cli) fn new(ok: bool, message: String) -> Self {
-        Self { ok, message, report: Report::default(), problems: Vec::new() }
+        Self { ok, message, report: Report::default(), problems: Vec::new(), config: None }
     }
 }
 
@@ -158,6 +161,8 @@ pub(in crate::cli) enum Unanswered {
     Failed(io::Error),
     /// There was no answer in time.
     Late(Duration),
+    /// The service runs with this configuration, and was asked about another one.
+    Other(PathBuf),
 }
 
 impl fmt::Display for Unanswered {
@@ -169,6 +174,11 @@ impl fmt::Display for Unanswered {
                 path.display()
             ),
             Self::Failed(error) => write!(f, "the running service did not answer: {error}"),
+            Self::Other(file) => write!(
+                f,
+                "the service that listens there runs with {}; name that file with --config, or give this one a store of its own",
+                file.display()
+            ),
             Self::Late(after) => write!(f, "the running service did not answer within {} s", after.as_secs()),
         }
     }
@@ -182,8 +192,27 @@ pub(in crate::cli) async fn notify_service(path: &Path) {
     }
 }
 
+/// Has the service whose socket is at `path` read the configuration `file` again.
+pub(in crate::cli) async fn ask_to_reload(path: &Path, file: &Path) -> Result<ControlResponse, Unanswered> {
+    ask_health(path, file).await?;
+    ask(path, ControlRequest::Reload).await
+}
+
+/// Asks the service that runs with the configuration `file`, and whose socket is at `path`, how it is.
+pub(in crate::cli) async fn ask_health(path: &Path, file: &Path) -> Result<ControlResponse, Unanswered> {
+    let answer = ask(path, ControlRequest::Health).await?;
+    // Where one of the two cannot be looked at from here, they may be the same.
+    let identity = |file: &Path| file.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()));
+    match &answer.config {
+        Some(other) if identity(other).zip(identity(file)).is_some_and(|(one, two)| one != two) => {
+            Err(Unanswered::Other(other.clone()))
+        }
+        _ => Ok(answer),
+    }
+}
+
 /// Asks the service whose socket is at `path`.
-pub(in crate::cli) async fn ask(path: &Path, question: ControlRequest) -> Result<ControlResponse, Unanswered> {
+async fn ask(path: &Path, question: ControlRequest) -> Result<ControlResponse, Unanswered> {
     let stream = UnixStream::connect(path).await.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Unanswered::Nobody(path.to_owned()),
         _ => Unanswered::Failed(error),

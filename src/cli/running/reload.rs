@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::control::{self, ControlRequest};
+use super::control;
 use crate::cli::common::{Common, Failure};
 use crate::cli::output::print_json;
 use crate::config::{Config, Problems};
@@ -10,10 +10,12 @@ use crate::config::{Config, Problems};
 pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
     // The rest of the file is for the service to judge: it has its own environment.
     let control = Config::control_of(&common.config)?;
-    let (told, words) = match actix::System::new().block_on(control::ask(&control, ControlRequest::Reload)) {
+    let (told, words) = match actix::System::new().block_on(control::ask_to_reload(&control, &common.config)) {
         Ok(answer) if answer.ok => {
             common.print(&answer, format_args!("reloaded; {}", answer.message));
-            return Ok(());
+            // Whoever calls it for a service manager should not take it for done.
+            let is_lost = answer.report.changed.iter().any(|name| answer.report.down.contains(name));
+            return if is_lost { Err(Failure::AlreadyReported) } else { Ok(()) };
         }
         Ok(answer) => (json!(answer), format!("{}:\n{}", answer.message, Problems(answer.problems))),
         Err(unanswered) => {

@@ -17,6 +17,7 @@ use super::control::{Control, ControlRequest, ControlResponse};
 use super::logging::start_log_of_service;
 use super::notify::Notify;
 use crate::app::App;
+use crate::cli::checks::writable;
 use crate::cli::common::{Common, Failure};
 use crate::config::Config;
 use crate::net::listener::{Listener, Listeners, Made};
@@ -79,6 +80,9 @@ pub(in crate::cli) async fn serve(
     // Whoever tries it, without a configuration, has nothing to keep yet.
     if file.is_some() && app.config().store.key.is_none() {
         log::warn!("signing keys are stored unencrypted; set PORTICO_STORE_KEY or store.key_file to encrypt them");
+    }
+    if let Some(found) = writable::spill_folder(&app.config()) {
+        log::warn!("{}; {}", found.message, found.remedy);
     }
     reopen_on_signal(&app);
     let places: Vec<String> = listeners.0.iter().map(Listener::place).collect();
@@ -202,17 +206,18 @@ async fn watched(app: Arc<App>, notify: Rc<Notify>) {
 
 /// Reads the configuration again at each SIGHUP, and when the control socket asks for it.
 async fn reloads(app: Arc<App>, notify: Rc<Notify>, file: PathBuf, control: PathBuf) {
+    let absolute = std::path::absolute(&file).unwrap_or_else(|_| file.clone());
     let reloading = {
         let app = Arc::clone(&app);
         move || reload(Arc::clone(&app), Rc::clone(&notify), file.clone())
     };
-    let reload = reloading.clone();
+    let (reload, path) = (reloading.clone(), absolute);
     let answer = move |question| {
-        let (app, reload) = (Arc::clone(&app), reload.clone());
+        let (app, reload, file) = (Arc::clone(&app), reload.clone(), path.clone());
         async move {
             match question {
                 ControlRequest::Reload => reload().await,
-                ControlRequest::Health => health(&app),
+                ControlRequest::Health => ControlResponse { config: Some(file), ..health(&app) },
                 ControlRequest::Look => {
                     app.auth.sync().await;
                     ControlResponse::new(true, "the store was looked at".to_owned())

@@ -16,7 +16,7 @@ struct Key {
     reload: Reload,
 }
 
-/// A digest of each key that takes a restart, or may, with its place.
+/// A digest of each key of the file, with its place; lists of tables are one key.
 #[derive(Clone, Debug, Default)]
 pub struct Keys(BTreeMap<String, Key>);
 
@@ -33,37 +33,45 @@ impl Keys {
             let name = format!("{path}{}", setting.name);
             if matches!(setting.kind, Kind::Table(_) | Kind::OptionalTable(_)) {
                 self.gather(&format!("{name}."), &section.table(setting.name));
-            } else if setting.reload != Reload::Live
-                && let Some((digest, position)) = section.digest(setting.name)
-            {
+            } else if let Some((digest, position)) = section.digest(setting.name) {
                 self.0.insert(name, Key { digest, position, reload: setting.reload });
             }
         }
     }
 
+    /// The keys whose values are others than in `before`, or are there in one of the two alone.
+    fn changed<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = (&'a str, Option<Key>, Option<Key>)> {
+        let all = self.0.keys().chain(before.0.keys().filter(|key| !self.0.contains_key(*key)));
+        let both = all.map(|name| (name.as_str(), self.0.get(name).copied(), before.0.get(name).copied()));
+        both.filter(|(_, now, before)| now.map(|key| key.digest) != before.map(|key| key.digest))
+    }
+
+    /// The names of those keys.
+    pub(in crate::config) fn changed_names(&self, before: &Self) -> Vec<String> {
+        self.changed(before).map(|(name, ..)| name.to_owned()).collect()
+    }
+
     /// The keys that cannot take effect while the service runs with `running`.
     pub(in crate::config) fn refused(&self, running: &Self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let all = self.0.keys().chain(running.0.keys().filter(|key| !self.0.contains_key(*key)));
-        for name in all {
-            let (now, before) = (self.0.get(name), running.0.get(name));
-            let same = now.map(|key| key.digest) == before.map(|key| key.digest);
-            let renewed = now.zip(before).is_some_and(|(now, _)| now.reload == Reload::Renewed);
-            if !same && !renewed {
-                problems.push(Problem::new(
-                    now.map(|key| key.position).unwrap_or_default(),
-                    name,
-                    "this cannot change while the service runs".to_owned(),
-                    "restart the service for it, or take the change back; nothing of this file is in force yet",
-                ));
-            }
-        }
-        problems
+        let takes_restart = |now: Option<Key>, before: Option<Key>| match (now, before) {
+            (Some(now), Some(_)) => now.reload == Reload::Restart,
+            (now, before) => now.or(before).is_some_and(|key| key.reload != Reload::Live),
+        };
+        let refused = self.changed(running).filter(|(_, now, before)| takes_restart(*now, *before));
+        let told = refused.map(|(name, now, _)| {
+            Problem::new(
+                now.map(|key| key.position).unwrap_or_default(),
+                name,
+                "this cannot change while the service runs".to_owned(),
+                "restart the service for it, or take the change back; nothing of this file is in force yet",
+            )
+        });
+        told.collect()
     }
 }
 
 /// What a `[[connections]]` table says, as numbers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Fingerprint {
     /// The line where the table begins.
     pub line: usize,
@@ -71,6 +79,8 @@ pub struct Fingerprint {
     pub source: u64,
     /// The rest: what is offered to callers.
     pub offer: u64,
+    /// A digest of each setting; `None` for one that is left out.
+    settings: Vec<(&'static str, Option<u64>)>,
 }
 
 impl Fingerprint {
@@ -82,11 +92,20 @@ impl Fingerprint {
     /// Of a connection's table, and of what its actor is started with and another table says.
     pub(in crate::config) fn new(section: &Section<'_>, more: impl Hash) -> Self {
         let (mut source, mut offer) = (DefaultHasher::new(), DefaultHasher::new());
+        let mut settings = Vec::new();
         for setting in section.settings() {
             let hasher = if setting.reload == Reload::Live { &mut offer } else { &mut source };
-            (setting.name, section.digest(setting.name).map(|(digest, _)| digest)).hash(hasher);
+            let digest = (setting.name, section.digest(setting.name).map(|(digest, _)| digest));
+            digest.hash(hasher);
+            settings.push(digest);
         }
         more.hash(&mut source);
-        Self { line: section.line(), source: source.finish(), offer: offer.finish() }
+        Self { line: section.line(), source: source.finish(), offer: offer.finish(), settings }
+    }
+
+    /// The settings whose values are others than in `before`, a table of the same connection.
+    pub(in crate::config) fn changed_settings(&self, before: &Self) -> impl Iterator<Item = &'static str> {
+        let pairs = self.settings.iter().zip(&before.settings);
+        pairs.filter(|(now, before)| now != before).map(|(now, _)| now.0)
     }
 }

@@ -155,13 +155,19 @@ fn connections(app: &App) -> usize {
     let workers = available_parallelism().map_or(1, usize::from);
     let most = most(usize::try_from(limit).unwrap_or(usize::MAX), sources, workers);
     if most < wanted {
-        log::warn!(
+        // More than a service ever sees is no reason to worry whoever starts it.
+        let level = if most * workers < FEW { log::Level::Warn } else { log::Level::Info };
+        log::log!(
+            level,
             "{most} client connections are taken on each of {workers} threads, not {wanted} (server.max_connections): \
              {limit} files may be open; raise LimitNOFILE= for more"
         );
     }
     most.min(wanted)
 }
+
+/// Client connections of the whole service that are fewer than one should hold.
+const FEW: usize = 4096;
 
 fn most(limit: usize, sources: usize, workers: usize) -> usize {
     (limit.saturating_sub(OWN + 2 * sources) / workers).max(1)

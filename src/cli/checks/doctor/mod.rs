@@ -16,9 +16,10 @@ use serde_json::json;
 use self::finding::{CheckResult, CheckStatus};
 use crate::cli::checks::check;
 use crate::cli::checks::sign_in;
-use crate::cli::common::{Common, Failure};
+use crate::cli::checks::writable;
+use crate::cli::common::{Common, Failure, read_config};
 use crate::cli::output::{print_json, say};
-use crate::config::{Config, Connection};
+use crate::config::{Config, Connection, Problem};
 
 /// Sources that are attempted at the same time.
 const AT_ONCE: usize = 16;
@@ -27,15 +28,14 @@ pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
     let findings = match Config::load(&common.config) {
         Ok(config) => look(common, &config),
         Err(problems) => {
-            let told = |problem: &crate::config::Problem| {
-                let key = if problem.key.is_empty() { String::new() } else { format!("{}: ", problem.key) };
-                CheckResult::problem(
-                    "configuration",
-                    format!("{}{key}{}", problem.place(), problem.message),
-                    problem.remedy.clone(),
-                )
-            };
-            problems.0.iter().map(told).collect()
+            let mut findings: Vec<CheckResult> = problems.0.iter().map(configuration).collect();
+            // Credentials that the service manager hands over are not there in a shell: the rest can be looked at.
+            if let Ok(config) = read_config(common) {
+                findings.extend(look_without_sources(common, &config));
+                let remedy = "mend the configuration; credentials of the unit are handed over by systemd-run -p LoadCredential=…";
+                findings.push(CheckResult::warning("source", "the sources were not looked at", remedy));
+            }
+            findings
         }
     };
     let well = findings.iter().all(|finding| finding.grade != CheckStatus::Problem);
@@ -52,11 +52,26 @@ pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
     if well { Ok(()) } else { Err(Failure::AlreadyReported) }
 }
 
+/// What is wrong with the configuration.
+fn configuration(problem: &Problem) -> CheckResult {
+    let key = if problem.key.is_empty() { String::new() } else { format!("{}: ", problem.key) };
+    let message = format!("{}{key}{}", problem.place(), problem.message);
+    CheckResult::problem("configuration", message, problem.remedy.clone())
+}
+
 fn look(common: &Common, config: &Config) -> Vec<CheckResult> {
     let mut findings = vec![CheckResult::ok("configuration", format!("{} is valid", common.config.display()))];
+    findings.extend(look_without_sources(common, config));
+    findings.extend(sources(config));
+    findings
+}
+
+fn look_without_sources(common: &Common, config: &Config) -> Vec<CheckResult> {
+    let mut findings = Vec::new();
     findings.extend(files::permissions(&common.config, config));
+    findings.extend(beside_store(config));
     findings.extend(store::look(config));
-    findings.extend(place::look(config));
+    findings.extend(place::look(config, &common.config));
     findings.extend(sign_in::look(config).into_iter().map(|found| match found.remedy {
         Some(remedy) if found.is_mistake => CheckResult::warning("sign-in", found.message, remedy),
         remedy => {
@@ -65,8 +80,11 @@ fn look(common: &Common, config: &Config) -> Vec<CheckResult> {
     }));
     findings.push(place::clock(config, &common.config));
     findings.push(place::descriptors(config));
-    findings.extend(sources(config));
     findings
+}
+
+fn beside_store(config: &Config) -> impl Iterator<Item = CheckResult> {
+    writable::look(config).into_iter().map(|found| CheckResult::problem("files", found.message, found.remedy))
 }
 
 /// One attempt at each source.

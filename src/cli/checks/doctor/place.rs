@@ -7,11 +7,11 @@ use portico_actors::auth::clock::Timestamp;
 use rustix::process::{Resource, getrlimit};
 
 use super::finding::CheckResult;
-use crate::cli::running::control::{self, ControlRequest};
-use crate::config::{Config, Listen, Tls};
+use crate::cli::running::control;
+use crate::config::{Config, Listen, Server};
 use crate::loopback;
-use crate::net::expiry;
 use crate::net::listener::{self, Listener, Made};
+use crate::net::validity::{self, REMEDY, Validity};
 
 /// Clients that a service should be able to hold at once, besides its sessions at the sources.
 const CLIENTS: usize = 4096;
@@ -19,12 +19,12 @@ const CLIENTS: usize = 4096;
 const RENEWAL: Duration = Duration::from_hours(24 * 14);
 
 /// Whether it runs or could, and under which name.
-pub(super) fn look(config: &Config) -> Vec<CheckResult> {
-    let answer = actix::System::new().block_on(control::ask(&config.store.control, ControlRequest::Health));
+pub(super) fn look(config: &Config, file: &Path) -> Vec<CheckResult> {
+    let answer = actix::System::new().block_on(control::ask_health(&config.store.control, file));
     let mut findings = match answer {
         Ok(answer) if answer.ok => vec![CheckResult::ok("service", format!("runs: {}", answer.message))],
         Ok(answer) => {
-            let remedy = "look at its log; the service manager restarts it when its watchdog is not fed";
+            let remedy = "its log has the cause; portico health tells when it is over";
             vec![CheckResult::problem("service", format!("runs, but is not well: {}", answer.message), remedy)]
         }
         Err(late @ control::Unanswered::Late(_)) => {
@@ -32,6 +32,10 @@ pub(super) fn look(config: &Config) -> Vec<CheckResult> {
             vec![CheckResult::problem("service", late.to_string(), remedy)]
         }
         Err(control::Unanswered::Nobody(_)) => config.server.listen.iter().map(free).collect(),
+        Err(other @ control::Unanswered::Other(_)) => {
+            let remedy = "each service has a control socket of its own: set store.control";
+            vec![CheckResult::problem("service", other.to_string(), remedy)]
+        }
         Err(unanswered) => {
             vec![CheckResult::warning(
                 "service",
@@ -41,7 +45,7 @@ pub(super) fn look(config: &Config) -> Vec<CheckResult> {
         }
     };
     findings.extend(origin(config));
-    findings.extend(config.server.tls.as_ref().map(certificate));
+    findings.extend(certificate(&config.server));
     findings
 }
 
@@ -75,19 +79,18 @@ fn origin(config: &Config) -> Option<CheckResult> {
     })
 }
 
-fn certificate(tls: &Tls) -> CheckResult {
-    let now = Timestamp::from(SystemTime::now());
-    let Some(end) = tls.certified.cert.first().and_then(|first| expiry::not_after(first)).map(Timestamp::from_seconds)
-    else {
-        return CheckResult::warning("tls", "the certificate's end cannot be read", "openssl x509 -enddate -in FILE");
-    };
-    if end <= now {
-        return CheckResult::problem("tls", format!("the certificate ended at {end}"), "renew it, then portico reload");
+fn certificate(server: &Server) -> Option<CheckResult> {
+    let (now, shown) = (Timestamp::from(SystemTime::now()), validity::shown(server.tls.as_ref()?)?);
+    if let Some(complaint) = validity::outside_validity(shown, now) {
+        return Some(CheckResult::problem("tls", complaint, REMEDY));
     }
-    if end <= now.after(RENEWAL) {
-        return CheckResult::warning("tls", format!("the certificate ends at {end}"), "renew it, then portico reload");
+    if let Some(complaint) = validity::complaint(server, now) {
+        return Some(CheckResult::warning("tls", complaint, REMEDY));
     }
-    CheckResult::ok("tls", format!("the certificate ends at {end}"))
+    let ends = Validity::of(shown).map(|validity| validity.end)?;
+    let told = format!("the certificate ends at {ends}");
+    let is_late = ends <= now.after(RENEWAL);
+    Some(if is_late { CheckResult::warning("tls", told, REMEDY) } else { CheckResult::ok("tls", told) })
 }
 
 /// Whether the clock is behind what has already happened.

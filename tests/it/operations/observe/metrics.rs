@@ -15,6 +15,7 @@ use crate::support::configuration::Configuration;
 use crate::support::fixture;
 use crate::support::mcp::modern;
 use crate::support::stream::Events;
+use crate::support::tls::{Authority, TLS};
 
 /// Every sample by its name and labels, as they are written.
 type Samples = BTreeMap<String, f64>;
@@ -173,6 +174,16 @@ fn named(text: &str) -> BTreeSet<String> {
     words.filter(|word| word.starts_with("portico_") || word.starts_with("process_")).map(str::to_owned).collect()
 }
 
+/// The metrics of a service that shows a certificate.
+async fn over_tls() -> String {
+    let service = Configuration::new().server(&format!("metrics = \"open\"\n{TLS}")).sqlite("shop", "");
+    let authority = Authority::new("own");
+    authority.sign(service.path(), "server");
+    let service = service.serve().await;
+    let answer = authority.client(None).get(format!("https://localhost:{}/metrics", service.port())).send().await;
+    answer.unwrap().text().await.unwrap()
+}
+
 #[actix_web::test]
 async fn dashboard_alerts_and_manual_name_metrics_that_there_are() {
     let url = fixture::postgres().await;
@@ -183,7 +194,8 @@ async fn dashboard_alerts_and_manual_name_metrics_that_there_are() {
         Some(samples(&app).await).filter(counted)
     })
     .await;
-    let known = named(&samples.keys().cloned().collect::<Vec<_>>().join("\n"));
+    let mut known = named(&samples.keys().cloned().collect::<Vec<_>>().join("\n"));
+    known.extend(named(&over_tls().await));
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     for file in ["packaging/grafana/portico.json", "packaging/prometheus/alerts.yml", "docs/observing.md"] {
         let text = std::fs::read_to_string(root.join(file)).unwrap();

@@ -6,12 +6,15 @@ use std::path::Path;
 use portico_actors::auth::records::{NewPat, NewUser};
 use portico_actors::auth::store::Store;
 use portico_actors::principal::{Rights, Scope};
+use rcgen::{CertificateParams, KeyPair};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::app::{OTHER, awaited, callers};
-use crate::support::configuration::{Configuration, configure};
+use crate::support::configuration::{Configuration, configure, connection};
+use crate::support::fixture;
 use crate::support::process::portico;
+use crate::support::tls::{Authority, TLS};
 
 /// Whether it exits well, and the findings that are not.
 fn doctor(folder: &Path) -> (bool, Vec<(String, String, String)>) {
@@ -67,6 +70,51 @@ async fn health_and_the_doctor_say_why_no_call_would_be_taken() {
     let (well, findings) = doctor(folder);
     let service_s = findings.iter().find(|(_, subject, _)| subject == "service");
     assert!(!well && service_s.is_some_and(|(_, _, message)| message.contains("audit trail")), "{findings:?}");
+}
+
+#[test]
+fn the_doctor_finds_what_cannot_be_written_and_looks_on_beside_what_is_wrong() {
+    let folder = TempDir::new().unwrap();
+    let url = fixture::sqlite(&folder, "shop.db");
+    let tables =
+        |more: &str| format!("[audit]\nfile = \"nowhere/audit.jsonl\"\n{more}{}", connection(OTHER, "shop", &url, ""));
+    configure(folder.path(), None, "", &tables(""));
+    let missing = |findings: &[(String, String, String)]| {
+        findings.iter().any(|(_, subject, message)| subject == "files" && message.starts_with("audit.file: "))
+    };
+    let (well, findings) = doctor(folder.path());
+    assert!(!well && missing(&findings), "{findings:?}");
+    // A credential that the service manager alone hands over.
+    let issuer = "[store]\nkey_file = \"store.key\"\n[[issuers]]\nissuer = \"${credential:none}\"\n";
+    configure(folder.path(), None, "", &tables(issuer));
+    let (well, findings) = doctor(folder.path());
+    assert!(!well && findings.iter().any(|(_, subject, _)| subject == "configuration"), "{findings:?}");
+}
+
+#[actix_web::test]
+async fn a_certificate_that_clients_would_refuse_is_told_of() {
+    let service = Configuration::new().server(TLS).sqlite("shop", "");
+    Authority::new("own").sign(service.path(), "server");
+    let mut service = service.serve().await;
+    let folder = service.folder.path().to_owned();
+    for (names, begin, end, complaint) in [
+        (["localhost", "127.0.0.1"], 2020, 2021, "ended at 2021-01-01"),
+        (["localhost", "127.0.0.1"], 2090, 2091, "is not valid before 2090-01-01"),
+        (["other.example", "192.0.2.1"], 2020, 2090, "is not for "),
+    ] {
+        let mut parameters = CertificateParams::new(names.map(str::to_owned)).unwrap();
+        parameters.not_before = rcgen::date_time_ymd(begin, 1, 1);
+        parameters.not_after = rcgen::date_time_ymd(end, 1, 1);
+        let key = KeyPair::generate().unwrap();
+        std::fs::write(folder.join("server.pem"), parameters.self_signed(&key).unwrap().pem()).unwrap();
+        std::fs::write(folder.join("server.key"), key.serialize_pem()).unwrap();
+        let (done, said) = service.reload().await;
+        assert!(done && said["report"]["warnings"][0].as_str().is_some_and(|it| it.contains(complaint)), "{said}");
+        service.line(complaint).await;
+        let (_, findings) = doctor(&folder);
+        let found = findings.iter().any(|(_, subject, message)| subject == "tls" && message.contains(complaint));
+        assert!(found, "{complaint}: {findings:?}");
+    }
 }
 
 #[actix_web::test]

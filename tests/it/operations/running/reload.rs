@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::app::{CONNECTION, DEADLINE, OTHER, eventually, read};
 use crate::support::configuration::{Configuration, configure, connection, shop};
@@ -25,7 +25,7 @@ async fn connections_are_added_changed_and_removed_and_listeners_are_told() {
     let service = Configuration::new().sqlite("shop", "").serve().await;
     let archive = fixture::sqlite(&service.folder, "archive.db");
     let (done, said) = service.reload().await;
-    assert!(done && said["message"] == "no connection has changed", "{said}");
+    assert!(done && said["message"] == "nothing has changed", "{said}");
     let mut events = service.listen().await;
     // What is only offered concerns no source.
     let offered = shop(TOOL);
@@ -92,6 +92,44 @@ async fn a_bad_file_changes_nothing_and_says_why() {
     assert!(!output.status.success() && words.contains("config.toml:4:12: server.max_body: "), "{words}");
     std::fs::write(service.folder.path().join("config.toml"), "[[").unwrap();
     assert!(String::from_utf8(service.run(&["reload"]).stderr).unwrap().contains("config.toml:1:"));
+}
+
+#[actix_web::test]
+async fn what_was_taken_over_is_told_by_the_names_of_settings() {
+    let mut service = Configuration::new().with("[audit]\nfile = \"audit.jsonl\"").sqlite("shop", "").serve().await;
+    let audited = format!("[audit]\nfile = \"audit.jsonl\"\n{}", shop("access = \"read-write\"\nmax_rows = 7"));
+    service.configure("metrics = \"open\"\nshutdown_timeout = 7", &audited);
+    let (done, said) = service.reload().await;
+    let settings =
+        json!(["server.metrics", "server.shutdown_timeout", "connections.shop.access", "connections.shop.max_rows"]);
+    assert!(done && said["report"]["settings"] == settings, "{said}");
+    service.line("settings: server.metrics, server.shutdown_timeout, connections.shop.access").await;
+    let found = service.run(&["audit", "search", "--action", "reload", "--json"]);
+    let record: Value = serde_json::from_slice(found.stdout.split(|byte| *byte == b'\n').next().unwrap()).unwrap();
+    assert_eq!(record["object"]["settings"], settings, "{record}");
+}
+
+#[actix_web::test]
+async fn a_reload_that_takes_a_connection_down_fails() {
+    let service = Configuration::new().sqlite("shop", "").serve().await;
+    service.configure("", &connection(CONNECTION, "shop", "sqlite:nowhere.db", ""));
+    let (done, said) = service.reload().await;
+    assert!(!done && said["ok"] == true && said["report"]["down"] == json!(["shop"]), "{said}");
+}
+
+#[actix_web::test]
+async fn a_command_for_another_configuration_is_refused() {
+    let service = Configuration::new().sqlite("shop", "").serve().await;
+    let folder = service.folder.path();
+    std::fs::copy(folder.join("config.toml"), folder.join("other.toml")).unwrap();
+    for command in ["reload", "health"] {
+        let refused = service.run(&[command, "--config", "other.toml"]);
+        let words = String::from_utf8(refused.stderr).unwrap();
+        assert!(!refused.status.success() && words.contains("runs with"), "{command}: {words}");
+    }
+    // The same file by another way.
+    std::os::unix::fs::symlink("config.toml", folder.join("link.toml")).unwrap();
+    assert!(service.run(&["reload", "--config", "link.toml"]).status.success());
 }
 
 #[actix_web::test]
