@@ -9,7 +9,7 @@ use portico_actors::directory::{ConnectionEntry, Directory};
 use portico_actors::error::{Error, Result};
 use portico_actors::reply::Reply;
 use portico_actors::sql::{self, Dialect};
-use portico_actors::workspace::{MAIN, ResolvedName, Workspace};
+use portico_actors::workspace::{ResolvedName, Workspace};
 
 use super::ask::AskOptions;
 use crate::federation::SentStatements;
@@ -94,22 +94,13 @@ fn written(text: &str, dialects: &[Dialect], given: &HashSet<String>) -> Result<
 }
 
 /// The connection of the table that a statement writes to under this name.
-fn target<'w>(workspace: &'w Workspace, folder: Option<&str>, parts: &'w [String]) -> Result<&'w str> {
-    let (own, name) = match parts {
-        [name] => (None, name),
-        [folder, name] => (Some(folder.as_str()), name),
-        [catalog, folder, name] if catalog.eq_ignore_ascii_case(&workspace.name) => (Some(folder.as_str()), name),
-        [catalog, ..] => return Err(workspace.elsewhere(catalog)),
-        [] => return Err(Error::invalid("query: a relation without a name")),
-    };
-    let first = own.or(folder).unwrap_or(MAIN);
-    let found = workspace.find(first, name).or_else(|| workspace.find(MAIN, name).filter(|_| own.is_none()));
-    match found {
-        Some(ResolvedName::Table { connection, .. }) => Ok(connection),
-        Some(ResolvedName::View(view)) => {
+fn target<'w>(workspace: &'w Workspace, folder: Option<&'w str>, parts: &'w [String]) -> Result<&'w str> {
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    match workspace.resolve(&parts, folder)?.1 {
+        ResolvedName::Table { connection, .. } => Ok(connection),
+        ResolvedName::View(view) => {
             Err(Error::invalid(format!("query: {} is a view of the workspace, and views only read", view.name)))
         }
-        None => Err(workspace.unknown(first, name)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, Result};
 use crate::naming::near;
 use crate::naming::pattern::speaks_of;
 
@@ -172,6 +172,32 @@ impl Workspace {
         }
     }
 
+    /// What a statement's name stands for, with its folder: `name`, `folder.name` or `workspace.folder.name`. One that
+    /// stands alone is looked for in `default_folder`, and in the main one if it is not there.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] for a name that it does not have.
+    pub fn resolve<'a>(
+        &'a self,
+        parts: &[&'a str],
+        default_folder: Option<&'a str>,
+    ) -> Result<(&'a str, ResolvedName<'a>)> {
+        let (folders, name) = match *parts {
+            [name] => ([default_folder, Some(MAIN)], name),
+            [folder, name] => ([Some(folder), None], name),
+            [catalog, folder, name] if catalog.eq_ignore_ascii_case(&self.name) => ([Some(folder), None], name),
+            [catalog, ..] => {
+                let error = Error::not_found(format!("query: {catalog} is not of the workspace {}", self.name));
+                return Err(error.hint(format!("write table, folder.table or {}.folder.table", self.name)));
+            }
+            [] => return Err(Error::internal("a name without parts")),
+        };
+        let mut folders = folders.into_iter().flatten();
+        let first = folders.clone().next().unwrap_or(MAIN);
+        let found = folders.find_map(|folder| Some((folder, self.find(folder, name)?)));
+        found.ok_or_else(|| self.unknown(first, name))
+    }
+
     /// Whether something lies in `folder`.
     pub fn has_folder(&self, folder: &str) -> bool {
         let is_it = |place: &str| place.eq_ignore_ascii_case(folder);
@@ -198,12 +224,6 @@ impl Workspace {
             Some(hint) => error.hint(hint),
             None => error.hint("get_tables lists what there is"),
         }
-    }
-
-    /// The refusal of a name that begins with something else than the workspace.
-    pub fn elsewhere(&self, catalog: &str) -> Error {
-        Error::not_found(format!("query: {catalog} is not of the workspace {}", self.name))
-            .hint(format!("write table, folder.table or {}.folder.table", self.name))
     }
 }
 

@@ -110,7 +110,7 @@ struct Rewriter<'a> {
     room: usize,
 }
 
-impl<'a> Rewriter<'a> {
+impl Rewriter<'_> {
     fn statements(&mut self, text: &str, given: &ParameterNames) -> Result<Vec<Statement>> {
         guard::check_text(text)?;
         let tokens = lexer::tokens_with(text, self.dialect, given);
@@ -188,15 +188,9 @@ impl<'a> Rewriter<'a> {
             let error = Error::invalid("query: a name with U& escapes in a workspace");
             return Err(position(error.hint("write the name itself, in quotes where it needs them")));
         }
-        let workspace = self.within.workspace;
-        let (folder, name) = match parts.as_slice() {
-            [name] => (None, name),
-            [folder, name] => (Some(folder.as_str()), name),
-            [catalog, folder, name] if catalog.eq_ignore_ascii_case(&workspace.name) => (Some(folder.as_str()), name),
-            [catalog, ..] => return Err(position(workspace.elsewhere(catalog))),
-            [] => return Err(Error::invalid("query: a relation without a name")),
-        };
-        let (folder, found) = self.find(folder, name).map_err(position)?;
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        let found = self.within.workspace.resolve(&parts, self.within.folder);
+        let ((folder, found), name) = (found.map_err(position)?, *parts.last().unwrap_or(&""));
         self.check(name, found, relation.usage).map_err(position)?;
         let replacement = match found {
             ResolvedName::Table { asset, schema, table, .. } => {
@@ -206,18 +200,6 @@ impl<'a> Rewriter<'a> {
         };
         edits.push(self.edit(text, words, relation, name, &replacement)?);
         Ok(())
-    }
-
-    /// Finds what a name stands for. One without a folder may be of the default folder, else of the main one.
-    fn find<'p>(&self, folder: Option<&'p str>, name: &'p str) -> Result<(&'p str, ResolvedName<'p>)>
-    where
-        'a: 'p,
-    {
-        let workspace = self.within.workspace;
-        let own = folder.or(self.within.folder);
-        let found = own.and_then(|own| Some((own, workspace.find(own, name)?)));
-        let in_main = || Some((MAIN, workspace.find(MAIN, name)?)).filter(|_| folder.is_none());
-        found.or_else(in_main).ok_or_else(|| workspace.unknown(own.unwrap_or(MAIN), name))
     }
 
     /// Refuses a table of another connection, and a view where no query may stand.

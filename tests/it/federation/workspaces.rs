@@ -53,6 +53,20 @@ async fn names_are_the_workspaces_own() {
     let body = json!({"query": "SELECT count(*) FROM people", "defaultSchema": "crm"});
     let (status, document) = query(&app, "revenue", body).await;
     assert_eq!((status, &document["results"][0]["rows"]), (200, &json!([[3]])), "{document}");
+    // One that is not there is the main folder's, as over one connection; one that says its folder is of no other.
+    for text in [
+        "SELECT count(*) FROM orders",
+        "SELECT count(orders.id) FROM Orders",
+        "SELECT count(*) FROM people p JOIN orders o ON o.customer_id = p.id",
+        "WITH o AS (SELECT * FROM orders) SELECT count(*) FROM o",
+    ] {
+        let (status, document) = query(&app, "revenue", json!({"query": text, "defaultSchema": "crm"})).await;
+        assert_eq!((status, &document["results"][0]["rows"]), (200, &json!([[3]])), "{text}: {document}");
+    }
+    for text in ["SELECT * FROM crm.orders", "WITH orders AS (SELECT 1) SELECT id FROM orders"] {
+        let (status, document) = query(&app, "revenue", json!({"query": text, "defaultSchema": "crm"})).await;
+        assert!([400, 404].contains(&status), "{text}: {document}");
+    }
     // A view's own names are looked up where it was written, whatever the caller's default is.
     let body = json!({"query": "SELECT count(*) FROM main.rich", "defaultSchema": "crm"});
     assert_eq!(query(&app, "revenue", body).await.0, 200);

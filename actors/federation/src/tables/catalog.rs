@@ -2,6 +2,7 @@
 //! folders of a workspace, its tables and its views.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use async_trait::async_trait;
@@ -12,6 +13,8 @@ use datafusion::datasource::ViewTable;
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::planner::object_name_to_table_reference;
+use datafusion::sql::resolve::resolve_table_references;
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart, visit_relations_mut};
 use futures_util::future::try_join_all;
 
 use super::table::{self, Table, TableLocation};
@@ -75,6 +78,31 @@ impl Tables {
         Ok(state)
     }
 
+    /// Has names of the main folder say so that the statement's default folder lacks: the engine completes each name
+    /// that stands alone with the default folder.
+    ///
+    /// # Errors
+    /// When the statement's names cannot be read.
+    pub(crate) fn say_main_folder(&self, parsed: &mut Parsed, state: &SessionState) -> Result<()> {
+        let folder = &state.config_options().catalog.default_schema;
+        let (Some(workspace), false) = (&self.workspace, folder.eq_ignore_ascii_case(MAIN)) else { return Ok(()) };
+        let (tables, common) = resolve_table_references(parsed, true).map_err(engine_error)?;
+        let Parsed::Statement(statement) = parsed else { return Ok(()) };
+        let _ = visit_relations_mut(statement.as_mut(), |name: &mut ObjectName| {
+            let reference = object_name_to_table_reference(name.clone(), true);
+            if let Ok(reference @ TableReference::Bare { .. }) = reference
+                && tables.contains(&reference)
+                && !common.contains(&reference)
+                && workspace.find(folder, reference.table()).is_none()
+                && workspace.find(MAIN, reference.table()).is_some()
+            {
+                name.0.insert(0, ObjectNamePart::Identifier(Ident::new(MAIN)));
+            }
+            ControlFlow::<()>::Continue(())
+        });
+        Ok(())
+    }
+
     /// Asks for all of the tables, also of those that views are made of, each connection for its own at once.
     ///
     /// # Errors
@@ -126,17 +154,13 @@ impl Tables {
             let connection = self.connection(catalog).ok_or_else(|| self.unknown(catalog))?;
             return Ok(ResolvedRelation::Table(connection, schema, name));
         };
-        if !catalog.eq_ignore_ascii_case(&workspace.name) {
-            return Err(workspace.elsewhere(catalog));
-        }
-        match workspace.find(schema, name) {
-            Some(workspace::ResolvedName::View(view)) => Ok(ResolvedRelation::View(view)),
-            Some(workspace::ResolvedName::Table { connection, schema, table, .. }) => {
+        match workspace.resolve(&[catalog, schema, name], None)?.1 {
+            workspace::ResolvedName::View(view) => Ok(ResolvedRelation::View(view)),
+            workspace::ResolvedName::Table { connection, schema, table, .. } => {
                 let place = self.connection(connection);
                 let place = place.ok_or_else(|| Error::internal("a workspace of a connection that is not there"))?;
                 Ok(ResolvedRelation::Table(place, schema, table))
             }
-            None => Err(workspace.unknown(schema, name)),
         }
     }
 
