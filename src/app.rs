@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime};
 
 use arc_swap::ArcSwap;
@@ -17,6 +17,7 @@ use portico_actors::directory::{self, ConnectionEntry, Directory, Intensity};
 use portico_actors::error::{Error, Quota, Result};
 use portico_actors::event::Observer;
 use portico_actors::heartbeat::Heartbeat;
+use portico_actors::mutex::lock;
 use portico_actors::principal::{Principal, Rights};
 use portico_actors::source::{self, Settings};
 use sha2::{Digest as _, Sha256};
@@ -231,7 +232,7 @@ impl App {
     /// The same when nothing is left.
     pub fn count_request(&self, by: &Principal) -> Result<Option<Quota>, Quota> {
         let (subject, now) = (Sha256::digest(&by.subject).into(), Instant::now());
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).take(subject, now)
+        lock(&self.requests).take(subject, now)
     }
 
     /// A place for a request of `by` among those that are worked on.

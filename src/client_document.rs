@@ -4,13 +4,14 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use lru::LruCache;
 use portico_actors::auth::clock::Clock;
 use portico_actors::auth::oauth::client::{Client, ClientKind, check_redirects};
 use portico_actors::error::{Error, Kind, Result};
+use portico_actors::mutex::lock;
 use portico_actors::name;
 use serde::Deserialize;
 use tokio::sync::Semaphore;
@@ -147,13 +148,13 @@ impl Documents {
     }
 
     fn remembered(&self, client_id: &str) -> Option<std::result::Result<Client, String>> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.kept);
         kept.get(client_id).filter(|kept| Instant::now() < kept.until).map(|kept| kept.found.clone())
     }
 
     fn remember(&self, client_id: &str, found: std::result::Result<Client, String>) {
         let until = Instant::now() + if found.is_ok() { FRESH } else { FAILED };
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.kept);
         kept.put(client_id.to_owned(), CachedDocument { until, found });
     }
 }

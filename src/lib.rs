@@ -40,7 +40,6 @@ pub mod encode;
 pub mod federation;
 pub mod fields;
 mod http;
-mod loopback;
 pub mod mcp;
 pub mod net;
 pub mod observe;

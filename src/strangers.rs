@@ -2,8 +2,9 @@
 //! time, so that a flood does not fill the disk, and in proportion to the records of known callers, so that patience
 //! does not rotate those away either.
 
+use portico_actors::mutex::lock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Records of strangers that are recorded one by one: so many at once …
@@ -33,7 +34,7 @@ impl Default for Strangers {
 
 impl Strangers {
     fn bucket(&self) -> MutexGuard<'_, Bucket> {
-        self.bucket.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.bucket)
     }
 
     /// Whether one more is recorded by itself; else it is counted. Those of known callers are.

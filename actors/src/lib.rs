@@ -56,8 +56,8 @@
 //! spelling survive; a tree that is printed again is another statement.
 
 pub use portico_core::{
-    backoff, budget, calendar, call, error, event, finding, heartbeat, identity, mutex, name, near, pattern, principal,
-    reply, shares, trace, workspace,
+    backoff, budget, calendar, call, error, event, finding, heartbeat, identity, loopback, mutex, name, near, pattern,
+    principal, reply, shares, trace, workspace,
 };
 
 pub mod arrow {

@@ -1,12 +1,13 @@
 //! Where records go: a file, the store, or both. Each keeps what it could not write yet.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use portico_actors::auth::clock::Clock;
 use portico_actors::auth::recording::StoreRecords;
 use portico_actors::auth::store::{NewRecord, ReconnectingStore, StoreLocation};
 use portico_actors::error::{Error, Kind, Result};
+use portico_actors::mutex::lock;
 
 use super::file::LogFile;
 use super::record::Record;
@@ -33,7 +34,7 @@ impl File {
 
     /// Works with it; where that fails it is opened anew the next time.
     fn with<T>(&self, work: impl FnOnce(&mut LogFile) -> io::Result<T>) -> Result<T> {
-        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = lock(&self.0);
         work(&mut file).map_err(|error| {
             file.close();
             Error::new(Kind::Unavailable, "the file of the audit trail cannot be written")

@@ -1,7 +1,7 @@
 //! The trail of a running service: takes places and records, and starts and stops the writer.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use portico_actors::auth::store::{self, Change};
 use portico_actors::call::Op;
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::event::Observer;
+use portico_actors::mutex::lock;
 use portico_actors::source::drivers;
 use portico_actors::sql::Dialect;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
@@ -200,7 +201,7 @@ impl Audit {
     pub async fn close(&self) {
         self.shared.stopping.store(true, Ordering::Release);
         self.wake();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = lock(&self.thread).take();
         let written = async {
             if let Ok(room) = Arc::clone(&self.changes).acquire_owned().await {
                 drop(self.permit(room).send(Box::new(Record::new(AuditEvent::Stop, "ok"))));
@@ -214,7 +215,7 @@ impl Audit {
     }
 
     fn wake(&self) {
-        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+        if let Some(thread) = lock(&self.thread).as_ref() {
             thread.thread().unpark();
         }
     }

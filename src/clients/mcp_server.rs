@@ -1,6 +1,6 @@
 //! What a client is to use: a server, and what of it.
 
-use crate::loopback;
+use portico_actors::loopback;
 
 /// The tools that suffice for reading, as the query of an address: what there is, its columns, and a SELECT.
 const LEAN: &str = "?ops=get_instructions,get_columns,execute_select";

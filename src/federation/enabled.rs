@@ -1,7 +1,7 @@
 //! Statements over several connections. The engine asks the connections as their caller, on the thread that the request
 //! came to, where their actors are.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
@@ -10,6 +10,7 @@ use portico_actors::connection::with_reader_timeout;
 use portico_actors::directory::{ConnectionEntry, Directory};
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::federation::{Connections, Engine, Settings, SourceConnection, Statement};
+use portico_actors::mutex::lock;
 use portico_actors::principal::{Principal, Rights, Validity};
 use portico_actors::reply::{Reply, Results};
 use portico_actors::workspace::without_names;
@@ -38,7 +39,7 @@ impl Federation {
     }
 
     fn engine(&self) -> Result<&Engine> {
-        let _alone = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = lock(&self.starting);
         if let Some(engine) = self.engine.get() {
             return Ok(engine);
         }

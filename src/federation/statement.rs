@@ -1,9 +1,10 @@
 //! What is asked of the engine, and what it sent.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use portico_actors::call::{Limits, Op, Origin};
 use portico_actors::directory::ConnectionEntry;
+use portico_actors::mutex::lock;
 use portico_actors::principal::{Principal, Rights};
 use portico_actors::workspace::Workspace;
 
@@ -39,12 +40,12 @@ impl PartialEq for SentStatements {
 impl SentStatements {
     /// Each connection's name with what it was sent.
     pub fn list(&self) -> Vec<(String, String)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0).clone()
     }
 
     /// Notes one more.
     pub(crate) fn add(&self, connection: &str, statement: &str) {
-        let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sent = lock(&self.0);
         sent.push((connection.to_owned(), statement.to_owned()));
     }
 }

@@ -7,7 +7,7 @@ use actix_web::http::{ConnectionType, StatusCode};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use portico_actors::auth::GrantError;
 use portico_actors::call::RequestId;
-use portico_actors::error::{Error, Kind, bounded};
+use portico_actors::error::{Error, Kind, Quota, bounded};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -116,14 +116,7 @@ fn usual_delay(kind: Kind) -> Option<Duration> {
 /// Begins a response to `error`: status, `Retry-After` and challenges.
 fn begin(error: &Error, challenge: Option<&Challenge>) -> HttpResponseBuilder {
     let mut response = HttpResponse::build(status(error.kind));
-    let delay = error.get_retry_after().or_else(|| usual_delay(error.kind));
-    if let Some(delay) = delay {
-        let seconds = delay.as_millis().div_ceil(1000).max(1);
-        response.insert_header((header::RETRY_AFTER, seconds.to_string()));
-    }
-    for header in error.get_quota().into_iter().flat_map(quota::headers) {
-        response.insert_header(header);
-    }
+    add_delay(&mut response, error.get_retry_after().or_else(|| usual_delay(error.kind)), error.get_quota());
     if let Some(challenge) = challenge {
         challenge.add_to(&mut response, error);
     }
@@ -132,17 +125,24 @@ fn begin(error: &Error, challenge: Option<&Challenge>) -> HttpResponseBuilder {
 
 /// Begins a response to a failure of an OAuth endpoint.
 pub(super) fn begin_oauth(refusal: &GrantError) -> HttpResponseBuilder {
-    let mut response = HttpResponse::build(status(oauth_kind(refusal.code)));
-    if refusal.code == "service_unavailable" {
-        response.insert_header((header::RETRY_AFTER, "1"));
-    }
-    if let Some(quota) = &refusal.quota {
-        response.insert_header((header::RETRY_AFTER, quota.reset.as_millis().div_ceil(1000).max(1).to_string()));
-        for header in quota::headers(quota) {
-            response.insert_header(header);
-        }
-    }
+    let kind = oauth_kind(refusal.code);
+    let mut response = HttpResponse::build(status(kind));
+    let quota = refusal.quota.as_ref();
+    // What such a request waits for is looked at every second.
+    let usual = usual_delay(kind).map(|_| Duration::from_secs(1));
+    add_delay(&mut response, quota.map(|quota| quota.reset).or(usual), quota);
     response
+}
+
+/// Says when to try again, in whole seconds, and what is left of a quota.
+fn add_delay(response: &mut HttpResponseBuilder, delay: Option<Duration>, quota: Option<&Quota>) {
+    if let Some(delay) = delay {
+        let seconds = delay.as_millis().div_ceil(1000).max(1);
+        response.insert_header((header::RETRY_AFTER, seconds.to_string()));
+    }
+    for header in quota.into_iter().flat_map(quota::headers) {
+        response.insert_header(header);
+    }
 }
 
 /// What a client is told when it has to authenticate (RFC 6750 §3, RFC 9728 §5.1).

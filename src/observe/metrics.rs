@@ -3,12 +3,13 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use portico_actors::auth::clock::Timestamp;
 use portico_actors::directory::{ConnectionEntry, Directory};
 use portico_actors::error::Kind;
 use portico_actors::event::{CallEnded, Event};
+use portico_actors::mutex::lock;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -299,7 +300,7 @@ impl Metrics {
         for (gauge, value) in [(&traffic.running, running), (&traffic.tasks, tasks), (&traffic.decoding, lent)] {
             gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
         }
-        let _alone = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = lock(&self.telling);
         // What stood at the last look may be idle now, or gone.
         self.states.clear();
         for gauge in self.load.iter().chain(&self.sessions) {

@@ -8,6 +8,7 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use env_logger::Target;
+use portico_actors::mutex::lock;
 use prometheus_client::metrics::counter::Counter;
 
 /// Octets that wait to be written, at most.
@@ -91,7 +92,7 @@ impl Queue {
     }
 
     fn lines(&self) -> MutexGuard<'_, Lines> {
-        self.0.lines.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.lines)
     }
 
     fn push(&self, line: &[u8]) {

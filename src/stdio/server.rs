@@ -14,7 +14,7 @@ use secrecy::ExposeSecret;
 use tokio::time::{Instant, sleep};
 
 use super::token_provider::TokenProvider;
-use crate::loopback;
+use portico_actors::loopback;
 
 /// What is accepted in answers.
 pub(super) const STREAM: &str = "text/event-stream";

@@ -18,6 +18,7 @@ use super::events::Events;
 use super::frames::Outbox;
 use super::server::{Failure, Headers, Server};
 use crate::mcp::envelope;
+use crate::mcp::features::ListKind;
 use crate::mcp::model::Params;
 
 /// Resources that are subscribed to again in a new session at most.
@@ -175,13 +176,9 @@ impl Sessions {
 
     /// What may have changed while there was no session.
     async fn announce_changes(&self, session: &Session) {
-        for (kind, method) in [
-            ("tools", "notifications/tools/list_changed"),
-            ("resources", "notifications/resources/list_changed"),
-            ("prompts", "notifications/prompts/list_changed"),
-        ] {
-            if session.announces(kind) {
-                self.out.send(envelope::notification(method, "{}")).await;
+        for list in ListKind::ALL {
+            if session.announces(list.capability()) {
+                self.out.send(envelope::notification(&list.notification(), "{}")).await;
             }
         }
         let watched: Vec<String> = self.kept.borrow().watched.keys().cloned().collect();

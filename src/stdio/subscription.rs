@@ -11,6 +11,7 @@ use super::events::Events;
 use super::frames::Outbox;
 use super::server::{Failure, Headers, Server};
 use crate::mcp::envelope;
+use crate::mcp::features::ListKind;
 
 /// The method.
 pub(super) const LISTEN: &str = "subscriptions/listen";
@@ -37,14 +38,9 @@ impl Acknowledged {
     /// The messages that tell of every change that is listened for.
     fn changes(&self) -> Vec<Vec<u8>> {
         let meta = json!({META_SUBSCRIPTION: self.0["_meta"][META_SUBSCRIPTION]});
-        let lists = [
-            ("toolsListChanged", "notifications/tools/list_changed"),
-            ("resourcesListChanged", "notifications/resources/list_changed"),
-            ("promptsListChanged", "notifications/prompts/list_changed"),
-        ];
         let notifications = &self.0["notifications"];
-        let lists = lists.into_iter().filter(|(member, _)| notifications[member] == true);
-        let lists = lists.map(|(_, method)| envelope::notification(method, json!({"_meta": meta})));
+        let lists = ListKind::ALL.into_iter().filter(|list| notifications[list.subscription()] == true);
+        let lists = lists.map(|list| envelope::notification(&list.notification(), json!({"_meta": meta})));
         let resources = notifications["resourceSubscriptions"].as_array().into_iter().flatten();
         let resources = resources
             .map(|uri| envelope::notification("notifications/resources/updated", json!({"uri": uri, "_meta": meta})));

@@ -3,13 +3,14 @@
 //! not guessed. What failed too often is answered at once, and alike for every name.
 
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use crate::oauth::grant::GrantError;
 use crate::secret::Digest;
 use crate::throttle::{Rate, Throttle};
 use portico_core::error::Quota;
+use portico_core::mutex::lock;
 use portico_core::name;
 
 /// Addresses, and names, that are counted at one time.
@@ -62,7 +63,7 @@ impl Failures {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Counted> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Counts a failure. The limit that it goes beyond, if it does.

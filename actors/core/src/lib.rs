@@ -4,6 +4,7 @@ mod caller;
 pub mod error;
 pub mod finding;
 mod limits;
+pub mod loopback;
 mod message;
 pub mod mutex;
 mod naming;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
@@ -45,6 +45,7 @@ use crate::run::windows::COUNT_ROWS_OF_WINDOWS;
 use crate::statement::{Deadline, Statement, timed_out};
 use crate::tables::catalog::{Catalogs, Tables};
 use portico_core::error::{Error, Kind, Result};
+use portico_core::mutex::lock;
 use portico_core::reply::{Part, Results};
 
 /// How much the engine may use.
@@ -225,7 +226,7 @@ impl Engine {
 
     /// The room of one principal: all but one place, and at least one.
     fn own(&self, principal: &str) -> Arc<Semaphore> {
-        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = lock(&self.own);
         own.retain(|_, room| room.strong_count() > 0);
         if let Some(room) = own.get(principal).and_then(Weak::upgrade) {
             return room;

@@ -130,8 +130,8 @@ pub(crate) fn connection(index: usize, source: &Arc<Fake>, permits: usize, queue
         // Every caller is the same one.
         share: Some(permits),
         queue,
-        queue_timeout: ConnectionSpec::DEFAULT_QUEUE_TIMEOUT,
-        reader_timeout: ConnectionSpec::DEFAULT_READER_TIMEOUT,
+        queue_timeout: Duration::from_secs(10),
+        reader_timeout: Duration::from_secs(30),
         trace_comments: false,
         cost_limit: None,
         instructions: None,

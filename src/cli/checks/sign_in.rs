@@ -4,7 +4,7 @@ use portico_actors::auth::oauth::client::DynamicRegistration;
 use serde::Serialize;
 
 use crate::config::{Config, Server};
-use crate::loopback;
+use portico_actors::loopback;
 
 /// One thing that was found about signing in.
 #[derive(Debug, Serialize)]

@@ -13,6 +13,7 @@ use crate::cli::running::serve_database::public_url;
 use crate::cli::{folders, running::serve};
 use crate::config::Config;
 use crate::sample;
+use portico_actors::loopback;
 
 /// What makes each file of the sample.
 const SAMPLES: [(&str, fn(&Path) -> std::io::Result<()>); 2] =
@@ -73,7 +74,7 @@ pub(super) fn run(demo: Demo, common: &Common) -> Result<(), Failure> {
 /// The configuration of this run: other commands take it too (`--config`).
 fn configuration(listen: SocketAddr, address: SocketAddr) -> String {
     let mut server = format!("[server]\nlisten = \"{listen}\"\npublic_url = \"{}\"\n", public_url(address));
-    if listen.ip().is_loopback() {
+    if loopback::is_address(listen.ip()) {
         server.push_str("# Whoever can reach this machine alone may look.\nmetrics = \"open\"\n");
     }
     let head = "# Written by `portico demo` whenever it starts: copy it to change it.\n";

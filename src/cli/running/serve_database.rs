@@ -10,6 +10,7 @@ use portico_actors::auth::clock::Clock;
 use portico_actors::auth::records::{NewPat, NewUser};
 use portico_actors::auth::store::Store;
 use portico_actors::error::Error;
+use portico_actors::loopback;
 use portico_actors::principal::{Rights, Scope};
 use portico_actors::source::Access;
 use secrecy::{ExposeSecret, SecretString};
@@ -96,7 +97,7 @@ impl Serve {
     fn address(&self) -> Result<SocketAddr, Error> {
         let usual = || USUAL_ADDRESS.parse().map_err(Error::internal);
         let address = self.listen.map_or_else(usual, Ok)?;
-        if !address.ip().to_canonical().is_loopback() && !self.insecure {
+        if !loopback::is_address(address.ip()) && !self.insecure {
             let message = format!("--listen: on {address} other machines could call, and nothing would be encrypted");
             return Err(Error::invalid(message).hint(
                 "write a configuration with portico init and set [server.tls], put a proxy with TLS in front, or \
@@ -109,7 +110,7 @@ impl Serve {
 
 /// The origin that clients see.
 pub(in crate::cli) fn public_url(place: SocketAddr) -> String {
-    if place.ip().is_loopback() || place.ip().is_unspecified() {
+    if loopback::is_address(place.ip()) || place.ip().is_unspecified() {
         format!("http://localhost:{}", place.port())
     } else {
         format!("http://{place}")

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use portico_actors::budget;
+use portico_actors::loopback;
 use serde_json::Value;
 
 use super::tls::{CertificateFiles, Tls};
@@ -230,7 +231,7 @@ words! {
 impl Server {
     /// Whether it listens on loopback addresses alone.
     pub fn is_loopback(&self) -> bool {
-        self.listen.iter().all(|listen| listen.address().is_some_and(|address| address.ip().is_loopback()))
+        self.listen.iter().all(|listen| listen.address().is_some_and(|address| loopback::is_address(address.ip())))
     }
 
     /// The first TCP address.

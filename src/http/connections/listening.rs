@@ -25,6 +25,7 @@ use crate::app::App;
 use crate::net::listener::{Listener, Listeners};
 use crate::net::transport::{Transport, is_http2, prepare};
 use portico_actors::auth::network;
+use portico_actors::loopback;
 use portico_actors::shares::{Share, ShareExceeded, ShareLimits, Shares};
 
 /// How long a client may take to close a connection after us.
@@ -126,7 +127,7 @@ impl Acceptor {
                 .map_err(|_| DispatchError::SlowRequestTimeout)??,
         };
         let protocol = if is_http2(&transport) { Protocol::Http2 } else { Protocol::Http1 };
-        Ok((Stream::new(transport, &bounds, listener.ip().to_canonical().is_loopback(), place), protocol, peer))
+        Ok((Stream::new(transport, &bounds, loopback::is_address(listener.ip()), place), protocol, peer))
     }
 
     /// Takes a connection of a Unix socket in.

@@ -17,7 +17,7 @@ use crate::http::error;
 use crate::http::middleware::recorder;
 use crate::http::policy::{OriginCheck, RoutePolicy};
 use crate::http::state;
-use crate::loopback;
+use portico_actors::loopback;
 
 /// Methods of the paths that pages may call.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, DELETE");

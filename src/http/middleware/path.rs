@@ -18,7 +18,7 @@ use crate::http::connections::connection::HttpConnection;
 use crate::http::error;
 use crate::http::middleware::{audit_trail, recorder};
 use crate::http::state;
-use crate::loopback;
+use portico_actors::loopback;
 
 /// Refuses what is not in its normal form or names another host, and leaves a record of it.
 pub(in crate::http) async fn check(

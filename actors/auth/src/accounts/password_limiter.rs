@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::num::NonZero;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -17,6 +17,7 @@ use crate::accounts::fair_queue::FairQueue;
 use crate::limits::{AuthLimits, Failures};
 use crate::secret::Digest;
 use portico_core::error::{Error, Kind, Quota, Result};
+use portico_core::mutex::lock;
 
 /// Those who wait in one lane, at most.
 const WAITING: usize = 64;
@@ -95,7 +96,7 @@ impl PasswordLimiter {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Waits until a password of `name` may be compared for somebody at that address.

@@ -1,7 +1,7 @@
 //! The queue before the store, which does one thing at a time: known callers go first, strangers behind them in turns
 //! by address. The length of the queue is bounded, and so is the time in it: then the answer is that the store is slow.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use crate::accounts::fair_queue::FairQueue;
 use crate::limits::{ClientAddress, network};
 use portico_core::error::{Error, Kind, Result};
+use portico_core::mutex::lock;
 
 /// Those who are known and wait, at most.
 const WAITING: usize = 1024;
@@ -68,7 +69,7 @@ impl Drop for StoreSlot {
 
 impl StoreQueue {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Waits for the slot.

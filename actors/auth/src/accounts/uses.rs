@@ -2,10 +2,11 @@
 //! to the store now and then, so that no call waits for a disk.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::clock::Timestamp;
 use crate::secret::Digest;
+use portico_core::mutex::lock;
 
 /// Shared between the one who notes and the one who carries. Each entry is a token that was found
 /// valid, so there are never more than the store has tokens.
@@ -15,11 +16,11 @@ pub struct Uses(Arc<Mutex<HashMap<Digest, Timestamp>>>);
 impl Uses {
     /// The token of that digest was used.
     pub(crate) fn note(&self, token: Digest, now: Timestamp) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(token, now);
+        lock(&self.0).insert(token, now);
     }
 
     /// Everything noted since the last time.
     pub(crate) fn take(&self) -> HashMap<Digest, Timestamp> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.0))
     }
 }

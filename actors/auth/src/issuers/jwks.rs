@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::keys::key::PublicKey;
 use portico_core::error::{Error, Result};
+use portico_core::loopback;
 
 /// How long an issuer may take, from the first look-up to the last byte.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -27,7 +28,7 @@ pub(crate) fn check_url(address: &str) -> Result<()> {
             .hint("write an https address, such as \"https://id.example.org/jwks.json\"; http only on this machine")
     };
     let url = Url::parse(address).map_err(|_| wrong())?;
-    let loopback = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+    let loopback = url.host_str().is_some_and(loopback::is_host);
     let allowed = url.scheme() == "https" || url.scheme() == "http" && loopback;
     let plain = url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
     if allowed && plain && url.has_host() { Ok(()) } else { Err(wrong()) }

@@ -1,13 +1,14 @@
 //! What was let in with access tokens, as long as something goes on under them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use secrecy::SecretString;
 
 use crate::clock::Timestamp;
 use crate::verify::authenticate::CredentialKey;
 use crate::verify::snapshot::Snapshot;
+use portico_core::mutex::lock;
 use portico_core::principal::{Principal, Validity};
 
 /// Access tokens that are kept at least before it is looked which of them are in use.
@@ -37,7 +38,7 @@ pub(crate) struct Handover(Arc<Mutex<(Snapshot, ActiveTokens)>>);
 
 impl Handover {
     pub(crate) fn lock(&self) -> MutexGuard<'_, (Snapshot, ActiveTokens)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// What a new actor begins with: what was read now, or else what the one before knew.

@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::error::{self, Error, Kind};
+use crate::mutex::lock;
 
 /// What is taken by holders that are known by a `K`.
 #[derive(Debug)]
@@ -120,7 +121,7 @@ impl<K> Shares<K> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Taken<K>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

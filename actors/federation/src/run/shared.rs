@@ -2,7 +2,7 @@
 //! ends.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
@@ -14,6 +14,7 @@ use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, Stream, StreamExt, TryFutureExt, TryStreamExt, stream};
 
 use crate::failure::is_memory_exhausted;
+use portico_core::mutex::lock;
 
 /// The rows of one statement, for several readers.
 #[derive(Default)]
@@ -40,7 +41,7 @@ impl SharedRows {
         (places, schema): (Vec<usize>, SchemaRef),
         alone: Batches,
     ) -> impl Stream<Item = Result<RecordBatch>> + Send + use<> {
-        let mut fetching = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fetching = lock(&self.0);
         let fetching = fetching.get_or_insert_with(|| {
             let memory = MemoryConsumer::new("rows of several readers").register(memory);
             kept(fetched, memory).map(|kept| kept.map(Arc::new).map_err(Arc::new)).boxed().shared()

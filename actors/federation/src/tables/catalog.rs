@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
@@ -26,6 +26,7 @@ use crate::plan::text::keys::{self, KeyedTable};
 use crate::plan::text::parse;
 use crate::statement::Deadline;
 use portico_core::error::{Error, Kind, Result};
+use portico_core::mutex::lock;
 use portico_core::near;
 use portico_core::reply::Column;
 use portico_core::workspace::{self, MAIN, View, Workspace};
@@ -131,7 +132,7 @@ impl Tables {
 
     /// How many columns the widest table has of those that were asked for.
     pub(crate) fn widest(&self) -> usize {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock(&self.known);
         known.values().map(|table| table.schema().fields().len()).max().unwrap_or_default()
     }
 
@@ -141,7 +142,7 @@ impl Tables {
         let catalog = &state.config_options().catalog;
         keys::say_determined(statement, &|name| {
             let name = in_full(object_name_to_table_reference(name.clone(), true).ok()?, catalog);
-            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = lock(&self.known);
             let table = known.get(&name)?;
             let columns = table.columns.iter().map(|column| column.name.clone()).collect();
             Some(KeyedTable { columns, key: table.key.clone() })
@@ -204,7 +205,7 @@ impl Tables {
     }
 
     async fn table(&self, name: Name) -> Result<Arc<Table>> {
-        let known = |name: &Name| self.known.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        let known = |name: &Name| lock(&self.known).get(name).cloned();
         if let Some(table) = known(&name) {
             return Ok(table);
         }
@@ -255,7 +256,7 @@ impl Tables {
         let (connections, limits) = (self.connections.as_ref(), self.deadline.limits()?);
         let table = Table::new(connections, located.source(), columns, shown, &self.origins, limits).await;
         let table = Arc::new(table.map_err(|error| self.of_table(located, error))?);
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(located.name.clone(), table);
+        lock(&self.known).insert(located.name.clone(), table);
         Ok(())
     }
 

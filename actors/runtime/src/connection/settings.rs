@@ -57,15 +57,6 @@ pub enum Start {
     Lazy,
 }
 
-impl ConnectionSpec {
-    /// How often the source is looked at, unless configured.
-    pub const DEFAULT_REFRESH: Duration = Duration::from_secs(30);
-    /// How long a call may wait for its turn, unless configured.
-    pub const DEFAULT_QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
-    /// How long an answer waits for its reader, unless configured.
-    pub const DEFAULT_READER_TIMEOUT: Duration = Duration::from_secs(30);
-}
-
 /// How often an actor may die before the supervisor gives up, and how fast it is replaced.
 #[derive(Clone, Copy, Debug)]
 pub struct Intensity {

@@ -2,7 +2,8 @@
 //! next use brings it back: the states and the words of gRPC's channels
 //! (<https://grpc.github.io/grpc/core/md_doc_connectivity-semantics-and-api.html>).
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use portico_core::mutex::lock;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Who uses a connection. It outlives an actor, and a change of the connection's settings.
@@ -68,7 +69,7 @@ impl Usage {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

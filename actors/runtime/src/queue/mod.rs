@@ -6,12 +6,13 @@
 mod turns;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, oneshot};
 
 use self::turns::{Ticket, Turns};
+use portico_core::mutex::lock;
 use portico_core::worker::WorkerId;
 
 /// Calls that have to have ended before their mean duration says anything.
@@ -197,7 +198,7 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

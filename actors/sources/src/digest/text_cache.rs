@@ -1,7 +1,8 @@
 //! Texts that were written lately.
 
+use portico_core::mutex::lock;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Texts that are kept at most.
 const MOST: usize = 64;
@@ -27,7 +28,7 @@ impl<K> fmt::Debug for TextCache<K> {
 impl<K> TextCache<K> {
     /// The text whose key `is_it` says.
     pub fn get(&self, is_it: impl Fn(&K) -> bool) -> Option<Arc<str>> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.0);
         let at = kept.iter().position(|(key, _)| is_it(key))?;
         // The one that is used last is let go of last.
         kept.get_mut(at..)?.rotate_left(1);
@@ -36,7 +37,7 @@ impl<K> TextCache<K> {
 
     /// Keeps a text instead of those that `replaces` says.
     pub fn put(&self, key: K, text: Arc<str>, replaces: impl Fn(&K) -> bool) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.0);
         kept.retain(|(key, _)| !replaces(key));
         kept.push((key, text));
         let mut bytes: usize = kept.iter().map(|(_, text)| text.len()).sum();

@@ -4,7 +4,7 @@
 //! engines.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 
@@ -16,6 +16,7 @@ use crate::{Invocation, Plan, Pool, Procedure, Profile, Source, Task};
 use portico_core::call::MetadataKind;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::finding::Finding;
+use portico_core::mutex::lock;
 use portico_core::reply::{Batch, Results};
 
 /// Shows of `source` what `exposure` lets pass.
@@ -71,12 +72,12 @@ impl Shared {
         let shown = whole.procedures.iter().filter(|procedure| self.shows(procedure)).cloned().collect();
         let tables = whole.tables.iter().filter(|table| self.exposure.shows_table(&table.schema, &table.name));
         let narrowed = Profile { procedures: shown, tables: tables.cloned().collect(), ..whole.clone() };
-        *self.profile.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(whole);
+        *lock(&self.profile) = Arc::new(whole);
         Ok(narrowed)
     }
 
     fn profile(&self) -> Arc<Profile> {
-        Arc::clone(&self.profile.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&lock(&self.profile))
     }
 
     fn shows(&self, procedure: &Procedure) -> bool {

@@ -10,7 +10,7 @@
 //! exposed part of the schema first (`visible_schema`), and an authorizer watches the real one.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
@@ -33,6 +33,7 @@ use crate::{Access, DeclaredProcedure, Invocation, Plan, Prepared, Procedure, Pr
 use portico_core::budget::Budget;
 use portico_core::call::{Limits, MetadataFilter, MetadataKind};
 use portico_core::error::{Error, Kind, Result};
+use portico_core::mutex::lock;
 use portico_core::pattern::matches;
 use portico_core::reply::{Part, Results};
 use portico_sql::{Class, Dialect, Naming, Statement};
@@ -86,7 +87,7 @@ impl Source for Sqlite {
                     opened.authorizer.trusting(|| metadata::definitions(&opened.connection)).map_err(|error| {
                         Error::new(Kind::Unavailable, "the database file cannot be read").because(error)
                     })?;
-                *seen.tables.lock().unwrap_or_else(PoisonError::into_inner) = tables.into();
+                *lock(&seen.tables) = tables.into();
                 sender.send(Part::Done { affected: -1 })
             };
             match start(&inner.readers, inner.connect_limits, abandoned, Box::new(read), 1).await {
@@ -107,7 +108,7 @@ impl Source for Sqlite {
                 default_schema: Some(SCHEMA.to_owned()),
                 path: [SCHEMA.to_owned()].into(),
                 procedures: procedures.into(),
-                tables: Arc::clone(&inner.tables.lock().unwrap_or_else(PoisonError::into_inner)),
+                tables: Arc::clone(&lock(&inner.tables)),
             })
         })
     }

@@ -9,9 +9,9 @@ use rustix::process::{Resource, getrlimit};
 use super::finding::CheckResult;
 use crate::cli::running::control;
 use crate::config::{Config, Listen, Server};
-use crate::loopback;
 use crate::net::listener::{self, Listener, Made};
 use crate::net::validity::{self, REMEDY, Validity};
+use portico_actors::loopback;
 
 /// Clients that a service should be able to hold at once, besides its sessions at the sources.
 const CLIENTS: usize = 4096;
@@ -68,7 +68,10 @@ fn free(place: &Listen) -> CheckResult {
 fn origin(config: &Config) -> Option<CheckResult> {
     let server = &config.server;
     let open = server.tls.is_none()
-        && server.listen.iter().any(|place| matches!(place, Listen::Tcp(address) if !address.ip().is_loopback()));
+        && server
+            .listen
+            .iter()
+            .any(|place| matches!(place, Listen::Tcp(address) if !loopback::is_address(address.ip())));
     let plain = server.public_url.starts_with("http://") && !loopback::is_origin(&server.public_url);
     (open || plain).then(|| {
         CheckResult::warning(

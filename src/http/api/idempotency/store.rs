@@ -3,13 +3,14 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::RandomState;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderValue;
 use actix_web::web;
 use bytes::Bytes;
+use portico_actors::mutex::lock;
 use sha2::{Digest as _, Sha256};
 
 /// Bytes of an answer that is kept.
@@ -134,7 +135,7 @@ impl IdempotencyStore {
     }
 
     fn responses(&self) -> MutexGuard<'_, Responses> {
-        self.responses.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.responses)
     }
 }
 

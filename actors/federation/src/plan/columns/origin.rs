@@ -1,13 +1,14 @@
 //! Where a column of a result comes from. Each field of a table has a mark of it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow_schema::Field;
 use datafusion::common::JoinType;
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 
 use crate::plan::comparison::Comparison;
+use portico_core::mutex::lock;
 use portico_core::reply::Column;
 
 /// The key of the mark among a field's metadata.
@@ -31,7 +32,7 @@ pub(crate) struct Origins(Arc<Mutex<Vec<Origin>>>);
 impl Origins {
     /// Takes one up; its mark.
     pub(crate) fn add(&self, origin: Origin) -> usize {
-        let mut origins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut origins = lock(&self.0);
         origins.push(origin);
         origins.len() - 1
     }
@@ -39,7 +40,7 @@ impl Origins {
     /// The one that `field` is marked with.
     pub(crate) fn get(&self, field: &Field) -> Option<Origin> {
         let mark: usize = field.metadata().get(KEY)?.parse().ok()?;
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(mark).cloned()
+        lock(&self.0).get(mark).cloned()
     }
 }
 

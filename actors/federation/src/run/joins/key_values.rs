@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::hash::Hash;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Decimal128Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType};
@@ -12,6 +12,7 @@ use arrow_schema::DataType as ArrowType;
 use datafusion::arrow::compute::cast;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::MemoryReservation;
+use portico_core::mutex::lock;
 
 /// Keys that a source is sent at most, and their octets.
 const MOST_KEYS: usize = 50_000;
@@ -98,7 +99,7 @@ impl KeyValues {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Begins, within this part of the statement's memory.

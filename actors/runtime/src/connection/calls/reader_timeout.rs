@@ -2,7 +2,7 @@
 //! and others wait for it. Whose credential has lost its validity reads on no more.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use portico_core::error::{Error, Kind};
+use portico_core::mutex::lock;
 use portico_core::principal::Validity;
 use portico_core::reply::{Part, Results};
 
@@ -49,8 +50,8 @@ struct Shared {
 
 impl Wake for Shared {
     fn wake(self: Arc<Self>) {
-        self.ready.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
-        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).take();
+        lock(&self.ready).get_or_insert_with(Instant::now);
+        let reader = lock(&self.reader).take();
         if let Some(reader) = reader {
             reader.wake();
         }
@@ -76,7 +77,7 @@ impl ReaderTimeout {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.held)
     }
 
     /// Takes the results away from a reader that is late, or not let in any more, else tells when to look again.
@@ -93,7 +94,7 @@ impl Shared {
             held.taken = held.results.is_some().then(Validity::refusal);
             return held.results.take().ok_or(soon);
         }
-        let ready = *self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        let ready = *lock(&self.ready);
         match held.due.or_else(|| Some(ready? + self.patience)) {
             Some(due) if due <= Instant::now() => {
                 held.taken = held.results.is_some().then(|| late_reader(self.patience));
@@ -129,11 +130,11 @@ impl Stream for ReaderTimeout {
         let this = &mut *self;
         let mut held = this.shared.lock();
         held.due = None;
-        *this.shared.ready.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *lock(&this.shared.ready) = None;
         let Some(results) = &mut held.results else {
             return Poll::Ready(held.taken.take().map(Err));
         };
-        *this.shared.reader.lock().unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
+        *lock(&this.shared.reader) = Some(cx.waker().clone());
         let waker = Waker::from(Arc::clone(&this.shared));
         let next = Pin::new(results).poll_next(&mut Context::from_waker(&waker));
         let next = next.map_err(|failure| this.shared.validity.explain(failure));

@@ -2,7 +2,7 @@
 //! itself would wait for ever.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
@@ -14,6 +14,7 @@ use crate::postgres::connect::protocol::driven_client::DrivenClient;
 use crate::postgres::failure;
 use crate::postgres::session::setup;
 use portico_core::error::{Error, Result};
+use portico_core::mutex::lock;
 
 /// Bounds every question of ours at the source.
 const PATIENCE: &str =
@@ -87,7 +88,7 @@ impl Housekeeping {
     }
 
     fn place(&self) -> MutexGuard<'_, Connection> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.place)
     }
 
     /// Whether each question needs a session of its own.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
@@ -20,6 +20,7 @@ use crate::postgres::session::custom_types::CustomTypes;
 use crate::postgres::session::setup::{GREETING_TIMEOUT, set_up_session};
 use crate::postgres::session::statement_cache::{RecentTexts, StatementCache};
 use portico_core::error::Result;
+use portico_core::mutex::lock;
 use portico_core::worker::WorkerId;
 
 /// How long an idle session may take to become ready for its next caller.
@@ -118,12 +119,12 @@ impl Drop for Counted {
 impl PoolState {
     /// The sessions that nobody uses.
     pub(crate) fn idle(&self) -> MutexGuard<'_, IdleSessions> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.idle)
     }
 
     /// How to cancel what runs.
     pub(crate) fn running(&self) -> MutexGuard<'_, HashMap<u64, Arc<Canceller>>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.running)
     }
 
     /// Nothing has to be cancelled any more on the session `number`.
@@ -240,7 +241,7 @@ impl PoolState {
     }
 
     fn connector_of(&self, role: &Arc<str>) -> Result<Arc<Connector>> {
-        let mut roles = self.roles.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut roles = lock(&self.roles);
         if let Some(connector) = roles.get(role) {
             return Ok(Arc::clone(connector));
         }

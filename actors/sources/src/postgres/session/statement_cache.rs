@@ -4,12 +4,13 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use tokio_postgres::Statement;
 
 use crate::postgres::bind::fingerprint::QueryFingerprint;
+use portico_core::mutex::lock;
 
 /// Statements of one session at most, and octets of the text of one.
 const MOST: usize = 32;
@@ -66,7 +67,7 @@ impl StatementCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<CachedStatement>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::join;
@@ -31,6 +31,7 @@ use crate::{Access, Exposure};
 use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
 use portico_core::identity::AssumedIdentity;
+use portico_core::mutex::lock;
 use portico_sql::{Class, Statement, StatementForm, statement_form};
 
 /// Walls around less than what a connection exposes that are kept at most: of workspaces.
@@ -72,7 +73,7 @@ impl Walls {
     /// The walls around what `narrower` shows of all that; these themselves without it.
     pub(crate) fn around(self: &Arc<Self>, narrower: Option<&Exposure>) -> Arc<Self> {
         let Some(narrower) = narrower else { return Arc::clone(self) };
-        let mut known = self.narrower.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.narrower);
         let found = known.iter().position(|walls| walls.within.as_deref() == Some(narrower));
         let walls = match found {
             Some(at) => known.remove(at),
@@ -107,7 +108,7 @@ impl Walls {
     pub(crate) fn forget(&self) {
         self.memory.forget();
         self.names.forget();
-        for walls in self.narrower.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for walls in lock(&self.narrower).iter() {
             walls.forget();
         }
     }

@@ -2,7 +2,7 @@
 //! that could run for minutes without asking whether they should are replaced here by ones of the
 //! same name and the same results that end with their statement.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::limits::Limit;
@@ -12,6 +12,7 @@ use rusqlite::{Connection, Error, Result, ffi};
 use crate::sqlite::functions::pattern::PatternSyntax;
 use crate::sqlite::functions::stop::StopSwitch;
 use crate::sqlite::functions::text::Ends;
+use portico_core::mutex::lock;
 
 pub(crate) mod list;
 mod pattern;
@@ -68,7 +69,7 @@ impl Aside {
             ValueRef::Integer(number) => return Ok(Some(number.to_string().into_bytes())),
             ValueRef::Real(number) => number,
         };
-        let aside = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let aside = lock(&self.0);
         let mut statement = aside.prepare_cached("SELECT CAST(?1 AS TEXT)")?;
         statement.query_row([number], |row| row.get::<_, String>(0)).map(|text| Some(text.into_bytes()))
     }
@@ -81,7 +82,7 @@ impl Aside {
             let is_json = context.get_subtype(at) == JSON;
             arguments.push(if is_json { format!("json(?{})", at + 1) } else { format!("?{}", at + 1) });
         }
-        let aside = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let aside = lock(&self.0);
         let mut statement = aside.prepare_cached(&format!("SELECT {name}({})", arguments.join(", ")))?;
         for at in 0..context.len() {
             statement.raw_bind_parameter(at + 1, ToSqlOutput::Borrowed(context.get_raw(at)))?;

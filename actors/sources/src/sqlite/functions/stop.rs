@@ -1,10 +1,11 @@
 //! How a function that runs for long learns that its statement has to end.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rusqlite::{Error, ffi};
 
 use crate::sqlite::session::cancel_flag::CancelFlag;
+use portico_core::mutex::lock;
 
 /// The stop switch of whatever a session is doing.
 #[derive(Clone, Default)]
@@ -13,12 +14,12 @@ pub(crate) struct StopSwitch(Arc<Mutex<Option<Arc<CancelFlag>>>>);
 impl StopSwitch {
     /// From here on this is the job at work.
     pub(crate) fn set(&self, cancel: Option<Arc<CancelFlag>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = cancel;
+        *lock(&self.0) = cancel;
     }
 
     /// Whether the job has to end.
     pub(crate) fn reached(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|cancel| cancel.reached())
+        lock(&self.0).as_ref().is_some_and(|cancel| cancel.reached())
     }
 }
 

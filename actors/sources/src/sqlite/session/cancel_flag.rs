@@ -1,13 +1,14 @@
 //! How a running job is stopped, from outside and from within the engine; the moment is decided
 //! once, under one lock. What a stopped job leaves behind is cleaned up in `worker_pool.rs` and `execute/`.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use rusqlite::InterruptHandle;
 use tokio_util::sync::CancellationToken;
 
 use portico_core::error::{Error, Kind};
+use portico_core::mutex::lock;
 
 /// One job's cancel flag, shared by the session that runs it and by everyone who may stop it.
 pub(crate) struct CancelFlag {
@@ -108,7 +109,7 @@ impl CancelFlag {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use crate::sqlite::session::cancel_flag::CancelFlag;
 use crate::sqlite::session::channel::Sender;
 use crate::sqlite::session::temporary_files::TemporaryFiles;
 use portico_core::error::{Error, Kind, Result};
+use portico_core::mutex::lock;
 
 /// What a session does for one call.
 pub(crate) type Work = Box<dyn FnOnce(&mut OpenDatabase, &CancelFlag, &Sender) -> Result<()> + Send>;
@@ -211,7 +212,7 @@ impl WorkerPool {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -3,7 +3,7 @@
 //! statement are further locks, in `connect/` and `execute/`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
@@ -11,6 +11,7 @@ use crate::sqlite::failure::{no_table, outside, read_only, session, transaction,
 use crate::sqlite::functions::list;
 use crate::sqlite::walls::hidden_objects::HiddenObjects;
 use portico_core::error::Error;
+use portico_core::mutex::lock;
 use portico_sql::reads_only_pragma;
 
 /// The authorizer's side that the session's thread holds.
@@ -87,7 +88,7 @@ impl Authorizer {
         by_caller: bool,
         compile: impl FnOnce() -> T,
     ) -> (T, HiddenUse) {
-        let scope = || self.scope.lock().unwrap_or_else(PoisonError::into_inner);
+        let scope = || lock(&self.scope);
         *scope() = Some(Scope { hiding: Arc::clone(hiding), by_caller, writes: false, reach: HiddenUse::default() });
         let compiled = compile();
         let reach = scope().take().map(|scope| scope.reach).unwrap_or_default();
@@ -113,7 +114,7 @@ impl Authorizer {
 
     /// Why something was refused since this was last asked.
     pub(crate) fn refusal(&self) -> Option<Error> {
-        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.refusal).take()
     }
 
     /// The callback for SQLite. On a reader everything that writes is refused.
@@ -134,13 +135,13 @@ impl Authorizer {
                 authorizer.alters.store(true, Ordering::Relaxed);
             }
             let hidden = || {
-                let mut scope = authorizer.scope.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut scope = lock(&authorizer.scope);
                 scope.as_mut().and_then(|scope| scope.refuses(&context))
             };
             match judge(&context, writer).or_else(hidden) {
                 None => Authorization::Allow,
                 Some(refusal) => {
-                    authorizer.refusal.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(refusal);
+                    lock(&authorizer.refusal).get_or_insert(refusal);
                     Authorization::Deny
                 }
             }

@@ -5,7 +5,7 @@
 //! and no views' insides here: whatever is asked for was asked for by the statement.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
@@ -20,6 +20,7 @@ use crate::sqlite::schema::lossy;
 use crate::sqlite::walls::hidden_objects::{HiddenObjects, is_engine, objects};
 use crate::sqlite::walls::visible_objects::{self, MODULES};
 use portico_core::error::Error;
+use portico_core::mutex::lock;
 use portico_sql::Dialect;
 
 /// The exposed part of one state of a file's schema.
@@ -211,7 +212,7 @@ struct Asked {
 
 impl Judge {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     fn authorizer(

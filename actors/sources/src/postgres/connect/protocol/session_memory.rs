@@ -2,9 +2,10 @@
 //! is announced, and whoever reads the rows, with the wire library in between, which knows of neither.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use portico_core::budget::{Budget, FREE, MemoryReservation};
+use portico_core::mutex::lock;
 
 /// What stands in the message of a row before its values: the number of columns.
 const COLUMNS: usize = 2;
@@ -22,7 +23,7 @@ pub(crate) struct PendingReservations(Mutex<VecDeque<(usize, MemoryReservation)>
 
 impl PendingReservations {
     fn lock(&self) -> MutexGuard<'_, VecDeque<(usize, MemoryReservation)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// A message of so many octets may be read.

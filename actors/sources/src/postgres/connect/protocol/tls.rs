@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier};
@@ -18,6 +18,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::postgres::connect::conninfo::invalid::refusal;
 use crate::postgres::connect::conninfo::options::{Mode, Roots, Tls};
 use portico_core::error::{Error, Result};
+use portico_core::mutex::lock;
 
 /// What tells one state of a file from another: when it was changed, and its size.
 type Stamp = Vec<Option<(i64, i64, u64)>>;
@@ -49,7 +50,7 @@ impl Connectors {
 
     /// The connector of the files as they are now.
     pub(crate) async fn current(&self) -> Result<MakeRustlsConnect> {
-        let known = self.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = lock(&self.current).clone();
         let tls = Arc::clone(&self.tls);
         let current = match known {
             Some((stamp, connector)) if stamp.is_empty() => return Ok(connector),
@@ -58,7 +59,7 @@ impl Connectors {
             known => spawn_blocking(move || renewed(&tls, known)).await.map_err(Error::internal)??,
         };
         let connector = current.1.clone();
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(current);
+        *lock(&self.current) = Some(current);
         Ok(connector)
     }
 }

@@ -1,22 +1,26 @@
-//! Whether an address is one of this very machine: decided here alone.
+//! Whether an address is one of this very machine.
 
 use std::net::IpAddr;
 
+/// Returns true if nobody but this machine has `address`, also where it is written as IPv4 in IPv6.
+pub fn is_address(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
 /// Names that are this machine wherever they are looked up (RFC 6761 §6.3), and its addresses, as URLs write a host.
-pub(crate) fn is_host(host: &str) -> bool {
+pub fn is_host(host: &str) -> bool {
     let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
-    host.eq_ignore_ascii_case("localhost")
-        || address.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
+    host.eq_ignore_ascii_case("localhost") || address.parse().is_ok_and(is_address)
 }
 
 /// Whether an origin of the web (RFC 6454 §6.2) is this machine's: its host cannot be rebound.
-pub(crate) fn is_origin(origin: &str) -> bool {
+pub fn is_origin(origin: &str) -> bool {
     let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
     authority.is_some_and(|authority| !authority.ends_with([':', '.']) && is_host(host(authority)))
 }
 
 /// The host of `host:port`, without the dot that ends a whole name.
-pub(crate) fn host(authority: &str) -> &str {
+pub fn host(authority: &str) -> &str {
     let host = match authority.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|octet| octet.is_ascii_digit()) => host,
         _ => authority,
