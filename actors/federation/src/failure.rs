@@ -6,6 +6,7 @@ use arrow_schema::ArrowError;
 use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
 
+use crate::engine_words;
 use crate::external_error::find;
 use crate::functions::types::categories::type_name;
 use crate::plan::columns::labels;
@@ -83,12 +84,10 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
             )
         }
         DataFusionError::IoError(cause) => of_folder(cause),
-        DataFusionError::SQL(cause, _) => rejected("42601", cause.to_string()),
+        DataFusionError::SQL(cause, _) => engine_words::syntax(&cause.to_string()),
         DataFusionError::SchemaError(cause, _) => schema_error(cause),
         DataFusionError::NotImplemented(what) if NOT_RUN.iter().any(|begin| what.starts_with(begin)) => not_run(),
-        DataFusionError::NotImplemented(what) => {
-            rejected("0A000", format!("statements over several connections cannot do this: {what}"))
-        }
+        DataFusionError::NotImplemented(what) => engine_words::not_implemented(what),
         DataFusionError::ArrowError(cause, _) => arrow_error(cause),
         // What reads its rows elsewhere than in FROM is no recursive query to the engine.
         DataFusionError::Internal(what) if what.contains("Unexpected empty work table") => {
@@ -114,8 +113,7 @@ fn plan_error(what: &str) -> Error {
     match () {
         () if what.starts_with(NO_FUNCTION) => {
             let name = what.strip_prefix(NO_FUNCTION).and_then(|rest| rest.split('\'').next()).unwrap_or_default();
-            rejected("42883", format!("function {name} is not there over several connections"))
-                .hint("call it on the table's own connection, or in a view there")
+            engine_words::no_function(name)
         }
         () if let Some(message) = no_operator(what) => rejected("42883", message).hint("cast one of them"),
         () if what.contains(UNSOUND) => {
@@ -162,7 +160,7 @@ fn plan_error(what: &str) -> Error {
                 format!("column \"{column}\" must appear in the GROUP BY clause or be used in an aggregate function");
             rejected("42803", message).hint("add it to GROUP BY, or write max(…) around it")
         }
-        () => rejected("42000", what.to_owned()),
+        () => engine_words::number(what).unwrap_or_else(|| rejected("42000", what.to_owned())),
     }
 }
 
@@ -182,7 +180,7 @@ fn arrow_error(cause: &ArrowError) -> Error {
 fn schema_error(cause: &SchemaError) -> Error {
     match cause {
         SchemaError::FieldNotFound { field, valid_fields } => no_column(field, valid_fields),
-        SchemaError::AmbiguousReference { .. } => rejected("42702", cause.to_string()),
+        SchemaError::AmbiguousReference { field } => engine_words::ambiguous(labels::shown(&field.name)),
         SchemaError::DuplicateQualifiedField { .. } | SchemaError::DuplicateUnqualifiedField { .. } => {
             rejected("42701", cause.to_string()).hint(SAME_NAME)
         }
@@ -195,6 +193,9 @@ const SAME_NAME: &str =
 
 /// The column that is neither grouped nor aggregated.
 fn not_grouped(what: &str) -> Option<&str> {
+    if let Some((_, rest)) = what.split_once("clause references: ") {
+        return rest.split_once(" must appear in the GROUP BY").map(|(expression, _)| expression);
+    }
     let (_, rest) = what.split_once("While expanding wildcard, column \"")?;
     rest.split_once('"').map(|(column, _)| column)
 }
@@ -240,6 +241,10 @@ fn rejected(state: &str, message: String) -> Error {
 }
 
 fn no_column(column: &Column, there: &[Column]) -> Error {
+    if let Some(error) = engine_words::no_function_without_brackets(&column.name).filter(|_| column.relation.is_none())
+    {
+        return error;
+    }
     let error = rejected("42703", format!("column {} does not exist", column.flat_name()));
     let mut names: Vec<&str> = there.iter().map(|column| labels::shown(&column.name)).collect();
     names.sort_unstable();
@@ -265,13 +270,16 @@ fn no_value(what: &str) -> String {
 
 /// What it says of an operator that is not there for two types, in PostgreSQL's words.
 fn no_operator(what: &str) -> Option<String> {
-    let expression = what.strip_prefix("Cannot coerce arithmetic expression ")?.split_once(" to valid types")?.0;
-    let mut words = expression.split(' ');
-    let (left, operator, right) = (words.next()?.parse().ok()?, words.next()?, words.next()?.parse().ok()?);
-    words
-        .next()
-        .is_none()
-        .then(|| format!("operator does not exist: {} {operator} {}", type_name(&left), type_name(&right)))
+    let expression = match what.strip_prefix("Cannot infer common argument type for operation ") {
+        Some(expression) => expression,
+        None => what.strip_prefix("Cannot coerce arithmetic expression ")?.split_once(" to valid types")?.0,
+    };
+    // The names of some types have blanks.
+    expression.match_indices(' ').find_map(|(at, _)| {
+        let (operator, right) = expression.get(at + 1..)?.split_once(' ')?;
+        let (left, right) = (expression.get(..at)?.parse().ok()?, right.parse().ok()?);
+        Some(format!("operator does not exist: {} {operator} {}", type_name(&left), type_name(&right)))
+    })
 }
 
 /// The engine reads and writes nothing but what does not fit into the memory.

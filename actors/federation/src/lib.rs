@@ -7,6 +7,7 @@
 mod connections;
 mod dialect;
 mod engine;
+mod engine_words;
 mod external_error;
 mod failure;
 mod functions;

@@ -27,5 +27,6 @@ pub use self::local_set::in_local_set;
 pub use self::plan::{Access, CallShare, Invocation, Plan, Prepared, Repeated, Task};
 pub use self::profile::{DeclaredProcedure, Direction, MOST_TABLES, Parameter, Procedure, Profile, Table};
 pub use self::statements::explain::{Estimate, Explain};
+pub use self::statements::foreign::instead;
 pub use self::statements::texts::{TextRow, texts};
 pub use self::statements::{bindings, pushdown};

@@ -216,3 +216,54 @@ async fn what_was_answered_otherwise_is_answered_as_postgresql_does() {
         assert_eq!((status, told), (400, (&json!(state), &json!(words), &json!(hint))), "{body}");
     }
 }
+
+/// What a statement is told whose own connection would know better, and what it is told to write.
+#[actix_web::test]
+async fn failures_speak_of_the_statement_and_not_of_the_engine() {
+    let app = two_sources(POSTGRES, SQLITE).await;
+    let from = "FROM shop.public.t t JOIN crm.main.one o ON o.id = t.id";
+    let exists = "EXISTS (SELECT 1 FROM crm.main.one x WHERE x.k = o.k)";
+    for (query, state, words, hint) in [
+        (format!("SELECT id {from}"), "42702", "column reference \"id\" is ambiguous", "table.id"),
+        (format!("SELECT ifnull(t.k, 0) {from}"), "42883", "function ifnull is not there", "write coalesce(a, b)"),
+        (format!("SELECT age(t.d) {from}"), "42883", "function age", "write a - b"),
+        (format!("SELECT current_user {from}"), "0A000", "current_user is not there", "on the table's own connection"),
+        (format!("SELECT localtimestamp {from}"), "0A000", "localtimestamp", "write now()"),
+        (format!("SELECT t.d->>'k' {from}"), "0A000", "operator ->> is not there", "own connection"),
+        (format!("SELECT t.id @> o.id {from}"), "42883", "operator does not exist: integer @> bigint", "cast"),
+        (format!("SELECT t.n @> t.d {from}"), "42883", "operator does not exist: numeric @> date", "cast"),
+        (format!("SELECT '{{}}'::jsonb {from}"), "0A000", "type jsonb is not there", "::text"),
+        (format!("SELECT array[t.id] {from}"), "0A000", "an array is not there", "IN (…)"),
+        (format!("SELECT t.d::text::varchar(3)[] {from}"), "", "a cast to an array", "own connection"),
+        (format!("SELECT t.id {from} LIMIT 1, 2"), "42601", "syntax error: ", "write LIMIT 2 OFFSET 1"),
+        (format!("SELECT t.id, {from}"), "42601", "an expression is expected, and there is \"FROM\"", ""),
+        (format!("SELECT t.id {from} LIMIT 2.5"), "42804", "argument of LIMIT must be a whole number", ""),
+        (format!("SELECT t.id {from} LIMIT (SELECT 1)"), "0A000", "a query as LIMIT", "give the number"),
+        (format!("SELECT t.id {from} FETCH FIRST 1 ROW WITH TIES"), "0A000", "FETCH FIRST", "write LIMIT"),
+        (format!("SELECT t.id {from} GROUP BY 2"), "42P10", "position 2 is not in select list", ""),
+        (format!("SELECT t.id {from} HAVING t.id > 1"), "42803", "must appear in the GROUP BY clause", "GROUP BY"),
+        (format!("SELECT t.id {from} ORDER BY {exists}"), "", "ORDER BY a query", "select it under a name"),
+        (
+            format!("SELECT t.id {from} AND {exists}"),
+            "42703",
+            "column o.k does not exist",
+            "move the condition into WHERE",
+        ),
+        (
+            format!("SELECT t.id {from} AND t.id = ANY (SELECT k FROM crm.main.one)"),
+            "",
+            "ANY or ALL with a query in ON",
+            "move the condition into WHERE",
+        ),
+        (format!("SELEC t.id {from}"), "42601", "no statement begins with SELEC", "did you mean SELECT?"),
+        (format!("SELECT t.id {from} FOR UPDATE"), "", "FOR UPDATE", "address one connection"),
+        (format!("```sql\nSELECT t.id {from}\n```"), "", "", "without the fence"),
+    ] {
+        let (status, document) = app.query(json!({"query": query})).await;
+        let error = &document["error"];
+        let text = |name: &str| error[name].as_str().unwrap_or_default();
+        assert!(status == 400 && text("sqlState") == state, "{query}: {document}");
+        assert!(text("message").contains(words) && text("hint").contains(hint), "{query}: {document}");
+        assert!(!document.to_string().contains("DataFusion"), "{query}: {document}");
+    }
+}

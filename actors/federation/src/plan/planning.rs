@@ -103,7 +103,7 @@ pub(crate) async fn plan(
     if let Parsed::Statement(statement) = &parsed {
         bounds::check_size(statement, tables.widest())?;
     }
-    let plan = state.statement_to_plan(parsed).await.map_err(engine_error)?;
+    let plan = state.statement_to_plan(parsed).await.map_err(|error| written.failure(error))?;
     let plan = written.checked(plan).map_err(engine_error)?;
     let plan =
         distinct_on::first_rows(with_values(plan, values)?).and_then(correlated::by_columns).map_err(engine_error)?;

@@ -6,6 +6,12 @@ use portico_sql::{Dialect, Kind, Token, tokens};
 /// A function of other databases, and what stands for it here.
 pub(crate) type Foreign = (&'static str, &'static str);
 
+/// What to write in the place of what no source takes: fences, quotes of a word processor, `TOP` and `LIMIT a, b`.
+pub fn instead(text: &str, dialect: Dialect) -> Option<String> {
+    let words = Words::new(text, dialect);
+    words.habit(&[]).or_else(|| words.top()).or_else(|| words.limit_pair())
+}
+
 /// The words of a statement, without blanks.
 pub(crate) struct Words<'t> {
     text: &'t str,

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::common::Result as EngineResult;
+use datafusion::common::{DataFusionError, Result as EngineResult};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::{DFParserBuilder, ExplainStatement, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{self, VisitMut};
@@ -16,8 +16,9 @@ use crate::plan::text::names::{self, Scope};
 use crate::plan::text::recursive::{self, Casts};
 use crate::plan::text::refused;
 use crate::plan::text::spelling;
-use crate::plan::text::syntax::{cast_to, relations, selects};
-use portico_core::error::{Error, Result};
+use crate::plan::text::syntax::{cast_to, joins_by_query, relations, selects};
+use portico_core::error::{Error, Kind, Result};
+use portico_core::near;
 use portico_sql::{Class, Dialect, ParameterNames};
 
 /// A query, read.
@@ -37,9 +38,23 @@ pub(crate) struct Written {
     /// The names that stand alone in each SELECT.
     scopes: Vec<Scope>,
     casts: Casts,
+    /// Whether a query stands in an ON.
+    joins_by_query: bool,
 }
 
 impl Written {
+    /// What it means that the engine makes no plan of what is written: a query in ON does not see the table that is joined there.
+    pub(crate) fn failure(&self, error: DataFusionError) -> Error {
+        let error = engine_error(error);
+        if self.joins_by_query && error.get_sqlstate() == Some("42703") {
+            return error.hint(
+                "a query in ON cannot speak of the table that is joined there over several connections: move the \
+                 condition into WHERE, or join the query's table",
+            );
+        }
+        error
+    }
+
     /// The plan of what is written; one that the engine has made of another statement is refused.
     ///
     /// # Errors
@@ -74,7 +89,7 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
             .hint("send each statement in a request of its own")
     })?;
     if one.class != Class::Select {
-        return Err(only_reads(&one.verb));
+        return Err(with_instead(only_reads(&one.verb), text));
     }
     let mut parsed = DFParserBuilder::new(one.text.as_str())
         .with_dialect(&Bounded)
@@ -82,7 +97,7 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
         .with_recursion_limit(1_000)
         .build()
         .and_then(|mut parser| parser.parse_statements())
-        .map_err(engine_error)?;
+        .map_err(|error| with_instead(engine_error(error), text))?;
     let first = parsed.pop_front().filter(|_| parsed.is_empty());
     let parsed = first.ok_or_else(|| Error::internal("two readers count a text's statements differently"))?;
     let (mut parsed, explain) = match parsed {
@@ -95,7 +110,8 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
     if let Parsed::Statement(inner) = &mut parsed {
         spelling::value_by_value(inner);
         refused::check(inner)?;
-        written = Written { scopes: names::in_full(inner), casts: recursive::casts(inner) };
+        let joins_by_query = joins_by_query(inner);
+        written = Written { scopes: names::in_full(inner), casts: recursive::casts(inner), joins_by_query };
         let _ = inner.visit(&mut Wildcards);
         labels::name(inner);
         spelling::translate(inner)?;
@@ -208,7 +224,22 @@ fn length(type_: &ast::DataType) -> Option<(u64, bool)> {
     }
 }
 
+/// Adds what to write instead of what other databases take.
+fn with_instead(error: Error, text: &str) -> Error {
+    match portico_sources::instead(text, Dialect::POSTGRESQL) {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
 fn only_reads(verb: &str) -> Error {
+    const QUERIES: [&str; 4] = ["SELECT", "WITH", "VALUES", "TABLE"];
+    let misspelt = near::nearest(verb, QUERIES);
+    if let (Some(hint), false) = (near::did_you_mean(&misspelt), QUERIES.contains(&verb)) {
+        let error = Error::new(Kind::Rejected, format!("syntax error: no statement begins with {verb}"));
+        return error.sqlstate("42601").hint(hint);
+    }
+    let verb = if QUERIES.contains(&verb) { "a query that locks or stores rows (FOR UPDATE, INTO)" } else { verb };
     Error::invalid(format!(
         "query: {verb} over several connections; a statement that names several connections only reads"
     ))

@@ -3,16 +3,19 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, NamedWindowDefinition,
-    NamedWindowExpr, ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier,
-    Statement, TableFactor, TableWithJoins, UnaryOperator, Visit, Visitor, WindowSpec, WindowType, visit_expressions,
+    BinaryOperator, CastKind, DataType, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause,
+    NamedWindowDefinition, NamedWindowExpr, ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr, SetOperator,
+    SetQuantifier, Statement, TableFactor, TableWithJoins, UnaryOperator, Visit, Visitor, WindowSpec, WindowType,
+    visit_expressions,
 };
 
 use crate::functions::allowed::{is_aggregate, is_missing, is_ordered_set, is_window};
 use crate::plan::columns::labels::{MARK, folded};
 use crate::plan::text::names::table_name;
-use crate::plan::text::syntax::{look_at_own_expressions, names_column, relations, unnested};
+use crate::plan::text::syntax::{
+    compares_with_query, has_subquery, look_at_own_expressions, names_column, relations, unnested,
+};
 use portico_core::error::{Error, Kind, Result};
 
 /// Refuses a statement with such a part.
@@ -70,6 +73,10 @@ impl Visitor for Parts {
             Expr::Exists { subquery, .. } | Expr::InSubquery { subquery, .. } => membership_of(subquery),
             Expr::Cast { kind: CastKind::TryCast | CastKind::SafeCast, .. } => {
                 no_syntax("a cast that gives NULL where it fails", "write CAST")
+            }
+            // The engine writes the array as a text.
+            Expr::Cast { data_type: DataType::Array(_), .. } => {
+                refuse("a cast to an array", "write = ANY (…) as IN (…), or cast it on its own connection")
             }
             Expr::BinaryOp { op: BinaryOperator::Spaceship, .. } => {
                 no_syntax("the operator <=>", "write IS NOT DISTINCT FROM")
@@ -160,6 +167,11 @@ fn is_of_all(args: &FunctionArguments) -> bool {
 
 /// To the standard a name inside of an expression is a column that goes in, and to the engine one that comes out.
 fn order(query: &Query) -> Checked {
+    if let Some(OrderByKind::Expressions(by)) = query.order_by.as_ref().map(|by| &by.kind)
+        && by.iter().any(|by| has_subquery(&by.expr))
+    {
+        return refuse("ORDER BY a query", "select it under a name, and order by that name");
+    }
     let (Some(by), SetExpr::Select(select)) = (&query.order_by, query.body.as_ref()) else {
         return ControlFlow::Continue(());
     };
@@ -337,6 +349,9 @@ fn joins(of: &TableWithJoins, has_all: bool) -> Checked {
                 );
             }
             JoinConstraint::On(condition) => {
+                if compares_with_query(condition) {
+                    return refuse("ANY or ALL with a query in ON", "move the condition into WHERE, or write IN");
+                }
                 misplaced(condition, "JOIN conditions")?;
                 membership(condition, true)?;
             }

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, Query, Select, SetExpr, TableFactor, UnaryOperator, Value, ValueWithSpan, Visit,
-    VisitMut, Visitor, VisitorMut, visit_expressions,
+    FunctionArguments, Ident, JoinConstraint, JoinOperator, Query, Select, SetExpr, Statement, TableFactor,
+    UnaryOperator, Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut, visit_expressions,
 };
 
 /// The relations that a SELECT reads, in order.
@@ -14,6 +14,57 @@ pub(super) fn relations(select: &Select) -> impl Iterator<Item = &TableFactor> {
         .from
         .iter()
         .flat_map(|from| std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation)))
+}
+
+/// Whether an expression compares with some or all rows of a query.
+pub(super) fn compares_with_query(expr: &Expr) -> bool {
+    let found = visit_expressions(expr, |expr| match expr {
+        Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } if matches!(**right, Expr::Subquery(_)) => {
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
+
+/// Whether a query stands in an expression.
+pub(super) fn has_subquery(expr: &Expr) -> bool {
+    let found = visit_expressions(expr, |expr| match expr {
+        Expr::Exists { .. } | Expr::InSubquery { .. } | Expr::Subquery(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
+
+/// Whether a query stands in a condition by which tables are joined.
+pub(super) fn joins_by_query(statement: &Statement) -> bool {
+    let mut conditions = JoinConditions { has_query: false };
+    let _ = statement.visit(&mut conditions);
+    conditions.has_query
+}
+
+struct JoinConditions {
+    has_query: bool,
+}
+
+impl Visitor for JoinConditions {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        let joins = select.from.iter().flat_map(|from| &from.joins);
+        let mut conditions = joins.filter_map(|join| match &join.join_operator {
+            JoinOperator::Join(JoinConstraint::On(on))
+            | JoinOperator::Inner(JoinConstraint::On(on))
+            | JoinOperator::Left(JoinConstraint::On(on))
+            | JoinOperator::LeftOuter(JoinConstraint::On(on))
+            | JoinOperator::Right(JoinConstraint::On(on))
+            | JoinOperator::RightOuter(JoinConstraint::On(on))
+            | JoinOperator::FullOuter(JoinConstraint::On(on)) => Some(on),
+            _ => None,
+        });
+        self.has_query |= conditions.any(has_subquery);
+        ControlFlow::Continue(())
+    }
 }
 
 /// The SELECTs that make the rows of a query, the first of a set operation first; those of a query in brackets are its own.
