@@ -33,24 +33,37 @@ fn each_problem_of_a_tool_names_its_key_and_remedy() {
         (procedure("sql = \"DELETE FROM a; DELETE FROM b\""), "procedures[0].sql", "each procedure runs one"),
         (procedure("sql = \"PRAGMA user_version = 3\""), "procedures[0].sql", "class session cannot be a procedure"),
         (procedure("sql = \"SELECT @b\""), "procedures[0].sql", "add a [[connections.procedures.parameters]]"),
-        (tool("sql = \"SELECT * FROM other.main.t\""), "tools[0].sql", "other is no connection of yours"),
+        (tool("sql = \"SELECT * FROM other.main.t\""), "tools[0].sql", "other is not one of your connections"),
         (tool("sql = \"DELETE FROM t\"\nread_only = true"), "tools[0].read_only", "of class update"),
         (tool("sql = \"SELECT 1\"").replace("\"t\"", "\"a b\""), "tools[0].name", "is no tool's name"),
         (tool("sql = \"SELECT 1\"").replace("\"t\"", "\"get_tables\""), "tools[0].name", "another tool"),
         (tool("sql = \"SELECT 1\"") + &tool("sql = \"SELECT 1\""), "tools[1].name", "give it another name"),
         (
-            tool("sql = \"SELECT @a\"\n[[connections.tools.parameters]]\nname = \"a\"\ntype = \"integer\"\ndefault = \"x\""),
+            tool(
+                "sql = \"SELECT @a\"\n[[connections.tools.parameters]]\nname = \"a\"\ntype = \"integer\"\ndefault = \
+                 \"x\"",
+            ),
             "tools[0].parameters[0].default",
             "is no integer",
         ),
         ("[connections.disabled]\ntypes = [\"sqll\"]\n".to_owned(), "disabled.types", "did you mean sql?"),
-        ("[connections.disabled]\noperations = [\"get_table\"]\n".to_owned(), "disabled.operations", "did you mean get_tables"),
-        ("[connections.disabled]\ntools = [\"execute_selct\"]\n".to_owned(), "disabled.tools", "did you mean execute_select"),
+        (
+            "[connections.disabled]\noperations = [\"get_table\"]\n".to_owned(),
+            "disabled.operations",
+            "did you mean get_tables",
+        ),
+        (
+            "[connections.disabled]\ntools = [\"execute_selct\"]\n".to_owned(),
+            "disabled.tools",
+            "did you mean execute_select",
+        ),
         ("[connections.exposed]\ntabels = []\n".to_owned(), "exposed.tabels", "did you mean tables?"),
         ("[connections.hidden]\ntables = [\"\"]\n".to_owned(), "hidden.tables", "LIKE pattern"),
         ("[[connections.prompts]]\nname = \"p\"\n".to_owned(), "prompts[0].text", "add text"),
         (
-            "[[connections.prompts]]\nname = \"p\"\ntext = \"about {{tabel}}\"\n[[connections.prompts.arguments]]\nname = \"table\"\n".to_owned(),
+            "[[connections.prompts]]\nname = \"p\"\ntext = \"about \
+             {{tabel}}\"\n[[connections.prompts.arguments]]\nname = \"table\"\n"
+                .to_owned(),
             "prompts[0].text",
             "{{tabel}} is no argument of this prompt; did you mean table?",
         ),
