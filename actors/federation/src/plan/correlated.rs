@@ -234,7 +234,7 @@ fn refused() -> datafusion::common::DataFusionError {
     let message = "a subquery that refers to the outer query below a window function, an outer join, grouping sets, \
                    a condition on an aggregate without GROUP BY, or DISTINCT, other than by equality, is not supported \
                    over several connections";
-    let hint = "do that in a subquery that refers to no other query, with the columns that it depends on in its list (and \
-                in PARTITION BY or GROUP BY), and join it on these";
+    let hint = "do that in a subquery that refers to no other query, with the columns that it depends on in its list \
+                (and in PARTITION BY or GROUP BY), and join it on these";
     external(Error::new(Kind::Rejected, message).sqlstate("0A000").hint(hint))
 }
