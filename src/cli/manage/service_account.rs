@@ -90,7 +90,7 @@ pub(in crate::cli) fn run(command: ServiceAccountCommand, common: &Common) -> Re
             common.print(&account, format_args!("{} has the scope {access}", account.name));
             if let Some(secret) = describe_secret(&config, &account).filter(|_| !common.json) {
                 eprintln!(
-                    "Its secret opens {secret}: who has seen it reaches no further, or it has ended. \
+                    "Its secret opens {secret}: it gives no more access than whoever has seen it has, or it has ended. \
                      `portico service-account rotate {:?}` makes one that opens all.",
                     account.name
                 );

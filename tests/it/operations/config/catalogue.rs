@@ -25,7 +25,7 @@ fn procedure(members: &str) -> String {
 #[test]
 fn each_problem_of_a_tool_names_its_key_and_remedy() {
     for (text, key, words) in [
-        (tool("sql = \"SELECT @a\""), "tools[0].sql", "@a is no parameter of this tool; add a [[connections.tools"),
+        (tool("sql = \"SELECT @a\""), "tools[0].sql", "@a is not a parameter of this tool; add a [[connections.tools"),
         (tool("sql = \"SELECT 1\"\n[[connections.tools.parameters]]\nname = \"a\""), "tools[0].sql", "does not use @a"),
         (tool("sql = \"SELECT 1; SELECT 2\""), "tools[0].sql", "holds 2 statements"),
         (tool("sql = \"COMMIT\""), "tools[0].sql", "class transaction cannot be a tool"),
@@ -35,7 +35,7 @@ fn each_problem_of_a_tool_names_its_key_and_remedy() {
         (procedure("sql = \"SELECT @b\""), "procedures[0].sql", "add a [[connections.procedures.parameters]]"),
         (tool("sql = \"SELECT * FROM other.main.t\""), "tools[0].sql", "other is not one of your connections"),
         (tool("sql = \"DELETE FROM t\"\nread_only = true"), "tools[0].read_only", "of class update"),
-        (tool("sql = \"SELECT 1\"").replace("\"t\"", "\"a b\""), "tools[0].name", "is no tool's name"),
+        (tool("sql = \"SELECT 1\"").replace("\"t\"", "\"a b\""), "tools[0].name", "cannot be the name of a tool"),
         (tool("sql = \"SELECT 1\"").replace("\"t\"", "\"get_tables\""), "tools[0].name", "another tool"),
         (tool("sql = \"SELECT 1\"") + &tool("sql = \"SELECT 1\""), "tools[1].name", "give it another name"),
         (
@@ -65,7 +65,7 @@ fn each_problem_of_a_tool_names_its_key_and_remedy() {
              {{tabel}}\"\n[[connections.prompts.arguments]]\nname = \"table\"\n"
                 .to_owned(),
             "prompts[0].text",
-            "{{tabel}} is no argument of this prompt; did you mean table?",
+            "{{tabel}} is not an argument of this prompt; did you mean table?",
         ),
     ] {
         let problems = parse(&text).unwrap_err();
@@ -148,7 +148,7 @@ fn roles_of_callers_are_understood_and_what_cannot_be_one_is_told() {
         (
             "[connections.identity]\npattern = \"{email}\"\n[connections.identity.claim_roles]\na = \"b\"\n",
             "identity.claim_roles",
-            "not said of which claim",
+            "the claim is not given",
         ),
     ] {
         let problems = postgres(text).unwrap_err().0;

@@ -93,7 +93,7 @@ pub(crate) async fn apply(
 /// Refuses names that no role can have.
 fn admit(role: &str) -> Result<()> {
     let wrong = if role.is_empty() || role.contains('\0') {
-        "this is not the name of a role"
+        "this cannot be the name of a role"
     } else if role.len() > LONGEST_NAME {
         "this name is longer than 63 octets"
     } else if role.starts_with("pg_") || role == "public" || role == "none" {
