@@ -14,13 +14,13 @@ use crate::config::Config;
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ServiceAccountCommand {
-    /// Create a service account and show its secret, this once.
+    /// Create a service account and show its secret, only this once.
     Create(RightsArgs),
     /// List the service accounts.
     List,
     /// Give a service account exactly these rights instead of the ones it has, also for its tokens.
     Change(RightsArgs),
-    /// Replace the secret and show the new one, this once.
+    /// Replace the secret and show the new one, only this once.
     Rotate(NameArgs),
     /// Refuse a service account and all its tokens until it is enabled again.
     Disable(NameArgs),

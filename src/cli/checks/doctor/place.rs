@@ -108,7 +108,7 @@ pub(super) fn clock_behind(now: Timestamp, what: &str, written: Timestamp) -> Op
         CheckResult::problem(
             "clock",
             format!("the clock says {now}, and {what} written at {written}"),
-            "set the clock, and keep it with chrony or systemd-timesyncd: tokens are judged by it",
+            "set the clock, and keep it with chrony or systemd-timesyncd: tokens are checked against it",
         )
     })
 }
