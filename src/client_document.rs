@@ -82,34 +82,34 @@ impl Documents {
 
     /// The rules for an address, before anything is fetched.
     fn judge(&self, client_id: &str) -> Result<Url> {
-        let wrong = |why: &str| Error::invalid(format!("client_id: an address of a client {why}"));
-        let url = Url::parse(client_id).map_err(|_| wrong("is a URL"))?;
+        let wrong = |why: &str| Error::invalid(format!("client_id: the address of a client {why}"));
+        let url = Url::parse(client_id).map_err(|_| wrong("must be a URL"))?;
         let scheme_fits = url.scheme() == "https" || (self.private && url.scheme() == "http");
         if !scheme_fits || client_id.len() > LONGEST {
-            return Err(wrong("begins with https:// and is not long"));
+            return Err(wrong("must begin with https:// and must not be long"));
         }
         if url.fragment().is_some() || !url.username().is_empty() || url.password().is_some() {
-            return Err(wrong("has neither a fragment nor a user"));
+            return Err(wrong("must have neither a fragment nor a user"));
         }
         if url.path() == "/" || url.path().is_empty() {
-            return Err(wrong("has a path"));
+            return Err(wrong("must have a path"));
         }
         // What is not written in its one normal form could be read in two ways: dots, case, ports.
         if url.as_str() != client_id {
-            return Err(wrong("is written in its normal form").hint(format!("write it as {url}")));
+            return Err(wrong("must be written in its normal form").hint(format!("write it as {url}")));
         }
         match url.host() {
             Some(Host::Ipv4(address)) => self.judge_ip(IpAddr::V4(address)),
             Some(Host::Ipv6(address)) => self.judge_ip(IpAddr::V6(address)),
             Some(Host::Domain(_)) => Ok(()),
-            None => Err("has no host".to_owned()),
+            None => Err("must have a host".to_owned()),
         }
         .map_err(|why| wrong(&why))?;
         Ok(url)
     }
 
     fn judge_ip(&self, address: IpAddr) -> std::result::Result<(), String> {
-        if self.private || is_public(address) { Ok(()) } else { Err("is not on a private network".to_owned()) }
+        if self.private || is_public(address) { Ok(()) } else { Err("must not be on a private network".to_owned()) }
     }
 
     async fn fetch(&self, client_id: &str, url: &Url) -> std::result::Result<Client, String> {
@@ -182,7 +182,8 @@ struct Document {
 }
 
 fn read(client_id: &str, body: &[u8]) -> std::result::Result<Client, String> {
-    let document: Document = serde_json::from_slice(body).map_err(|_| "is no JSON document of a client".to_owned())?;
+    let document: Document =
+        serde_json::from_slice(body).map_err(|_| "is not a JSON document of a client".to_owned())?;
     if document.client_id != client_id {
         return Err("says that it is another client's".to_owned());
     }
@@ -310,7 +311,7 @@ mod tests {
             "https:///a",
         ] {
             let error = documents.client(wrong).await.unwrap_err();
-            assert!(error.message.starts_with("client_id: an address of a client"), "{wrong}: {error}");
+            assert!(error.message.starts_with("client_id: the address of a client must"), "{wrong}: {error}");
         }
         let error = documents.client("https://localhost/client.json").await.unwrap_err();
         assert!(error.message.contains("private network"), "{error}");

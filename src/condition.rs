@@ -48,11 +48,13 @@ impl fmt::Display for Unready {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Draining => f.write_str("the service is stopping"),
-            Self::Starting => f.write_str("not every connection had its first attempt"),
-            Self::StoreUnread => f.write_str("the store is away and was not read yet: nobody is known"),
-            Self::TrailUnwritable => f.write_str("the audit trail cannot be written, and calls are refused for that"),
+            Self::Starting => f.write_str("not every connection has had its first attempt"),
+            Self::StoreUnread => f.write_str("the store is away and has not been read yet: no user is known"),
+            Self::TrailUnwritable => {
+                f.write_str("the audit trail cannot be written, and calls are refused because of that")
+            }
             Self::NoDescriptors => f.write_str("there are no file descriptors left"),
-            Self::Stuck(threads) => write!(f, "threads do not turn: {}", threads.join(", ")),
+            Self::Stuck(threads) => write!(f, "threads are stuck: {}", threads.join(", ")),
         }
     }
 }

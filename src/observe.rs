@@ -39,24 +39,25 @@ impl Log {
             Event::ConnectionFinding { name, finding } => write_finding(name, finding),
             Event::CatalogueChanged { name, told, .. } => {
                 let how = if *told { ", as another process said" } else { "" };
-                log::debug!("connection {name} offers something else than before{how}");
+                log::debug!("the catalogue of connection {name} has changed{how}");
             }
             Event::CatalogueUnread { name, cause, retry_in } => log::warn!(
-                "what connection {name} offers cannot be read: {cause}; what is known stays in force; next attempt in {} ms",
+                "the catalogue of connection {name} cannot be read: {cause}; the known one stays in force; next \
+                 attempt in {} ms",
                 retry_in.as_millis()
             ),
             Event::ConnectionIdle { name, after } => {
                 let seconds = after.as_secs();
-                log::info!("connection {name} is idle: nobody used it for {seconds} s; its next use connects anew");
+                log::info!("connection {name} is idle: it was not used for {seconds} s; its next use connects again");
             }
             Event::ConnectionDown { name, cause, retry_in } => {
                 log::warn!("connection {name} is down: {cause}; next attempt in {} ms", retry_in.as_millis());
             }
             Event::ConnectionDied { name, panicked, restart_in } => {
-                write_death(format_args!("actor of connection {name}"), *panicked, *restart_in);
+                write_death(format_args!("the actor of connection {name}"), *panicked, *restart_in);
             }
             Event::AuthDied { panicked, restart_in } => {
-                write_death("the actor that judges credentials", *panicked, Some(*restart_in));
+                write_death("the actor that verifies credentials", *panicked, Some(*restart_in));
             }
             Event::IssuerFailed { issuer, cause } => {
                 log::warn!("the keys of {issuer} cannot be fetched: {cause}; those that are known stay in force");
@@ -65,7 +66,7 @@ impl Log {
                 log::error!("the store cannot be read: {cause}; what is in memory stays in force");
             }
             // The line of the call that was refused has the cause too.
-            Event::StoreWorkFailed { cause } => log::debug!("something could not be done at the store: {cause}"),
+            Event::StoreWorkFailed { cause } => log::debug!("an operation on the store failed: {cause}"),
             Event::StoreResumed => log::info!("the store can be read again"),
             Event::AuditFailed { cause, refuses: true } => {
                 log::error!("the audit trail cannot be written: {cause}; calls are refused until it can");
@@ -105,7 +106,7 @@ impl Log {
     pub fn sum_up(&self) {
         match self.0.counted() {
             0 => {}
-            count => log::warn!("{count} more requests of callers who are not known have no line of their own"),
+            count => log::warn!("{count} more unauthenticated requests were not logged"),
         }
     }
 }

@@ -146,7 +146,7 @@ pub(super) fn open_store(common: &Common, usage: StoreUse) -> Result<(Config, St
             return Err(no_store(path).into());
         }
         if UnixStream::connect(&config.store.control).is_ok() {
-            let away = format!("the store is away: {} is not there, and a service runs that had it", path.display());
+            let away = format!("the store is away: {} is not there, and a running service has used it", path.display());
             return Err(Error::not_found(away)
                 .hint("bring it back, or end the service first: an empty one lets nobody in")
                 .into());
@@ -212,7 +212,7 @@ impl WithinArgs {
         }
         if let Some(widest) = self.widest(config)?.filter(|widest| *widest > whole) {
             return Err(Error::invalid(format!(
-                "--connection, --workspace: one is given the scope {}, and the whole has no more than {}",
+                "--connection, --workspace: one has the scope {}, and the whole has no more than {}",
                 widest.as_str(),
                 whole.as_str()
             ))
@@ -235,7 +235,7 @@ fn find<T: Clone>(what: &str, named: &[String], known: &[(&str, T)]) -> Result<F
             let (name, scope) = match named.split_once(':') {
                 None => (named.as_str(), None),
                 Some((name, word)) => {
-                    let wrong = |remedy| Error::invalid(format!("{word:?} in {named:?} is no scope")).hint(remedy);
+                    let wrong = |remedy| Error::invalid(format!("{word:?} in {named:?} is not a scope")).hint(remedy);
                     (name, Some(parse_scope(word).map_err(wrong)?))
                 }
             };

@@ -84,7 +84,7 @@ pub(super) fn run(command: Init, common: &Common) -> Result<(), Failure> {
                 again(&format!("pat create {}", command.admin), path)
             )
         },
-        |token| format!("{}\n               (shown this once, and good for 90 days)", token.expose_secret()),
+        |token| format!("{}\n               (shown only this once, and good for 90 days)", token.expose_secret()),
     );
     let (name, email, word) = (&connection.name, &command.admin, database.access_word());
     let (file, url) = (path.display(), &config.server.public_url);

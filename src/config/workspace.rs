@@ -92,7 +92,7 @@ const fn plain(setting: Setting) -> Setting {
     setting.checked(
         is_plain_name,
         "{} cannot stand in every statement without quotes",
-        "use small letters, digits and _, begin with a letter, and take no word of SQL",
+        "use small letters, digits and _, begin with a letter, and use no keyword of SQL",
     )
 }
 
@@ -197,7 +197,11 @@ fn asset(section: &Section<'_>, connections: &[Arc<Connection>]) -> Option<Asset
             return None;
         }
         (None, None) => {
-            section.problem("table", "it is not said what it is", "add table or procedure, as connection.schema.name");
+            section.problem(
+                "table",
+                "neither table nor procedure is given",
+                "add table or procedure, as connection.schema.name",
+            );
             return None;
         }
     };
@@ -205,7 +209,7 @@ fn asset(section: &Section<'_>, connections: &[Arc<Connection>]) -> Option<Asset
     let (connection, schema, name) = match parts.as_slice() {
         [connection, schema, name] if parts.iter().all(|part| !part.is_empty()) => (*connection, *schema, *name),
         _ => {
-            section.problem(key, format!("{text:?} has not three parts"), "write connection.schema.name");
+            section.problem(key, format!("{text:?} does not have three parts"), "write connection.schema.name");
             return None;
         }
     };

@@ -27,6 +27,6 @@ pub struct ErrorBody {
 /// A form with room for one result met another one, which nobody could foresee. Its results are
 /// dropped, which undoes what led to them.
 pub(crate) fn surplus() -> Error {
-    Error::invalid("Accept: this form has room for one result, and here is another one; nothing was kept")
-        .hint("Accept: application/json answers several results")
+    Error::invalid("Accept: this format has room for one result, and there is another one; nothing was kept")
+        .hint("send Accept: application/json, which returns several results")
 }

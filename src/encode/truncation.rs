@@ -69,8 +69,8 @@ impl Truncation {
     pub(super) fn hint(&self, caps: Caps) -> Option<String> {
         let cut = self.cut.map(|cut| self.of_rows(cut, caps));
         let further = self.further.then(|| {
-            "this is the first of several results: a tool answers with one, the SQL API (/api/exec) with each, also \
-             with those of cursors"
+            "this is the first of several results: a tool returns one, the SQL API (/api/exec) returns all, and those \
+             of cursors too"
                 .to_owned()
         });
         let missing = self.missing.as_ref().map(|missing| match missing.get_hint() {

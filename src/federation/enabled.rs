@@ -55,7 +55,7 @@ impl Federation {
         let folder = configured.spill_dir.display();
         let engine = engine.map_err(|error| {
             Error::new(Kind::Unavailable, "statements over several connections cannot be run here at present")
-                .hint("the administrator looks at federation.spill_dir: portico doctor says what is wrong with it")
+                .hint("an administrator has to check federation.spill_dir: portico doctor says what is wrong with it")
                 .because(format!("federation.spill_dir: {folder}: {error}"))
         })?;
         Ok(self.engine.get_or_init(|| engine))
@@ -71,7 +71,7 @@ impl Federation {
         let (sql, describes) = match op {
             Op::Execute(AllowedStatements::Insert | AllowedStatements::Update, _) => {
                 return Err(Error::invalid(
-                    "query: this tool takes what writes, and over several connections nothing is written",
+                    "query: this tool writes, and nothing can be written over several connections",
                 )
                 .hint("use execute_select or execute_sql to read; write to one connection at a time"));
             }

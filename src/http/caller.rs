@@ -111,7 +111,7 @@ pub(super) async fn require_authentication(
     if known || !response.status().is_success() {
         return Ok(response);
     }
-    let refusal = Error::internal("a handler answered without asking who the caller is");
+    let refusal = Error::internal("bug: a handler answered without authenticating the caller");
     let refused = error::refusal(response.request(), &refusal);
     Ok(response.into_response(refused))
 }
@@ -124,7 +124,7 @@ pub(super) fn credential(request: &HttpRequest) -> Result<Credential> {
             .hint("send Bearer <token> or Basic base64(email:token)")
     };
     let header = headers.next().ok_or_else(|| {
-        Error::unauthenticated("this needs a credential")
+        Error::unauthenticated("authentication required")
             .hint("send Authorization: Bearer <token>, or Basic base64(email:token)")
     })?;
     if headers.next().is_some() {

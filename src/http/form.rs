@@ -34,7 +34,7 @@ impl Form {
 
     /// Which of the things on the page a form is about.
     pub(super) fn id(&self) -> Result<Uuid> {
-        Uuid::try_parse(self.need("id")?).map_err(|_| Error::invalid("id is no UUID"))
+        Uuid::try_parse(self.need("id")?).map_err(|_| Error::invalid("id is not a UUID"))
     }
 
     /// Every value of `name` that is not empty.

@@ -12,5 +12,5 @@ use crate::app::App;
 /// # Errors
 /// The route table was built without it.
 pub(in crate::http) fn app(request: &ServiceRequest) -> actix_web::Result<Data<App>> {
-    request.app_data::<Data<App>>().cloned().ok_or_else(|| ErrorInternalServerError("a route without its state"))
+    request.app_data::<Data<App>>().cloned().ok_or_else(|| ErrorInternalServerError("bug: a route has no state"))
 }

@@ -194,7 +194,7 @@ pub fn read_body(body: &[u8], batches: bool) -> Result<Body, (Option<Id>, RpcErr
     match messages.len() {
         0 => Err((None, RpcError::envelope("a batch must hold a message"))),
         1..=BATCH => Ok(Body::Several(messages.iter().map(|message| read(message.get().as_bytes())).collect())),
-        _ => Err((None, RpcError::envelope(format!("a batch holds {BATCH} messages at most")))),
+        _ => Err((None, RpcError::envelope(format!("a batch may hold at most {BATCH} messages")))),
     }
 }
 
@@ -210,7 +210,7 @@ pub fn read(body: &[u8]) -> Result<Message, (Option<Id>, RpcError)> {
         return Err((
             None,
             RpcError::envelope(match other.get().as_bytes().first() {
-                Some(b'[') => "batches are not taken; send each message by itself",
+                Some(b'[') => "batches are not accepted; send each message by itself",
                 _ => "the body must be one JSON-RPC message, an object",
             }),
         ));

@@ -12,7 +12,7 @@ use x509_cert::der::Decode;
 use crate::config::{Server, Tls};
 
 /// What people do about a complaint.
-pub const REMEDY: &str = "renew it, then portico reload";
+pub const REMEDY: &str = "renew it, then run portico reload";
 
 /// When a certificate begins and when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub fn complaint(server: &Server, now: Timestamp) -> Option<String> {
 /// Why nobody takes `certificate` at `now`, where that is so.
 pub fn outside_validity(certificate: &CertificateDer<'_>, now: Timestamp) -> Option<String> {
     let Some(validity) = Validity::of(certificate) else {
-        return Some("the certificate's begin and end cannot be read".to_owned());
+        return Some("the certificate's beginning and end cannot be read".to_owned());
     };
     if validity.end <= now {
         return Some(format!("the certificate ended at {}", validity.end));

@@ -31,7 +31,7 @@ pub(super) static DROPPED: LazyLock<Counter> = LazyLock::new(Counter::default);
 /// When there can be no thread.
 pub fn attach(builder: &mut env_logger::Builder) -> io::Result<()> {
     let queue = Queue::start(io::stderr(), CAPACITY, |dropped| {
-        log::error!("{dropped} lines of the log were dropped: they were not taken in time");
+        log::error!("{dropped} lines of the log were dropped: they were not read in time");
     })?;
     let queue = STANDARD_ERROR.get_or_init(|| queue);
     builder.target(Target::Pipe(Box::new(queue.clone())));

@@ -42,7 +42,7 @@ fn what_is_no_secret_stays() {
         "ann@example.org",
         "ptc_ci_Zm9vYmFyZm9vYmFyZm9v",
         "ptc_app_Zm9vYmFyZm9vYmFyZm9v",
-        "a name does not begin with ptc_, as ids and secrets do (ptc_pat_…)",
+        "a name must not begin with ptc_, as ids and secrets do (ptc_pat_…)",
         "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)",
         "/mcp/connections/6f0b1a52-8d0e-4c57-9d1b-6a7f3f0c2b11",
         "https://data.example.org:8443/a/b@c?d=e:f@g",

@@ -78,8 +78,10 @@ impl Addressing {
                 return error;
             }
             let message = format!("{}: this credential opens workspaces, and no connection by itself", self.field);
-            return Error::invalid(message)
-                .hint(format!("give {parameter}, and name what it has alone; workspaces: {}", names.join(", ")));
+            return Error::invalid(message).hint(format!(
+                "give {parameter}, and use only names of that workspace; workspaces: {}",
+                names.join(", ")
+            ));
         }
         if error.kind != Kind::NotFound {
             return error;
@@ -88,8 +90,9 @@ impl Addressing {
         let is_named = |it: &&&Reachable| self.names().any(|name| it.workspace.name.eq_ignore_ascii_case(name));
         match workspaces.iter().find(is_named) {
             Some(Reachable { workspace, .. }) => {
-                let message = format!("{}: {} is a workspace, and no connection", self.field, workspace.name);
-                Error::invalid(message).hint(format!("give {parameter}={}, and name what it has alone", workspace.name))
+                let message = format!("{}: {} is a workspace, not a connection", self.field, workspace.name);
+                Error::invalid(message)
+                    .hint(format!("give {parameter}={}, and use only names of that workspace", workspace.name))
             }
             None if error.get_hint().is_none() && !workspaces.is_empty() => {
                 let names: Vec<&str> = workspaces.iter().map(|it| it.workspace.name.as_ref()).collect();

@@ -43,7 +43,7 @@ pub(super) fn explained(
         }
     }
     if rows.is_empty() && hint.is_none() {
-        hint = Some(format!("the workspace {} has nothing by these names that you may see", workspace.name));
+        hint = Some(format!("the workspace {} has nothing with these names that you may see", workspace.name));
     }
     (rows, hint)
 }

@@ -53,21 +53,21 @@ pub(super) async fn connection<'e>(
     for parts in &written {
         let name = target(workspace, statement.default_schema.as_deref(), parts)?;
         let entry = entries.iter().find(|entry| entry.name.eq_ignore_ascii_case(name));
-        let entry = entry.ok_or_else(|| Error::internal("a workspace of a connection that is not there"))?;
+        let entry = entry.ok_or_else(|| Error::internal("bug: a workspace names a connection that does not exist"))?;
         match found {
             Some(other) if other.id != entry.id => {
                 let message = format!(
-                    "query: what writes addresses one connection, and this writes to {} and {name}",
+                    "query: a statement that writes addresses one connection, and this one writes to {} and {name}",
                     other.name
                 );
-                return Err(Error::invalid(message).hint("send a statement for each of them"));
+                return Err(Error::invalid(message).hint("send one statement for each of them"));
             }
             _ => found = Some(entry),
         }
     }
     match found {
         None => Err(Error::invalid("query: it is not clear what this writes to or locks")
-            .hint("address the connection itself with it")),
+            .hint("send it to the connection itself")),
         found => Ok(found),
     }
 }

@@ -93,7 +93,8 @@ fn keep_apart(workspace: &Workspace, directory: &Directory, by: &Principal, op: 
                 "query: {} is a connection, and this statement is over names of the workspace {}",
                 entry.name, workspace.name
             );
-            Err(Error::invalid(message).hint("name what the workspace has, or address connections without a workspace"))
+            Err(Error::invalid(message)
+                .hint("use only names of the workspace, or address connections without a workspace"))
         }
         None => Ok(()),
     }

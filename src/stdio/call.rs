@@ -133,7 +133,7 @@ impl Call {
             Err(_) => {
                 let message = format!("the server answered with the status {status} and without a reason");
                 let error = Error::new(Kind::Unavailable, message)
-                    .hint("see whether --server is the address of a Portico server, and what stands in between");
+                    .hint("check whether --server is the address of a Portico server, and what is between");
                 self.refuse(out, &RpcError::transport(crate::code(error.kind), &error)).await;
             }
         }

@@ -112,7 +112,7 @@ impl Writer {
     pub(super) async fn finished(self, last: impl Sized) {
         drop(last);
         if tokio::time::timeout(LAST_WORDS, self.0).await.is_err() {
-            log::warn!("the client does not read, and was not told everything");
+            log::warn!("the client does not read, and did not receive everything");
         }
     }
 }

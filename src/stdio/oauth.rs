@@ -96,8 +96,9 @@ impl Authorization {
             return Err(Error::invalid(format!("the server calls itself {}", own.origin().ascii_serialization()))
                 .hint("give that address with --server"));
         }
-        let issuer = resource.authorization_servers.first().ok_or_else(|| odd("names nobody who gives access"))?;
-        let issuer_url = Url::parse(issuer).map_err(|_| odd("names no authorization server"))?;
+        let issuer = resource.authorization_servers.first().ok_or_else(|| odd("names no authorization server"))?;
+        let issuer_url =
+            Url::parse(issuer).map_err(|_| odd("names an authorization server without a valid address"))?;
         let path = issuer_url.path().trim_end_matches('/');
         let metadata = join(&issuer_url, &format!("/.well-known/oauth-authorization-server{path}"))?;
         let found: Issuer = fetch(http.get(metadata)).await?;
@@ -149,7 +150,7 @@ impl Authorization {
         let (state, verifier) = (secret(), secret());
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier));
         let mut address =
-            Url::parse(&self.issuer.authorization_endpoint).map_err(|_| odd("has no address to ask at"))?;
+            Url::parse(&self.issuer.authorization_endpoint).map_err(|_| odd("has no valid address for signing in"))?;
         address.query_pairs_mut().extend_pairs([
             ("response_type", "code"),
             ("client_id", client),
@@ -228,7 +229,7 @@ fn join(base: &Url, path: &str) -> Result<Url> {
 
 fn odd(what: &str) -> Error {
     Error::invalid(format!("the server {what}")).hint(
-        "see whether --server is the address of a Portico server; a personal access token in PORTICO_TOKEN does too",
+        "check whether --server is the address of a Portico server, or use a personal access token in PORTICO_TOKEN",
     )
 }
 
@@ -244,7 +245,7 @@ async fn read(mut response: Response) -> Result<(u16, Vec<u8>)> {
     while let Some(chunk) = response.chunk().await.map_err(broke)? {
         body.extend_from_slice(&chunk);
         if body.len() > LARGEST {
-            return Err(odd("answers with more than anybody needs"));
+            return Err(odd("sends an answer that is too long"));
         }
     }
     Ok((response.status().as_u16(), body))
@@ -255,7 +256,7 @@ async fn fetch<T: DeserializeOwned>(request: reqwest::RequestBuilder) -> Result<
     if !(200..300).contains(&status) {
         let refused: Value = serde_json::from_slice(&body).unwrap_or_default();
         let words = refused["error_description"].as_str().map(|words| format!(": {words}")).unwrap_or_default();
-        return Err(odd(&format!("does not say who gives access; it answered with the status {status}{words}")));
+        return Err(odd(&format!("does not describe its sign-in; it answered with the status {status}{words}")));
     }
-    serde_json::from_slice(&body).map_err(|_| odd("does not say who gives access"))
+    serde_json::from_slice(&body).map_err(|_| odd("does not describe its sign-in"))
 }

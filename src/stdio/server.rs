@@ -62,13 +62,13 @@ impl Failure {
             Self::Credential(error) => error,
             Self::Unreached(words) => {
                 Error::new(Kind::Unavailable, format!("the Portico server cannot be reached: {words}"))
-                    .hint("see whether it runs at the address of --server; nothing was done")
+                    .hint("check whether it runs at the address of --server; nothing was done")
             }
             Self::Broken(words) => Error::new(
                 Kind::Unavailable,
                 format!("the connection to the Portico server broke before the answer came: {words}"),
             )
-            .hint("what was asked for may have been done: look before it is asked for again"),
+            .hint("the request may have been carried out: check that before you send it again"),
         }
     }
 }

@@ -139,7 +139,7 @@ fn procedure(fields: &mut Fields) -> Result<ProcedureCall> {
 fn check_catalog(fields: &mut Fields, offer: &Offer<'_>) -> Result<()> {
     match fields.string("catalogName")? {
         Some(named) if !named.eq_ignore_ascii_case(offer.connection) => Err(Error::not_found(format!(
-            "catalogName: there is no connection {named} at this address, which is of {} alone",
+            "catalogName: there is no connection {named} at this address, which is only for {}",
             offer.connection
         ))
         .hint("leave catalogName out")),
@@ -152,12 +152,12 @@ fn asked_caps(fields: &mut Fields, offer: &Offer<'_>, rest: TruncationHint) -> R
     let caps = caps(offer, rest);
     let asked = fields.integer("maxRows", 1..=u64::MAX).map_err(|_| {
         let most = offer.bounds.max_rows;
-        Error::invalid(format!("maxRows: give a whole number from 1 to {most}, this connection's most"))
+        Error::invalid(format!("maxRows: give a whole number from 1 to {most}, this connection's maximum"))
     })?;
     match asked {
         Some(rows) if rows > offer.bounds.max_rows => Err(Error::new(
             Kind::TooLarge,
-            format!("maxRows: this connection answers at most {} rows a call", offer.bounds.max_rows),
+            format!("maxRows: this connection returns at most {} rows per call", offer.bounds.max_rows),
         )
         .hint(match rest {
             TruncationHint::Rewrite => {

@@ -104,7 +104,7 @@ impl ResolvedTool<'_> {
     /// # Errors
     /// The arguments are wrong, or the caller may not use it.
     pub fn resolve(&self, offers: &[Offer<'_>], of: usize, filter: &Filter, arguments: Fields) -> Result<ResolvedCall> {
-        let offer = offers.get(of).ok_or_else(|| Error::internal("a tool of no connection"))?;
+        let offer = offers.get(of).ok_or_else(|| Error::internal("bug: a tool belongs to no connection"))?;
         if self.tool.writes() && !offer.may_write() && offer.is_writable() {
             let error =
                 Error::forbidden(format!("the tool {} may change data, which needs the scope write", self.tool.name()));

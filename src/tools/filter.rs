@@ -65,11 +65,11 @@ impl Filter {
 }
 
 fn read_list<T: Copy>(parameter: &str, value: &str, known: &[(&str, T)]) -> Result<Vec<T>> {
-    value.split(',').map(|word| meaning(parameter, value, word, known, "a comma-separated list of")).collect()
+    value.split(',').map(|word| meaning(parameter, value, word, known, "give a comma-separated list of")).collect()
 }
 
 fn read_word<T: Copy>(parameter: &str, value: &str, known: &[(&str, T)]) -> Result<T> {
-    meaning(parameter, value, value, known, "one of")
+    meaning(parameter, value, value, known, "give one of")
 }
 
 /// What `word` of `value` means.
@@ -79,7 +79,7 @@ fn meaning<T: Copy>(parameter: &str, value: &str, word: &str, known: &[(&str, T)
         let error = Error::invalid(if word.is_empty() {
             format!("query parameter {parameter}: {value:?} has an empty element")
         } else {
-            format!("query parameter {parameter}: {word:?} is not a word it knows (in {value:?})")
+            format!("query parameter {parameter}: {word:?} is not a known word (in {value:?})")
         });
         let hint = near::did_you_mean(&near::nearest(word, names.iter().copied()));
         error.hint(hint.unwrap_or_else(|| format!("{takes}: {}", names.join(", "))))

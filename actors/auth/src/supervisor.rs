@@ -160,7 +160,7 @@ impl Auth {
         <AuthActor as Actor>::Context: ToEnvelope<AuthActor, M>,
     {
         self.address().send(message).await.map_err(|error| {
-            Error::new(Kind::Unavailable, "credentials cannot be judged at the moment; try again")
+            Error::new(Kind::Unavailable, "credentials cannot be checked at the moment; try again")
                 .retry_after(Duration::from_secs(1))
                 .because(error)
         })

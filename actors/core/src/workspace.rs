@@ -187,10 +187,10 @@ impl Workspace {
             [folder, name] => ([Some(folder), None], name),
             [catalog, folder, name] if catalog.eq_ignore_ascii_case(&self.name) => ([Some(folder), None], name),
             [catalog, ..] => {
-                let error = Error::not_found(format!("query: {catalog} is not of the workspace {}", self.name));
+                let error = Error::not_found(format!("query: {catalog} is not part of the workspace {}", self.name));
                 return Err(error.hint(format!("write table, folder.table or {}.folder.table", self.name)));
             }
-            [] => return Err(Error::internal("a name without parts")),
+            [] => return Err(Error::internal("bug: a name has no parts")),
         };
         let mut folders = folders.into_iter().flatten();
         let first = folders.clone().next().unwrap_or(MAIN);
@@ -247,11 +247,11 @@ pub fn without_names(error: Error) -> Error {
     }
     let words =
         format!("{}{}", error.message, error.get_detail().map(|detail| format!(" ({detail})")).unwrap_or_default());
-    let mut told = Error::new(error.kind, "the source does not answer what it is asked here").because(words);
+    let mut told = Error::new(error.kind, "the source refused the statement; its message is withheld").because(words);
     if let Some(state) = state {
         told = told.sqlstate(state);
     }
-    told.hint("ask somebody who reaches the connection itself: they are told the source's own words")
+    told.hint("ask someone with access to the connection itself: they are shown the source's message")
 }
 
 impl Asset {

@@ -114,7 +114,7 @@ pub(crate) fn ambiguous(name: &str) -> Error {
 }
 
 fn unavailable(state: &str, what: &str) -> Error {
-    rejected(state, format!("{what} is not there over several connections"))
+    rejected(state, format!("{what} is not supported over several connections"))
 }
 
 fn rejected(state: &str, message: String) -> Error {

@@ -57,8 +57,8 @@ pub(crate) fn rule_error(error: DataFusionError) -> Error {
 }
 
 fn not_run() -> Error {
-    let message = "a subquery that speaks of the query around it, other than by what is equal in both, or IN with a query \
-                   outside of a condition, is not there over several connections";
+    let message = "a subquery that refers to the outer query, other than by equality, or IN with a query \
+                   outside of a condition, is not supported over several connections";
     rejected("0A000", message.to_owned())
         .hint("join its table, and group the rows, or number them with row_number() and keep the first")
 }
@@ -70,7 +70,7 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
     }
     match error.find_root() {
         other if other.to_string().contains(INTERVAL) => {
-            let message = "an interval stands where it is not taken over several connections";
+            let message = "an interval is not supported at this place over several connections";
             rejected("42883", message.to_owned()).hint(
                 "extract(epoch FROM (a - b)) is the number of seconds between two times, which avg and sum take too; a \
                  time can be moved by a literal interval, or by (n || ' days')::interval, and a - b be compared with a literal one",
@@ -99,7 +99,7 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
         DataFusionError::Plan(what) => plan_error(what),
         DataFusionError::Configuration(what) => rejected("42000", what.clone()),
         DataFusionError::Execution(what) if what.starts_with(NO_FIELD) => {
-            rejected("42702", "the name of a table is that of a column of a query within".to_owned())
+            rejected("42702", "the name of a table is also that of a column of a subquery".to_owned())
                 .hint("give the table another alias")
         }
         DataFusionError::Execution(what) => rejected("22000", what.clone()),
@@ -117,12 +117,12 @@ fn plan_error(what: &str) -> Error {
         }
         () if let Some(message) = no_operator(what) => rejected("42883", message).hint("cast one of them"),
         () if what.contains(UNSOUND) => {
-            rejected("0A000", "this order of rows is not there over several connections".to_owned())
+            rejected("0A000", "this order of rows is not supported over several connections".to_owned())
                 .because(what)
-                .hint("order by fewer columns, and leave those out that are selected twice or are always the same")
+                .hint("order by fewer columns, and leave out those that are selected twice or are always the same")
         }
         () if what.starts_with("Cannot project plan column") => {
-            let message = "a column of a recursive query has another type in its later rows than in its first ones";
+            let message = "a column of a recursive query has a different type in its later rows than in its first ones";
             rejected("42804", message.to_owned()).because(what).hint("CAST the column to one type in both queries")
         }
         () if let Some(name) = no_signature(what) => {
@@ -148,11 +148,11 @@ fn plan_error(what: &str) -> Error {
         () if CORRELATED.iter().any(|begin| what.starts_with(begin)) => not_run(),
         () if what.starts_with(NESTED) => {
             let message = what.split_once(':').map_or(what, |(message, _)| message);
-            rejected("42803", message.to_lowercase()).hint("compute what is inside in a subquery")
+            rejected("42803", message.to_lowercase()).hint("compute the inner one in a subquery")
         }
         () if what.contains("unique expression names") => rejected("42701", what.to_owned()).hint(SAME_NAME),
         () if what.contains(SEVERAL_ROWS) => {
-            let message = "a subquery that is a value, and speaks of the query around it, may have several rows";
+            let message = "a subquery that is used as a value, and refers to the outer query, may have several rows";
             rejected("21000", message.to_owned()).hint("write max(…) around what it selects, or LEFT JOIN its table")
         }
         () if let Some(column) = not_grouped(what) => {
@@ -189,7 +189,7 @@ fn schema_error(cause: &SchemaError) -> Error {
 
 /// What to do where the engine takes two values for one, because it calls a cast by what is cast.
 const SAME_NAME: &str =
-    "compute one of the two in a subquery, under a name of its own: a cast is called by what it casts here";
+    "compute one of the two in a subquery, under a name of its own: here a cast has the name of what it casts";
 
 /// The column that is neither grouped nor aggregated.
 fn not_grouped(what: &str) -> Option<&str> {

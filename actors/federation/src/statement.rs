@@ -66,7 +66,7 @@ impl Deadline {
 
 /// The statement took too long.
 pub(crate) fn timed_out() -> Error {
-    Error::new(Kind::TimedOut, "the statement ran into its timeout and was cancelled at its sources")
+    Error::new(Kind::TimedOut, "the statement exceeded its timeout and was cancelled at its sources")
         .sqlstate("57014")
         .hint("narrow it, or give it more time: timeout takes up to 300 seconds")
 }

@@ -120,7 +120,10 @@ pub trait Location: Any + Debug + Send + Sync {
     /// What is said where the source knows no grants.
     fn without_grants(&self, settings: &Settings) -> Error {
         let product = self.driver().product;
-        Error::invalid(format!("connection {} is of {product}, which has no grants here", settings.name))
+        Error::invalid(format!(
+            "connection {} is a {product} database, for which Portico writes no grants",
+            settings.name
+        ))
     }
 }
 

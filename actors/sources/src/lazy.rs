@@ -51,7 +51,7 @@ impl Source for LazySource {
     fn run(&self, plan: Plan) -> BoxFuture<'static, Result<Results>> {
         match self.opened.get() {
             Some(source) => source.run(plan),
-            None => async { Err(Error::internal("a call came before the first sign of life")) }.boxed(),
+            None => async { Err(Error::internal("bug: a call came before the source was opened")) }.boxed(),
         }
     }
 

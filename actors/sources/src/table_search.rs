@@ -43,7 +43,7 @@ const MOST_WORDS: usize = 32;
 pub fn admit(asked: &[String], search: Option<&str>) -> Result<(), Error> {
     let names: usize = asked.iter().map(|text| text.matches(',').count() + 1).sum();
     if names > MOST_FOUND {
-        return Err(Error::invalid(format!("{names} names at once; a listing takes {MOST_FOUND}"))
+        return Err(Error::invalid(format!("there are {names} names, and a listing takes at most {MOST_FOUND}"))
             .hint("ask for fewer, or use a pattern with %"));
     }
     if asked.iter().map(String::len).sum::<usize>() > MOST_OCTETS {
@@ -83,7 +83,7 @@ pub fn find<'a>(asked: &[String], known: &[Known<'a>], catalog: &str, noun: &str
         }
     }
     if missed > 0 {
-        hints.push(format!("{missed} more names mean nothing that you may see"));
+        hints.push(format!("{missed} more names match nothing that you may see"));
     }
     let more = found.len().saturating_sub(MOST_FOUND);
     if more > 0 {
@@ -200,7 +200,7 @@ fn near_of(name: &str, known: &[Known<'_>]) -> String {
     }
     match near.as_slice() {
         [] => match known {
-            [] => ": none is there".to_owned(),
+            [] => ": there is none at all".to_owned(),
             _ => format!("; among those there are {}", written(&known[..known.len().min(5)])),
         },
         near => format!("; did you mean {}?", written(near)),
@@ -352,7 +352,7 @@ mod tests {
         }
         assert_eq!(
             find(&["a".to_owned()], &[], "s", "table or view").hint.unwrap(),
-            "there is no table or view a that you may see: none is there"
+            "there is no table or view a that you may see: there is none at all"
         );
     }
 

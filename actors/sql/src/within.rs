@@ -97,7 +97,7 @@ pub fn written(text: &str, dialect: Dialect, given: &ParameterNames) -> Result<O
 }
 
 fn not_understood() -> Error {
-    Error::invalid("query: this statement is not understood in whole, as one over names of a workspace has to be")
+    Error::invalid("query: this statement is not fully understood, as a statement over names of a workspace has to be")
         .hint("write it in standard SQL, or address the connection itself")
 }
 
@@ -141,10 +141,10 @@ impl Rewriter<'_> {
         let changes_rows = matches!(reading.class, Class::Select | Class::Insert | Class::Update);
         if !changes_rows || !VERBS.contains(&verb.as_str()) {
             let what = if verb.is_empty() { "this".to_owned() } else { verb };
-            return Err(Error::invalid(format!("query: {what} in a workspace, whose statements read and change rows"))
-                .hint(
-                    "address the connection itself with what defines objects, calls procedures or changes settings",
-                ));
+            return Err(Error::invalid(format!(
+                "query: {what} is not supported in a workspace, whose statements read and change rows"
+            ))
+            .hint("address the connection itself to define objects, call procedures or change settings"));
         }
         let start = tokens.first().map_or(0, |first| first.start);
         let understood = reading.sure.then(|| mask(text, tokens, self.dialect));
@@ -185,7 +185,7 @@ impl Rewriter<'_> {
             return Ok(());
         }
         if named.iter().any(|word| matches!(word.text(text).as_bytes(), [b'u' | b'U', b'&', ..])) {
-            let error = Error::invalid("query: a name with U& escapes in a workspace");
+            let error = Error::invalid("query: a name with U& escapes is not supported in a workspace");
             return Err(position(error.hint("write the name itself, in quotes where it needs them")));
         }
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
@@ -231,7 +231,7 @@ impl Rewriter<'_> {
         };
         let star = if end > relation.words.end { " *" } else { "" };
         let (Some(first), Some(last)) = (words.get(relation.words.start), words.get(end.saturating_sub(1))) else {
-            return Err(Error::internal("a relation without words"));
+            return Err(Error::internal("bug: a relation has no words"));
         };
         Ok(Edit { range: first.start..last.end, replacement: format!("{replacement}{star}{alias}") })
     }
@@ -347,7 +347,8 @@ impl Rewriter<'_> {
 /// The refusal of a table that another connection has.
 fn crossing(name: &str, of: &str, here: &str) -> Error {
     Error::invalid(format!(
-        "query: {name} is a table of {of}, and this statement runs on {here}: one that writes addresses one connection"
+        "query: {name} is a table of {of}, and this statement runs on {here}: a statement that writes addresses one \
+         connection"
     ))
-    .hint(format!("read what it needs of {of} in a statement of its own, and give it as values"))
+    .hint(format!("read what it needs from {of} in a separate statement, and pass that as values"))
 }

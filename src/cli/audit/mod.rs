@@ -29,10 +29,10 @@ const SHOWN: usize = 80;
 pub(super) enum Audit {
     /// Show the newest records.
     Tail {
-        /// So many.
+        /// How many records to show.
         #[arg(short = 'n', long, default_value_t = 20)]
         lines: usize,
-        /// Go on with those that come.
+        /// Keep showing new records as they come.
         #[arg(short, long)]
         follow: bool,
         #[command(flatten)]
@@ -42,7 +42,7 @@ pub(super) enum Audit {
     Search {
         #[command(flatten)]
         filter: Filter,
-        /// So many at most.
+        /// How many records to show at most.
         #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
         limit: Option<u64>,
     },
@@ -63,7 +63,7 @@ pub(super) struct Filter {
     /// The connection's name.
     #[arg(long)]
     connection: Option<String>,
-    /// Who somebody claimed to be who was not let in.
+    /// The name claimed by a caller who was not let in.
     #[arg(long)]
     claimed: Option<String>,
     /// What was changed.

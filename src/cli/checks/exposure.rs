@@ -101,7 +101,7 @@ impl Entry {
         let Self { list, text: entry, matches } = self;
         if matches.is_empty() {
             let remedy =
-                if entry.contains('_') && !entry.contains('%') { "; _ is no wildcard here, only % is" } else { "" };
+                if entry.contains('_') && !entry.contains('%') { "; _ is not a wildcard here, only % is" } else { "" };
             say(format_args!("connection {connection}: warning: {list}: {entry:?} matches nothing{remedy}"));
             return;
         }

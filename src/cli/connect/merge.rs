@@ -81,7 +81,7 @@ fn json(
     };
     let odd = |what: &str| {
         Error::invalid(format!("{}: {what}", path.display()))
-            .hint("mend the file, or leave out --write and paste what is printed")
+            .hint("correct the file, or leave out --write and paste what is printed")
     };
     // What the client cannot read is mended by somebody who knows what it should say.
     if !has_comments && !text.trim().is_empty() {
@@ -92,7 +92,7 @@ fn json(
         root.set_value(CstInputValue::Object(Vec::new()));
     }
     let whole = root.object_value().ok_or_else(|| odd("it holds no object"))?;
-    let servers = whole.object_value_or_create(table).ok_or_else(|| odd(&format!("{table:?} is no object")))?;
+    let servers = whole.object_value_or_create(table).ok_or_else(|| odd(&format!("{table:?} is not an object")))?;
     match servers.get(name) {
         Some(member) => {
             let there = member.value().and_then(|node| node.to_serde_value()).unwrap_or_default();
@@ -113,7 +113,7 @@ fn toml(
 ) -> Result<String, Error> {
     let odd = |what: &str| {
         Error::invalid(format!("{}: {what}", path.display()))
-            .hint("mend the file, or leave out --write and paste what is printed")
+            .hint("correct the file, or leave out --write and paste what is printed")
     };
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| odd(error.message()))?;
     let there = document.get(table).and_then(|servers| servers.get(name));
@@ -122,7 +122,7 @@ fn toml(
         ours(path, name, &serde_json::json!({"url": url}), server)?;
     }
     if !setup::insert(&mut document, table, name, keys) {
-        return Err(odd(&format!("{table:?} is no table")));
+        return Err(odd(&format!("{table:?} is not a table")));
     }
     Ok(end_line(document.to_string()))
 }

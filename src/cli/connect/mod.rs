@@ -223,7 +223,7 @@ fn merged(client: Client, place: &McpServer, form: &ClientSetup) -> Result<(Path
             .into());
     };
     let Some(path) = files::own_file(client) else {
-        let unknown = Error::invalid(format!("--write: where {} has its file is not known", client.title()));
+        let unknown = Error::invalid(format!("--write: it is not known where {} has its file", client.title()));
         return Err(unknown.hint("set HOME").into());
     };
     let merged = Merged::new(&path, file, place)?;

@@ -42,13 +42,13 @@ fn origin(text: &str) -> Result<String, Error> {
         Error::invalid(format!("--server: {text:?} {why}"))
             .hint("write scheme, host and port, as in https://data.example.org")
     };
-    let url = Url::parse(text).map_err(|_| wrong("is no address"))?;
+    let url = Url::parse(text).map_err(|_| wrong("is not an address"))?;
     if !url.username().is_empty() || url.password().is_some() {
         // It is not repeated.
-        return Err(Error::invalid("--server: an address has no user and no password").hint("leave them out"));
+        return Err(Error::invalid("--server: the address has a user or a password").hint("leave them out"));
     }
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(wrong("is no http or https address of a server"));
+        return Err(wrong("is not an http or https address of a server"));
     }
     if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
         return Err(wrong("is more than the address of a server"));
@@ -61,8 +61,8 @@ fn named(what: &str, name: &str, known: Option<Vec<&str>>) -> Result<String, Err
     let letter = |each: char| each.is_ascii_alphanumeric() || matches!(each, '_' | '-');
     let Some(known) = known else {
         if name.is_empty() || !name.chars().all(letter) {
-            return Err(Error::invalid(format!("--{what}: {name:?} is no name of a {what}"))
-                .hint("a name has letters, digits, _ and -"));
+            return Err(Error::invalid(format!("--{what}: {name:?} is not the name of a {what}"))
+                .hint("use letters, digits, _ and -"));
         }
         return Ok(name.to_owned());
     };

@@ -16,7 +16,7 @@ pub(in crate::cli) enum ClientCommand {
         /// Where answers may be sent; may be repeated. The port of a loopback address may vary.
         #[arg(long = "redirect-uri", value_name = "URI", required = true)]
         redirect_uris: Vec<String>,
-        /// Give it a secret, which only a program on a server can keep; it is shown this once.
+        /// Give it a secret, which only a program on a server can keep; it is shown only this once.
         #[arg(long)]
         confidential: bool,
     },

@@ -154,7 +154,8 @@ pub(in crate::cli) fn find<'c>(config: &'c Config, name: &str) -> Result<&'c con
 pub(in crate::cli) fn tried(connection: &config::Connection, config: &Config) -> Result<Up, Error> {
     actix::System::new().block_on(attempt(connection, Some(config))).map_err(|error| {
         let message = format!("the database cannot be used, and nothing was written: {}", error_words(&error));
-        Error::new(error.kind, message).hint("mend --url and try again, or add --no-test to write it down all the same")
+        Error::new(error.kind, message)
+            .hint("correct --url and try again, or add --no-test to write it down all the same")
     })
 }
 

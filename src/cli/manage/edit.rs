@@ -51,7 +51,7 @@ impl Edit {
                 line: before.matches('\n').count() + 1,
                 column: before.rsplit('\n').next().unwrap_or_default().chars().count() + 1,
                 message: error.message().to_owned(),
-                remedy: "mend the TOML syntax on this line".to_owned(),
+                remedy: "correct the TOML syntax on this line".to_owned(),
                 ..Problem::default()
             }]))
         })?;
@@ -180,7 +180,7 @@ impl Takeover {
 }
 
 fn no_list(list: &str) -> Error {
-    Error::invalid(format!("{list}: this is no list of tables")).hint(format!("write [[{list}]] tables in the file"))
+    Error::invalid(format!("{list}: this is not a list of tables")).hint(format!("write [[{list}]] tables in the file"))
 }
 
 fn name_of(item: Option<&Item>) -> Option<&str> {
@@ -242,7 +242,7 @@ fn check_unchanged(path: &Path, read: &str) -> Result<(), Failure> {
     if std::fs::read_to_string(path).map_err(Failure::unreadable(path))? == read {
         return Ok(());
     }
-    let changed = format!("{} was changed by somebody else meanwhile; nothing was written", path.display());
+    let changed = format!("{} was changed by another program meanwhile; nothing was written", path.display());
     Err(Error::new(Kind::Conflict, changed).hint("run the command again").into())
 }
 

@@ -38,7 +38,9 @@ pub(in crate::cli) fn run(command: Grants, common: &Common) -> Result<(), Failur
     let Some(connection) = config.connection(&command.connection) else {
         // Who wrote a scope behind the name is told the same.
         connections(&config, std::slice::from_ref(&command.connection))?;
-        return Err(Error::invalid("CONNECTION: this is no name of a connection").hint("leave out the scope").into());
+        return Err(Error::invalid("CONNECTION: this is not the name of a connection")
+            .hint("leave out the scope")
+            .into());
     };
     let settings = source_settings(connection);
     let role = command.role.unwrap_or_else(|| role_of(&connection.name));

@@ -63,8 +63,8 @@ pub(in crate::cli) fn run(command: KeyCommand, common: &Common) -> Result<(), Fa
             common.print(&record, format_args!("{} signs from now on, with {}", key.key.kid, key.key.algorithm));
             if !store.wipe()? {
                 eprintln!(
-                    "portico: somebody is reading the store: until the service stops, its log may still have the \
-                     private part of the key before"
+                    "portico: another program is reading the store: until the service stops, its log may still have \
+                     the private part of the key before"
                 );
             }
         }

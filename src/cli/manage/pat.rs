@@ -16,8 +16,8 @@ use crate::cli::output::timestamp_or;
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum PatCommand {
-    /// Create a token for a user and show it, this once. Without --connection and --workspace, it opens all that the
-    /// user reaches.
+    /// Create a token for a user and show it, only this once. Without --connection and --workspace, it opens all that
+    /// the user reaches.
     Create {
         /// The user's e-mail address.
         email: String,

@@ -14,13 +14,13 @@ use crate::config::Config;
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ServiceAccountCommand {
-    /// Create a service account and show its secret, this once.
+    /// Create a service account and show its secret, only this once.
     Create(RightsArgs),
     /// List the service accounts.
     List,
     /// Give a service account exactly these rights instead of the ones it has, also for its tokens.
     Change(RightsArgs),
-    /// Replace the secret and show the new one, this once.
+    /// Replace the secret and show the new one, only this once.
     Rotate(NameArgs),
     /// Refuse a service account and all its tokens until it is enabled again.
     Disable(NameArgs),
@@ -90,7 +90,7 @@ pub(in crate::cli) fn run(command: ServiceAccountCommand, common: &Common) -> Re
             common.print(&account, format_args!("{} has the scope {access}", account.name));
             if let Some(secret) = describe_secret(&config, &account).filter(|_| !common.json) {
                 eprintln!(
-                    "Its secret opens {secret}: who has seen it reaches no further, or it has ended. \
+                    "Its secret opens {secret}: it gives no more access than whoever has seen it has, or it has ended. \
                      `portico service-account rotate {:?}` makes one that opens all.",
                     account.name
                 );

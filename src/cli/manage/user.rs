@@ -98,7 +98,7 @@ impl RightsArgs {
         let rights = self.within.rights(config, Some(scope))?;
         if self.admin && !rights.administer() {
             return Err(Error::invalid(
-                "--admin: an administrator needs one connection or workspace at least without a narrower scope",
+                "--admin: an administrator needs at least one connection or workspace without a narrower scope",
             )
             .hint("leave out the scope of one of them, or leave out --admin")
             .into());
@@ -226,11 +226,11 @@ fn check_issuer(config: &Config, subject: &str) -> Result<(), Error> {
     }
     let names: Vec<_> = config.issuers.iter().map(|trusted| trusted.issuer.as_str()).collect();
     let hint = if names.is_empty() {
-        "no [[issuers]] are configured".to_owned()
+        "add the issuer to [[issuers]]: none is configured".to_owned()
     } else {
         format!("write ISSUER#SUB with one of {}", names.join(", "))
     };
-    Err(Error::not_found("this is no subject of an issuer that is trusted here").hint(hint))
+    Err(Error::not_found("this is not a subject of an issuer that is trusted here").hint(hint))
 }
 
 /// The first line of standard input, without its end: a password on the command line would be in

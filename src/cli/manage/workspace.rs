@@ -103,7 +103,7 @@ impl Add {
         if !missing.is_empty() {
             let words: Vec<String> = missing.iter().map(Missing::words).collect();
             let refused = Error::not_found(format!("nothing was written: {}", words.join("; ")));
-            return Err(refused.hint("mend the names, or add --no-test to write them down all the same").into());
+            return Err(refused.hint("correct the names, or add --no-test to write them down all the same").into());
         }
         let takeover = edit.write(&config)?;
         let listed = listed(&config, &self.name)

@@ -111,7 +111,7 @@ impl Control {
                 match timeout(ASK_TIMEOUT, read(stream)).await {
                     Ok(Ok((question, stream))) => drop(actix::spawn(reply(stream, answer(question)))),
                     Ok(Err(error)) => log::warn!("a question at the control socket was refused: {error}"),
-                    Err(_) => log::warn!("nothing was asked at the control socket"),
+                    Err(_) => log::warn!("a client connected to the control socket and sent nothing"),
                 }
             });
             self.askers.retain(|asker| !asker.is_finished());
@@ -140,7 +140,10 @@ async fn accepted(listener: &UnixListener) -> UnixStream {
 async fn read(mut stream: UnixStream) -> io::Result<(ControlRequest, UnixStream)> {
     let user = stream.peer_cred()?.uid();
     if user != 0 && user != rustix::process::geteuid().as_raw() {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("user {user} may not ask")));
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!("user {user} may not use the control socket"),
+        ));
     }
     let mut line = String::new();
     BufReader::new((&mut stream).take(LONGEST_QUESTION)).read_line(&mut line).await?;
@@ -188,7 +191,7 @@ impl fmt::Display for Unanswered {
 pub(in crate::cli) async fn notify_service(path: &Path) {
     // It looks by itself too.
     if let Err(Unanswered::Failed(error)) = ask(path, ControlRequest::Look).await {
-        log::warn!("the running service could not be told of the change, and finds it by itself: {error}");
+        log::warn!("the running service could not be told of the change, and will find it by itself: {error}");
     }
 }
 

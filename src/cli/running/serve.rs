@@ -199,7 +199,7 @@ async fn watched(app: Arc<App>, notify: Rc<Notify>) {
         if app.draining() || stuck.is_empty() {
             notify.alive();
         } else {
-            log::error!("threads do not turn, and the service manager is told no sign of life: {}", stuck.join(", "));
+            log::error!("threads are stuck; the watchdog is not notified: {}", stuck.join(", "));
         }
     }
 }
@@ -220,7 +220,7 @@ async fn reloads(app: Arc<App>, notify: Rc<Notify>, file: PathBuf, control: Path
                 ControlRequest::Health => ControlResponse { config: Some(file), ..health(&app) },
                 ControlRequest::Look => {
                     app.auth.sync().await;
-                    ControlResponse::new(true, "the store was looked at".to_owned())
+                    ControlResponse::new(true, "the store was read again".to_owned())
                 }
             }
         }
@@ -264,7 +264,7 @@ pub(in crate::cli) async fn stop_signal() {
     log::info!("stopping; a second signal ends at once");
     actix::spawn(async move {
         let Some(again) = either.next().await else { return };
-        log::warn!("ended at once; calls that ran were not told");
+        log::warn!("ended at once; running calls were not told");
         queue::finish();
         // As a shell counts a process that a signal ended.
         std::process::exit(128 + again.as_raw_value());

@@ -196,7 +196,7 @@ impl Page<'_> {
         let mcp = place(self.config, name).mcp_url();
         let token = match &self.token {
             Some(token) => {
-                format!("{}\n                 (shown this once, and good for 90 days)", token.expose_secret())
+                format!("{}\n                 (shown only this once, and good for 90 days)", token.expose_secret())
             }
             None => "was shown at the first start; --new-token makes another one".to_owned(),
         };

@@ -45,7 +45,7 @@ impl Callback {
             };
             // What comes from elsewhere is no answer (RFC 6749 §10.12, RFC 9207).
             if parameter("state").as_deref() != Some(state) || parameter("iss").is_some_and(|iss| iss != issuer) {
-                reply(&mut stream, "400 Bad Request", "This is no answer to what was asked.").await;
+                reply(&mut stream, "400 Bad Request", "This is not an answer to what was asked.").await;
                 continue;
             }
             if let Some(code) = parameter("code") {

@@ -47,7 +47,7 @@ pub(super) async fn serve(database: &Database<'_>, query: &str) -> Result<TempDi
     // There is one client.
     config.server.bounds.max_connections = CONNECTIONS;
     let path = config.connections.first().map(|connection| format!("/mcp/connections/{}{}", connection.id, query));
-    let path = path.ok_or_else(|| Error::internal("a configuration without its connection"))?;
+    let path = path.ok_or_else(|| Error::internal("bug: a configuration lacks its connection"))?;
     let token = token(&config, database.access)?;
     let listener = Listener::bind(&Listen::Unix(socket.clone()))
         .map_err(|error| Failure::io(format_args!("{} cannot be listened on", socket.display()), error))?;

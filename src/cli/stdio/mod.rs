@@ -99,13 +99,13 @@ impl Stdio {
     fn elsewhere(&self) -> Result<Server, Failure> {
         let server = self.server.as_deref().unwrap_or(USUAL_SERVER).trim_end_matches('/');
         if !["http://", "https://"].iter().any(|scheme| server.starts_with(scheme)) {
-            return Err(Error::invalid(format!("--server: {server:?} is no address of a server"))
+            return Err(Error::invalid(format!("--server: {server:?} is not the address of a server"))
                 .hint("write scheme, host and port, as in https://data.example.org")
                 .into());
         }
         let authority = server.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
         if authority.is_some_and(|authority| authority.contains('@')) {
-            return Err(Error::invalid("--server: an address with a user in it")
+            return Err(Error::invalid("--server: the address has a user in it")
                 .hint("leave out what stands in front of @; the credential comes from --token-file or from signing in")
                 .into());
         }

@@ -105,12 +105,12 @@ impl SignIn {
         if client.is_none() {
             client = Some(authorization.register(&callback.address).await?);
         }
-        let client = client.ok_or_else(|| Error::internal("a client without an id"))?;
+        let client = client.ok_or_else(|| Error::internal("bug: a client has no id"))?;
         let question = authorization.question(&client, &callback.address)?;
         open(&question.address);
         let answer = timeout(PATIENCE, callback.answer(&question.state, authorization.issuer()));
         let code = answer.await.map_err(|_| {
-            Error::unauthenticated("nobody has signed in").hint("send the request again to be asked once more")
+            Error::unauthenticated("the sign-in was not completed").hint("send the request again to be asked once more")
         })??;
         let tokens = authorization.redeem(&question, &code).await.map_err(Ungranted::error)?;
         Ok((client, tokens))

@@ -25,7 +25,7 @@ pub(in crate::config) fn location(
     let Some(driver) = driver else {
         // The value may hold a password: it is not repeated.
         let (message, verb) = match settings.url {
-            Some(_) => ("this is the address of no source that Portico knows", "write"),
+            Some(_) => ("this is not the address of a source that Portico knows", "write"),
             None => ("this key is missing", "add"),
         };
         section.problem("url", message, &format!("{verb} {}", drivers::examples()));

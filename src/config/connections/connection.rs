@@ -33,7 +33,7 @@ settings! {
         /// Addresses the connection in URLs: any UUID, as `uuidgen` prints one. Never change it.
         id: Uuid = TEXT.example("\"6f0b1a52-8d0e-4c57-9d1b-6a7f3f0c2b11\"")
             .required("add a UUID, as `uuidgen` prints one")
-            .checked(|text| Uuid::try_parse(text).is_ok(), "{} is no UUID", "write one as `uuidgen` prints it"),
+            .checked(|text| Uuid::try_parse(text).is_ok(), "{} is not a UUID", "write one as `uuidgen` prints it"),
         /// The first part of `connection.schema.table`.
         name: Arc<str> = TEXT.example("\"sales\"")
             .required("add the name that stands in connection.schema.table")

@@ -69,7 +69,7 @@ settings! {
         /// `[connections.identity]` find roles by. email counts where the token says `email_verified`.
         claims: Vec<String> = TEXTS.or(Texts(&[])).checked(
             |name| !["", "sub", "subject", "scope", "role"].contains(&name),
-            "{} is told databases by Portico itself",
+            "databases are told {} by Portico itself",
             "remove it; sub, scope and role are always among the claims",
         ),
         /// The claim that names the role, before the connection's own rules.
@@ -135,7 +135,7 @@ fn role_claim(
     check_roles(section, "claim_roles", roles.as_ref(), mode);
     let name = claim.filter(|claim| !claim.is_empty());
     if name.is_none() && roles.is_some() {
-        section.problem("claim_roles", "it is not said of which claim", "add claim = \"…\"");
+        section.problem("claim_roles", "the claim is not given", "add claim = \"…\"");
     }
     name.map(|name| RoleClaim { name, roles })
 }

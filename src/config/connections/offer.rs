@@ -72,7 +72,7 @@ impl NamedValues for Operation {
 
 const fn patterns() -> Setting {
     let remedy = "write a name, or a LIKE pattern such as \"order%\"";
-    TEXTS.checked(|text| !text.is_empty(), "an empty text is no name", remedy)
+    TEXTS.checked(|text| !text.is_empty(), "an empty text is not a name", remedy)
 }
 
 /// `[connections.disabled]`. `procedures` are all that the source has, where that is known.

@@ -118,10 +118,10 @@ fn read(section: &Section<'_>) -> Prompt {
     let mut messages: Vec<PromptMessage> = section.tables("messages").iter().map(PromptMessage::read).collect();
     match (text, messages.is_empty()) {
         (Some(text), true) => messages.push(PromptMessage { role: Role::User, text }),
-        (Some(_), false) => section.problem("text", "there are messages too", "keep one of both"),
+        (Some(_), false) => section.problem("text", "there are messages too", "keep one of the two"),
         (None, true) => {
             let remedy = "add text, or [[connections.prompts.messages]] with role and text";
-            section.problem("text", "a prompt says something", remedy);
+            section.problem("text", "a prompt must say something", remedy);
         }
         (None, false) => {}
     }
@@ -130,7 +130,7 @@ fn read(section: &Section<'_>) -> Prompt {
             let offered = near::nearest(name, arguments.iter().map(|argument| argument.name.as_str()));
             let remedy = near::did_you_mean(&offered)
                 .unwrap_or_else(|| format!("add a [[connections.prompts.arguments]] table named {name:?}"));
-            section.problem("text", format!("{{{{{name}}}}} is no argument of this prompt"), &remedy);
+            section.problem("text", format!("{{{{{name}}}}} is not an argument of this prompt"), &remedy);
         }
     }
     Prompt { name, title, description, arguments, messages }
@@ -141,7 +141,7 @@ fn arguments(section: &Section<'_>) -> Vec<PromptArgument> {
     for section in section.tables("arguments") {
         let argument = PromptArgument::read(&section);
         if argument.completes.is_some() && argument.values.is_some() {
-            section.problem("values", "it completes names already", "keep one of both");
+            section.problem("values", "this argument already completes names", "keep one of the two");
         }
         if arguments.iter().any(|other| other.name == argument.name) {
             section.taken("argument", &argument.name);

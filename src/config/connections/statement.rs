@@ -41,7 +41,7 @@ settings! {
     pub(in crate::config) struct ToolSettings {
         /// Its name, as tools/list shows it.
         name: String = TEXT.required("add the tool's name, as tools/list shows it").example("\"revenue_by_month\"")
-            .checked(is_tool_name, "{} is no tool's name", "use up to 64 letters, digits, _, - and ."),
+            .checked(is_tool_name, "{} cannot be the name of a tool", "use up to 64 letters, digits, _, - and ."),
         /// Its name for people.
         title: Option<String> = TEXT.example("\"Revenue by month\""),
         /// What it does and when to use it, for agents.
@@ -203,7 +203,7 @@ fn understood(
             let offered = near::nearest(placeholder, parameters.iter().map(|parameter| parameter.name.as_str()));
             let remedy = near::did_you_mean(&offered)
                 .unwrap_or_else(|| format!("add a [[connections.{kind}s.parameters]] table named {placeholder:?}"));
-            section.problem("sql", format!("@{placeholder} is no parameter of this {kind}"), &remedy);
+            section.problem("sql", format!("@{placeholder} is not a parameter of this {kind}"), &remedy);
         }
     }
     Some(statement)
@@ -226,7 +226,7 @@ fn parameters(section: &Section<'_>) -> Vec<Parameter> {
         let (name, data_type) = (settings.name, settings.data_type);
         if let Some(default) = settings.default.as_ref().filter(|default| !fits(data_type, default)) {
             let word = data_type.as_str();
-            section.problem("default", format!("{default} is no {word}"), "write a value of its type");
+            section.problem("default", format!("{default} is not of type {word}"), "write a value of its type");
         }
         if parameters.iter().any(|other| other.name == name) {
             section.taken("parameter", &name);

@@ -219,7 +219,7 @@ impl<'a> Section<'a> {
     /// Whether a text is one that its setting takes; notes what is wrong with it.
     fn fits(&self, setting: &Setting, text: &str) -> bool {
         let unknown = |remedy: &str| {
-            self.problem(setting.name, format!("{text:?} is not a word it knows"), remedy);
+            self.problem(setting.name, format!("{text:?} is not a known word"), remedy);
             false
         };
         match setting.kind {

@@ -15,7 +15,7 @@ settings! {
         /// by itself, and at SIGUSR1.
         file: Option<PathBuf> = TEXT.example("\"audit.jsonl\"").checked(
             |text| !text.is_empty(),
-            "an empty text is no path",
+            "an empty text is not a path",
             "write a path, or leave the key out to write no file",
         ),
         /// Bytes from which on the file is put aside, as audit.jsonl.1.

@@ -59,7 +59,7 @@ words! {
 }
 
 const fn claim(remedy: &'static str) -> Setting {
-    TEXT.checked(|text| !text.is_empty(), "a claim has a name", remedy)
+    TEXT.checked(|text| !text.is_empty(), "a claim must have a name", remedy)
 }
 
 /// Reads every table. `ours` is our own issuer, which none of them may be.
@@ -74,7 +74,7 @@ pub(in crate::config) fn read_all(
         let Some(issuer) = read(&section, connections, workspaces) else { continue };
         if issuer.issuer.contains('#') {
             // It ends where a caller's subject begins: "issuer#subject" must not be two callers' name.
-            section.problem("issuer", "an issuer's name has no # (RFC 8414)", "write the iss of its tokens");
+            section.problem("issuer", "an issuer's name must have no # (RFC 8414)", "write the iss of its tokens");
         } else if issuer.issuer.trim_end_matches('/') == ours {
             section.problem("issuer", "this is our own issuer, and its keys are in the store", "remove this table");
         } else if issuers.iter().any(|other| other.issuer == issuer.issuer) {
@@ -162,7 +162,7 @@ fn reach<T: Copy>(section: &Section<'_>, key: &str, named: &[String], known: &[(
                 section.problem(key, format!("there is no {} {name:?}", key.trim_end_matches('s')), &remedy);
             }
             (_, None) => {
-                section.problem(key, format!("{word:?} is no scope"), "write name, name:read or name:write");
+                section.problem(key, format!("{word:?} is not a scope"), "write name, name:read or name:write");
             }
         }
     }

@@ -27,21 +27,21 @@ settings! {
         /// or a proxy with TLS in front, for anything but loopback.
         listen: Vec<Listen> = TEXT_OR_TEXTS.or(Text("127.0.0.1:8787")).checked(
             |text| Listen::parse(text).is_some(),
-            "{} is no address",
+            "{} is not an address",
             "write it as \"127.0.0.1:8787\" or \"unix:/run/portico/portico.sock\"",
         ),
         /// The origin that clients see: the issuer of tokens and the stem of every URL. Left out, it is localhost
         /// with the port of the first address.
         public_url: String = TEXT.shown("\"http://localhost:8787\"").checked(
             |text| is_origin(text.trim_end_matches('/')),
-            "{} is no origin",
+            "{} is not an origin",
             "write scheme, host and port, as in \"https://data.example.org\"",
         ),
         /// Further origins whose web pages may call, with a token and without cookies (CORS). Loopback ones and
         /// `public_url` always may.
         allowed_origins: Vec<String> = TEXTS.or(Texts(&[])).live().checked(
             is_origin,
-            "{} is no origin",
+            "{} is not an origin",
             "write scheme, host and port, as in \"https://app.example.org\"",
         ),
         /// Hosts that requests to a loopback listener may name, besides loopback ones and that of `public_url`: else a
@@ -49,7 +49,7 @@ settings! {
         /// answered with 421.
         allowed_hosts: Vec<String> = TEXTS.or(Texts(&[])).live().checked(
             is_host,
-            "{} is no host",
+            "{} is not a host",
             "write the name alone, as in \"data.example.org\"",
         ),
         /// Bytes of a request's body at most.
@@ -74,7 +74,7 @@ settings! {
         /// socket. Without this no header is believed.
         trusted_proxies: Proxies = TEXTS.or(Texts(&[])).live().checked(
             |text| text == "unix" || network(text).is_some(),
-            "{} is no network",
+            "{} is not a network",
             "write a network as \"10.0.0.0/8\", an address, or \"unix\" for whoever reaches the Unix socket",
         ),
         /// The one header by which they tell it: "x-forwarded-for" or "forwarded" (RFC 7239). The other one is ignored:

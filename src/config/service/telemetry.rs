@@ -13,7 +13,7 @@ settings! {
         /// An address that takes HTTP with protobuf; /v1/traces is put behind it.
         otlp_endpoint: Option<String> = TEXT.example("\"http://127.0.0.1:4318\"").checked(
             |text| traces_of(text).is_some(),
-            "this is no address of an OTLP receiver",
+            "this is not the address of an OTLP receiver",
             "write it as \"http://127.0.0.1:4318\"; /v1/traces is put behind it",
         ),
     }
@@ -77,8 +77,8 @@ pub(in crate::config) fn read(root: &Section<'_>) -> Telemetry {
     }
     let queue = variable(QUEUE).map_or(Some(DEFAULT_QUEUE), |value| value.parse().ok());
     let queue = queue.filter(|queue| (1..=LARGEST_QUEUE).contains(queue)).unwrap_or_else(|| {
-        let message = format!("the environment's {QUEUE} is no number of spans from 1 to {LARGEST_QUEUE}");
-        section.elsewhere("telemetry", message, "mend it, or unset it for 2048");
+        let message = format!("the environment's {QUEUE} is not a number of spans from 1 to {LARGEST_QUEUE}");
+        section.elsewhere("telemetry", message, "correct it, or unset it for 2048");
         DEFAULT_QUEUE
     });
     Telemetry { traces: Some(Otlp { endpoint, queue }) }

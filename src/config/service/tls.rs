@@ -60,7 +60,7 @@ impl ReadSetting for Option<Tls> {
         });
         let clients = files.client_ca.as_ref().map(|path| clients(&section, path));
         let certified = CertifiedKey::from_der(chain?, key.ok()?, &aws_lc_rs::default_provider()).map_err(|error| {
-            let message = format!("certificate and key are no pair: {error}");
+            let message = format!("certificate and key do not belong together: {error}");
             section.problem("key", message, "name the key that the certificate was made for");
         });
         let clients = match clients {

@@ -173,8 +173,8 @@ pub(in crate::http) async fn send(
     recorder.note_caller(by);
     let id = recorder::request_id(request);
     let Some(form) = media::choose(request) else {
-        let refusal = Error::invalid("Accept: no form of a result that this service has")
-            .hint("application/json, text/csv, application/x-ndjson or application/vnd.apache.arrow.stream");
+        let refusal = Error::invalid("Accept: this service has no format that is accepted here")
+            .hint("accept application/json, text/csv, application/x-ndjson or application/vnd.apache.arrow.stream");
         recorder.finish(0, Some(&refusal));
         return error::with_status(error::NOT_ACCEPTABLE, &refusal, id);
     };

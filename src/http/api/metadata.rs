@@ -152,12 +152,11 @@ fn listed<T: Serialize>(
 ) -> HttpResponse {
     let mut recorder = CallRecorder::begin(request, app);
     recorder.note_caller(by);
-    let read =
-        parameters::read(request.query_string(), &[]).and_then(|(_, workspace)| match workspace {
-            None => Ok(()),
-            Some(_) => Err(Error::invalid("workspace: this path lists what there is, and takes none")
-                .hint("leave the parameter out")),
-        });
+    let read = parameters::read(request.query_string(), &[]).and_then(|(_, workspace)| match workspace {
+        None => Ok(()),
+        Some(_) => Err(Error::invalid("workspace: this path lists everything, and takes no workspace")
+            .hint("leave the parameter out")),
+    });
     if let Err(refusal) = read {
         recorder.finish(0, Some(&refusal));
         return error::api(&refusal, recorder::request_id(request), None);

@@ -80,7 +80,7 @@ fn one_of<T>(name: &str, value: &str, known: [(&str, T); 2]) -> Result<T> {
     found.map(|(_, shape)| shape).ok_or_else(|| {
         let near = near::did_you_mean(&near::nearest(value, words));
         Error::invalid(format!("{name}: give {}", words.join(" or ")))
-            .hint(near.unwrap_or_else(|| format!("{} is what it is without the parameter", words[0])))
+            .hint(near.unwrap_or_else(|| format!("the default is {}", words[0])))
     })
 }
 

@@ -156,7 +156,7 @@ pub(in crate::http) async fn admit(
     app: &App,
 ) -> Result<(Admitted, Bytes)> {
     let Some(Reader(read)) = request.app_data::<Reader>().copied() else {
-        return Err(Error::internal("a route without the reader of its body"));
+        return Err(Error::internal("bug: a route has no reader for its body"));
     };
     let (_, workspace) = parameters::read(request.query_string(), &parameters::SHAPE)?;
     let bytes = body::read(request, payload).await?;

@@ -42,7 +42,8 @@ pub(in crate::http) async fn track_request(
         if connection.requests() > MOST_STREAMS {
             app.metrics.traffic.refused.inc();
             connection.end();
-            let refusal = Error::new(Kind::Busy, format!("one connection has {MOST_STREAMS} requests at most"));
+            let refusal =
+                Error::new(Kind::Busy, format!("a connection may have at most {MOST_STREAMS} requests at once"));
             let response = error::refusal(request.request(), &refusal);
             return Ok(request.into_response(response));
         }

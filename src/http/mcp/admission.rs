@@ -134,7 +134,7 @@ fn admit_to_connection(app: &App, by: Arc<Principal>, word: &str, recorder: &mut
     };
     let id = id.ok_or_else(|| {
         Error::invalid("connectionId: this is neither a UUID nor the name of a connection that this credential opens")
-            .hint("the address is /mcp/connections/{connectionId}")
+            .hint("write the address as /mcp/connections/{connectionId}")
     })?;
     recorder.note(|event| event.connection_id = Some(id));
     if !by.rights.covers(id) {

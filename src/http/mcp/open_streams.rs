@@ -81,7 +81,7 @@ impl StreamGuard {
     ) -> Result<Self> {
         let (credential, from) = (caller::credential(request)?, peer::client(request, app));
         let streams = request.app_data::<web::Data<OpenStreams>>();
-        let streams = streams.ok_or_else(|| Error::internal("a route without its state"))?;
+        let streams = streams.ok_or_else(|| Error::internal("bug: a route has no state"))?;
         Ok(Self {
             _held: streams.take(&by.subject, app.config().server.max_streams)?,
             closing: app.draining.child_token(),

@@ -100,7 +100,7 @@ async fn take(
     mcp_request.check_filter(message.and_then(Message::id), recorder)?;
     let parsed = match (message, batches) {
         (None, Some(parsed)) => parsed,
-        (None, None) => return Err(refuse(&Error::internal("a batch that is not taken"), recorder)),
+        (None, None) => return Err(refuse(&Error::internal("bug: a batch was read where none is accepted"), recorder)),
         (Some(message), _) => {
             mcp::receive(&context, &mcp_request.headers, message).map_err(|refusal| refuse(&refusal, recorder))?
         }
@@ -214,7 +214,7 @@ async fn respond(
                 sse::open_idle(request, events, guard)
             }
             Some(Err(response)) => response,
-            None => error::transport(&Error::internal("a stream that nobody admitted"), None),
+            None => error::transport(&Error::internal("bug: a stream was opened without admission"), None),
         },
         Ok(Outcome::Denied(refusal, _)) => {
             error::transport(&refusal, Some(&admission::challenge(request, &mcp_request.app, address)))

@@ -63,18 +63,18 @@ pub(in crate::http) async fn read(request: &HttpRequest, payload: Payload) -> Re
         return received.body.clone();
     }
     let Some(app) = request.app_data::<Data<App>>() else {
-        return Err(Error::internal("a route without its state"));
+        return Err(Error::internal("bug: a route has no state"));
     };
     let most = match request.app_data::<Limit>() {
         Some(Limit::Form(most) | Limit::Json(most)) => *most,
-        _ => return Err(Error::internal("a body is read where the route table has none")),
+        _ => return Err(Error::internal("bug: a body is read where the route table has none")),
     };
     let body = within(app, gather(request, payload, (most, "send less"), |_| Ok(()))).await?;
     // Whoever is not known yet takes their place now, and not while the body comes.
     let place = app.strangers.take(peer::client(request, app).map(network), 1, STRANGERS);
     let place = place.map_err(|short| {
-        let whom = if short == ShareExceeded::Each { "from this address" } else { "of callers who are not known yet" };
-        busy(&format!("as many requests {whom} as the service takes are worked on"))
+        let whom = if short == ShareExceeded::Each { "from this address" } else { "of unauthenticated callers" };
+        busy(&format!("it is working on as many requests {whom} as it takes"))
     })?;
     // It is held until the request was answered.
     request.extensions_mut().insert(place);
@@ -94,10 +94,8 @@ async fn receive(request: &HttpRequest, payload: Payload, app: &App, by: &Princi
     let remedy = "send less at a time; an administrator can raise server.max_body";
     let grow = |octets| {
         room.grow(octets).map_err(|short| match short {
-            ShareExceeded::Each => {
-                busy("the requests of this principal that are worked on have as many bytes as they may")
-            }
-            ShareExceeded::All => busy("the requests that are worked on have as many bytes as they may"),
+            ShareExceeded::Each => busy("the running requests of this principal hold as many bytes as they may"),
+            ShareExceeded::All => busy("the running requests hold as many bytes as they may"),
         })
     };
     let body = within(app, gather(request, payload, (most, remedy), grow)).await;
@@ -170,7 +168,7 @@ pub(in crate::http) fn coded(request: &HttpRequest) -> Option<Error> {
     let named = codings.filter(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
     let named: Vec<_> = named.map(|coding| String::from_utf8_lossy(coding.as_bytes())).collect();
     let refusal = || {
-        Error::invalid(format!("Content-Encoding: a body in {:?} is not taken", named.join(", ")))
+        Error::invalid(format!("Content-Encoding: a body in {:?} is not accepted", named.join(", ")))
             .hint("send the body as it is, without this header")
     };
     (!named.is_empty()).then(refusal)

@@ -85,7 +85,7 @@ pub(in crate::http) async fn admit(
         Ok(slot) => slot,
         Err(short) => {
             let whose = if short == ShareExceeded::Each { " of this principal" } else { "" };
-            let refusal = busy(&format!("as many requests{whose} as it takes are worked on"));
+            let refusal = busy(&format!("it is working on as many requests{whose} as it takes"));
             app.metrics.traffic.refused.inc();
             recorder::refused(request.request(), &refusal);
             audit_trail::record_refusal(request.request(), &app, &refusal).await;

@@ -56,10 +56,10 @@ fn fault(path: &str) -> Option<Error> {
     while let Some(segment) = segments.next() {
         // A slash at the end is another path, and not a wrong one.
         if segment.is_empty() && segments.peek().is_some() {
-            return wrong("two slashes in a row", "write one");
+            return wrong("it has two slashes in a row", "write one");
         }
         if matches!(segment, "." | "..") {
-            return wrong("a segment of dots alone", "write the path that it leads to");
+            return wrong("it has a segment of dots alone", "write the path that it leads to");
         }
         if let Err((what, remedy)) = decode(segment, &mut octets) {
             return wrong(what, remedy);
@@ -67,7 +67,7 @@ fn fault(path: &str) -> Option<Error> {
         octets.push(b'/');
     }
     if std::str::from_utf8(&octets).is_err() {
-        return wrong("its escapes are no UTF-8", "escape the octets of UTF-8");
+        return wrong("its escapes are not UTF-8", "escape the octets of UTF-8");
     }
     None
 }
@@ -79,7 +79,7 @@ fn decode(segment: &str, octets: &mut Vec<u8>) -> Result<(), (&'static str, &'st
         if octet != b'%' {
             let sub_delimiter = || b"!$&'()*+,;=:@".contains(&octet);
             if !unreserved(octet) && !sub_delimiter() {
-                return Err(("a character that has to be escaped", "escape it as %XX"));
+                return Err(("it has a character that has to be escaped", "escape it as %XX"));
             }
             octets.push(octet);
             continue;
@@ -87,16 +87,16 @@ fn decode(segment: &str, octets: &mut Vec<u8>) -> Result<(), (&'static str, &'st
         let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16));
         let decoded = digit().zip(digit()).and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
         let Some(decoded) = decoded else {
-            return Err(("a % without two hexadecimal digits", "write %25 for the sign itself"));
+            return Err(("it has a % without two hexadecimal digits", "write %25 for the sign itself"));
         };
         if unreserved(decoded) {
-            return Err(("an escaped character that needs no escape", "write the character itself"));
+            return Err(("it has an escaped character that needs no escape", "write the character itself"));
         }
         if matches!(decoded, b'/' | b'\\') {
-            return Err(("an escaped slash", "no address here has one"));
+            return Err(("it has an escaped slash", "leave it out: no address here has one"));
         }
         if decoded.is_ascii_control() {
-            return Err(("a control character", "leave it out"));
+            return Err(("it has a control character", "leave it out"));
         }
         octets.push(decoded);
     }
@@ -121,7 +121,7 @@ fn fault_of_host(request: &HttpRequest) -> Option<Error> {
         (None, None) => !is_http_2,
     };
     (!is_one || is_repeated).then(|| {
-        Error::invalid("Host: it differs from the host of the request's target, or there is not one of it")
+        Error::invalid("Host: it differs from the host of the request's target, or it is missing or repeated")
             .hint("send it once, and the same in both (RFC 9112, section 3.2; RFC 9113, section 8.3.1)")
     })
 }

@@ -114,11 +114,11 @@ pub(in crate::http) async fn register(
 /// The client to keep, and how it authenticates.
 fn read(bytes: &[u8]) -> Result<(NewClient, &'static str)> {
     let asked: Registration = serde_json::from_slice(bytes)
-        .map_err(|_| Error::invalid("the body is no JSON object of a client's metadata"))?;
+        .map_err(|_| Error::invalid("the body is not a JSON object of a client's metadata"))?;
     let one_of = |name: &str, given: Option<&Vec<String>>, needed: &str| match given {
         // What else a client could do, it does not here (RFC 7591 §2): it is told what it got.
         Some(words) if !words.iter().any(|word| word == needed) => {
-            Err(Error::invalid(format!("{name}: {needed} has to be among them")))
+            Err(Error::invalid(format!("{name}: {needed} must be among them")))
         }
         _ => Ok(()),
     };
@@ -131,7 +131,7 @@ fn read(bytes: &[u8]) -> Result<(NewClient, &'static str)> {
         None | Some("client_secret_basic") => (true, "client_secret_basic"),
         Some(_) => {
             return Err(Error::invalid(
-                "token_endpoint_auth_method: one of none, client_secret_basic and client_secret_post",
+                "token_endpoint_auth_method: give one of none, client_secret_basic and client_secret_post",
             ));
         }
     };

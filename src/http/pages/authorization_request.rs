@@ -174,10 +174,10 @@ impl RequestedGrant {
             return refuse("invalid_request", "state is too long");
         }
         if form.exact("request").is_some() {
-            return refuse("request_not_supported", "a request as a JWT is not taken; send its parameters");
+            return refuse("request_not_supported", "a request as a JWT is not accepted; send its parameters");
         }
         if form.exact("request_uri").is_some() {
-            return refuse("request_uri_not_supported", "a request by reference is not taken; send its parameters");
+            return refuse("request_uri_not_supported", "a request by reference is not accepted; send its parameters");
         }
         match form.exact("response_type") {
             Some("code") => {}
@@ -193,7 +193,7 @@ impl RequestedGrant {
                 return refuse("invalid_request", "code_challenge_method must be S256");
             }
             (Some(challenge), _) if is_challenge(challenge) => challenge.to_owned(),
-            _ => return refuse("invalid_request", "code_challenge is no SHA-256 in base64url"),
+            _ => return refuse("invalid_request", "code_challenge is not a SHA-256 digest in base64url"),
         };
         // Nobody is given access without being asked.
         if form.exact("prompt").is_some_and(|prompt| prompt.split(' ').any(|word| word == "none")) {
@@ -218,11 +218,11 @@ impl RequestedGrant {
 
 async fn client(form: &Form, app: &App, people: &Accounts) -> Result<Client> {
     if form.repeats("client_id") {
-        return Err(Error::invalid("client_id is given twice, so nobody knows which application asks"));
+        return Err(Error::invalid("client_id is given twice, so it is not known which application asks"));
     }
     let id = form
         .exact("client_id")
-        .ok_or_else(|| Error::invalid("client_id is missing, so nobody knows which application asks"))?;
+        .ok_or_else(|| Error::invalid("client_id is missing, so it is not known which application asks"))?;
     if let Some(client) = people.client(id.to_owned()).await? {
         return Ok(client);
     }
@@ -239,7 +239,7 @@ fn answer_of(form: &Form, client: &Client, app: &App) -> Result<RedirectTarget> 
     }
     let redirect = form.exact("redirect_uri").ok_or_else(|| Error::invalid("redirect_uri is missing"))?;
     if !client.allows(redirect) {
-        return Err(Error::invalid("redirect_uri is none of the addresses that the application registered")
+        return Err(Error::invalid("redirect_uri is not one of the addresses that the application registered")
             .hint("it has to be the same character by character; only the port of 127.0.0.1 may differ"));
     }
     Ok(RedirectTarget {

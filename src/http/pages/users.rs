@@ -87,7 +87,7 @@ pub(super) async fn change_account(request: HttpRequest, payload: web::Payload, 
             "disable" => AdminAction::DisableAccount(id),
             "enable" => AdminAction::EnableAccount(id),
             "remove" => AdminAction::RemoveAccount(id),
-            _ => return Err(Error::invalid("action: one of rotate, disable, enable and remove")),
+            _ => return Err(Error::invalid("action: give one of rotate, disable, enable and remove")),
         };
         visitor.people.change(&visitor.secret, change).await?;
         Ok(page::go("/users", &[]))
@@ -128,7 +128,7 @@ pub(super) async fn change_user(request: HttpRequest, payload: web::Payload, app
             "disable" => AdminAction::DisableUser(email),
             "enable" => AdminAction::EnableUser(email),
             "remove" => AdminAction::RemoveUser(email),
-            _ => return Err(Error::invalid("action: one of disable, enable and remove")),
+            _ => return Err(Error::invalid("action: give one of disable, enable and remove")),
         };
         visitor.people.change(&visitor.secret, change).await?;
         Ok(page::go("/users?tab=people", &[]))

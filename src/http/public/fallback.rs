@@ -12,7 +12,7 @@ use crate::http::policy::RoutePolicy;
 
 /// Answers everything that has no route.
 pub(in crate::http) async fn no_such_path(request: HttpRequest) -> HttpResponse {
-    let refusal = Error::not_found("there is nothing at this path").hint("the README lists the endpoints");
+    let refusal = Error::not_found("there is nothing at this path").hint("GET /openapi.json describes every endpoint");
     recorder::refused(&request, &refusal);
     // Of a scope that has one, it leaves its record there.
     if RoutePolicy::from_request(&request).is_none()

@@ -73,7 +73,7 @@ async fn list(
     limits: Limits,
     summary: &Summary,
 ) -> Result<Results> {
-    let Op::Describe(metadata, narrow) = op else { return Err(Error::internal("a listing that lists nothing")) };
+    let Op::Describe(metadata, narrow) = op else { return Err(Error::internal("bug: a listing lists nothing")) };
     let connections = || catalogs.iter().filter_map(|it| it.connection());
     if let (MetadataKind::Catalogs, Target::All(all)) = (metadata, context.target) {
         let connections = connections().map(|member| Arc::clone(&member.entry.name));

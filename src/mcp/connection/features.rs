@@ -166,7 +166,8 @@ async fn carry_out(
         let found = tools::find(offers, &asked.name).map_err(|error| {
             if let (Target::Workspace(it), true) = (context.target, tools::fixed_names().any(|it| it == asked.name)) {
                 let name = &it.reachable.workspace.name;
-                let message = format!("{} is not there in the workspace {name}, which is only read", asked.name);
+                let message =
+                    format!("the tool {} is not available in the workspace {name}, which is read-only", asked.name);
                 return failed(Error::forbidden(message).hint("write to one of the connections by itself"), summary);
             }
             summary.failure = Some(Kind::NotFound);

@@ -121,7 +121,7 @@ pub(super) fn plan<'m>(
         let member = members.get(of).map(|member| CallTarget::One(member, None));
         let workspace = || of.checked_sub(members.len()).and_then(|of| workspaces.get(of)).copied();
         let whom = member.or_else(|| workspace().map(CallTarget::Workspace));
-        let whom = whom.ok_or_else(|| Error::internal("a tool of no connection"))?;
+        let whom = whom.ok_or_else(|| Error::internal("bug: a tool belongs to no connection"))?;
         return Ok(RoutedCall::Ask(planner.resolve(of, fields)?, whom));
     }
     let all = members.iter().zip(offers).enumerate();
@@ -228,7 +228,11 @@ fn matching<'m>(
     };
     let both = connections.into_iter().map(|it| (Catalog::Connection(it.member), it.of)).chain(found);
     let both: Vec<_> = both.collect();
-    if both.is_empty() { Err(Error::not_found("none of the connections underneath is there now")) } else { Ok(both) }
+    if both.is_empty() {
+        Err(Error::not_found("none of the connections at this address is there now"))
+    } else {
+        Ok(both)
+    }
 }
 
 /// Refuses what is switched off on one of several connections.

@@ -55,7 +55,7 @@ pub(in crate::mcp) fn outcome(
         ToolOutcome::InputRequired(required) => required,
     };
     if call.context.request.era == Era::Session {
-        let error = Error::internal("input was wanted from a client of a revision that has no word for it");
+        let error = Error::internal("bug: input is asked of a client whose protocol revision has none");
         return Err(RpcError::internal(&error).into());
     }
     let mut requests = Map::new();

@@ -51,7 +51,7 @@ impl Subscription {
         // It is kept as long as the stream, and sent with each of its messages.
         if id.as_json().len() > LONGEST_NAME {
             return Err(invalid_params(format!(
-                "id: that of a subscription is {LONGEST_NAME} bytes at most; give a shorter one"
+                "id: a subscription's id may have at most {LONGEST_NAME} bytes; give a shorter one"
             )));
         }
         let asked = params
@@ -70,12 +70,12 @@ impl Subscription {
         let resources = texts(given, "resourceSubscriptions: give a list of URIs")?.unwrap_or_default();
         if resources.len() > WATCHED || bytes > WATCHED_BYTES {
             return Err(invalid_params(format!(
-                "resourceSubscriptions: {WATCHED} resources at most, and {WATCHED_BYTES} bytes; listen for fewer"
+                "resourceSubscriptions: give at most {WATCHED} resources and {WATCHED_BYTES} bytes; listen for fewer"
             )));
         }
         let ids = texts(asked.take("taskIds"), "taskIds: give a list of the ids of tasks")?;
         if ids.as_ref().is_some_and(|ids| ids.len() > FOLLOWED) {
-            return Err(invalid_params(format!("taskIds: {FOLLOWED} tasks at most")));
+            return Err(invalid_params(format!("taskIds: give at most {FOLLOWED} tasks")));
         }
         let resources = resources.into_iter().map(|uri| (uri, 0)).collect();
         Ok(Self { id: id.clone(), lists, resources, tasks: tasks(ids)? })

@@ -76,7 +76,7 @@ pub(in crate::mcp) fn check_arguments(
             // What is not there is not repeated.
             Value::Null if *sent == Header::Absent => {}
             Value::Null => {
-                return Err(RpcError::header(format!("the header {name} repeats an argument that is not there")));
+                return Err(RpcError::header(format!("the header {name} repeats an argument that does not exist")));
             }
             Value::String(text) => mirrored(&name, sent, text)?,
             Value::Number(number) => mirrored_number(&name, sent, number)?,

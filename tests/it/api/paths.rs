@@ -314,14 +314,14 @@ async fn an_odd_path_is_refused_before_anything_else_and_recorded() {
     assert_eq!(too_large.status, 431);
     refused.push((too_large.id, "/api/query".to_owned(), "too-large"));
     for (target, begins) in [
-        ("/%61pi/query".to_owned(), "path: an escaped character"),
-        ("/api//query".to_owned(), "path: two slashes"),
-        ("/api/./query".to_owned(), "path: a segment of dots"),
-        ("/api/x/../query".to_owned(), "path: a segment of dots"),
-        ("/api/query%00".to_owned(), "path: a control character"),
-        ("/api/query%C0%AF".to_owned(), "path: its escapes are no UTF-8"),
-        ("/api%2Fquery".to_owned(), "path: an escaped slash"),
-        ("/api/query%zz".to_owned(), "path: a % without"),
+        ("/%61pi/query".to_owned(), "path: it has an escaped character"),
+        ("/api//query".to_owned(), "path: it has two slashes"),
+        ("/api/./query".to_owned(), "path: it has a segment of dots"),
+        ("/api/x/../query".to_owned(), "path: it has a segment of dots"),
+        ("/api/query%00".to_owned(), "path: it has a control character"),
+        ("/api/query%C0%AF".to_owned(), "path: its escapes are not UTF-8"),
+        ("/api%2Fquery".to_owned(), "path: it has an escaped slash"),
+        ("/api/query%zz".to_owned(), "path: it has a % without"),
         ("http://evil.example/api/query".to_owned(), "Host: it differs"),
         (format!("http://user@{host}/api/query"), "Host: it differs"),
     ] {

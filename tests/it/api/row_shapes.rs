@@ -83,7 +83,7 @@ async fn what_a_form_cannot_have_is_refused_before_it_runs(app: &TestApp) {
         ),
         ("rows=arrays", NDJSON, "rows: each line of application/x-ndjson is an object", "application/json"),
         ("rows=object", "application/json", "rows: give arrays or objects", "did you mean objects?"),
-        ("numbers=strings", "application/json", "numbers: give json or text", "json is what it is without"),
+        ("numbers=strings", "application/json", "numbers: give json or text", "the default is json"),
         ("rows=objects&rows=objects", "application/json", "rows: this parameter is given twice", "give it once"),
         ("row=objects", "application/json", "the query string has no member \"row\"", "did you mean rows?"),
     ] {

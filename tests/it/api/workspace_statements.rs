@@ -127,7 +127,7 @@ async fn refuses_what_is_not_there(app: &TestApp, of_dialect: &[&str]) {
         ("SELECT 1 FROM orders WHERE EXISTS (SELECT 1 FROM secret)", 404, "there is no table secret"),
         ("SELECT * FROM information_schema.tables", 404, "there is no table information_schema.tables"),
         ("SELECT * FROM shop.main.secret", 400, "shop is a connection"),
-        ("SELECT * FROM other.main.secret", 404, "other is not of the workspace own"),
+        ("SELECT * FROM other.main.secret", 404, "other is not part of the workspace own"),
         ("WITH secret AS (SELECT 1) DELETE FROM secret", 404, "there is no table secret"),
         ("DELETE FROM reports.spent", 400, "views only read"),
         ("CREATE TABLE x (id int)", 400, "CREATE in a workspace"),
@@ -268,7 +268,11 @@ async fn what_writes_in_a_workspace_addresses_one_connection() {
     let (status, document) = read(app.post("/api/batch?workspace=pair").json(&batch).send().await.unwrap()).await;
     assert_eq!((status, &document["results"][0]["affectedRows"]), (200, &json!(1)), "{document}");
     for (text, status, words) in [
-        ("INSERT INTO orders SELECT id, id, 1, NULL FROM crm.people", 400, "one that writes addresses one connection"),
+        (
+            "INSERT INTO orders SELECT id, id, 1, NULL FROM crm.people",
+            400,
+            "a statement that writes addresses one connection",
+        ),
         ("DELETE FROM crm.people WHERE id IN (SELECT customer_id FROM orders)", 400, "orders is a table of shop"),
         (
             "INSERT INTO orders VALUES (8, 1, 1); INSERT INTO crm.people VALUES (8, 'x', 'y')",

@@ -118,7 +118,7 @@ fn what_cannot_be_read_or_is_somebody_elses_is_left_alone() {
     for (client, path, text, expected) in [
         ("gemini", ".gemini/settings.json", "{\"mcpServers\": ", "on line 1 column"),
         ("gemini", ".gemini/settings.json", "[]", "it holds no object"),
-        ("cursor", ".cursor/mcp.json", "{\"mcpServers\": 5}", "\"mcpServers\" is no object"),
+        ("cursor", ".cursor/mcp.json", "{\"mcpServers\": 5}", "\"mcpServers\" is not an object"),
         ("claude-code", ".claude.json", "{} // a comment", "at line 1 column 4"),
         (
             "cursor",
@@ -132,7 +132,7 @@ fn what_cannot_be_read_or_is_somebody_elses_is_left_alone() {
             "[mcp_servers.portico]\nurl = \"https://other.example/mcp\"",
             "another server named \"portico\"",
         ),
-        ("codex", ".codex/config.toml", "mcp_servers = 5", "\"mcp_servers\" is no table"),
+        ("codex", ".codex/config.toml", "mcp_servers = 5", "\"mcp_servers\" is not a table"),
         ("codex", ".codex/config.toml", "a = ", "config.toml: "),
     ] {
         let path = file(folder.path(), path, text);

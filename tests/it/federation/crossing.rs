@@ -145,7 +145,7 @@ async fn refusals_name_the_connection_and_the_remedy() {
         ("SELECT id FROM shop.public.orders o JOIN crm.main.orders p ON o.id = p.id", 400, 1400, "id"),
         ("SELECT 1 / (o.id - o.id) FROM shop.public.orders o JOIN crm.main.orders p ON o.id = p.id", 400, 1400, "zero"),
         ("DELETE FROM shop.public.orders WHERE id IN (SELECT id FROM crm.main.orders)", 400, 1000, "DELETE"),
-        ("SELECT * FROM shop.public.orders, crm.main.orders; SELECT 1", 400, 1000, "comes alone"),
+        ("SELECT * FROM shop.public.orders, crm.main.orders; SELECT 1", 400, 1000, "must be sent alone"),
         ("SELECT * FROM shop.public.orders, crm.main.orders WHERE shop.public.orders.id = @x", 400, 1000, "@x"),
     ];
     for (query, status, code, words) in cases {

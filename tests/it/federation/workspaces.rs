@@ -84,7 +84,7 @@ async fn what_is_not_in_it_does_not_exist() {
     let cases = [
         ("SELECT * FROM secret", "there is no table secret in the workspace revenue"),
         ("SELECT * FROM customers", "there is no table customers"),
-        ("SELECT * FROM nothing.public.secret", "nothing is not of the workspace"),
+        ("SELECT * FROM nothing.public.secret", "nothing is not part of the workspace"),
         ("SELECT * FROM people", "there is no table people"),
         ("SELECT * FROM archive.orders", "there is no table archive.orders"),
         ("SELECT * FROM orders, information_schema.tables", "there is no table information_schema.tables"),

@@ -147,9 +147,9 @@ async fn a_service_that_is_not_there_is_told_and_so_is_a_wrong_command_line() {
     client.close().await;
     let folder = tempfile::TempDir::new().unwrap();
     for (arguments, status, part) in [
-        (&["stdio", "--server", "localhost"][..], 1, "--server: \"localhost\" is no address"),
+        (&["stdio", "--server", "localhost"][..], 1, "--server: \"localhost\" is not the address"),
         (&["stdio", "--token-file", "none"], 1, "none cannot be read"),
-        (&["stdio", "--url", "mysql:x"], 1, "--url: this is the address of no source"),
+        (&["stdio", "--url", "mysql:x"], 1, "--url: this is not the address of a source"),
         (&["stdio", "--url", "sqlite:x", "--connection", "y"], 2, "cannot be used with"),
         (&["stdio", "--read-write"], 2, "--url"),
     ] {
@@ -221,7 +221,7 @@ async fn a_service_that_is_started_again_is_found_again() {
     again.signal("KILL");
     let lost = session.answer(&json!(2)).await;
     assert_eq!(lost["error"]["code"], 1700, "{lost}");
-    assert!(lost["error"]["message"].as_str().unwrap().contains("may have been done"), "{lost}");
+    assert!(lost["error"]["message"].as_str().unwrap().contains("may have been carried out"), "{lost}");
     let _third = serve(folder.path()).await;
     let answer = session.ask(json!(4), "tools/call", query("SELECT 4 AS n")).await;
     assert_eq!(answer["result"]["structuredContent"]["rows"], json!([[4]]), "{answer}");

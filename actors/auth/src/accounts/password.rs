@@ -27,7 +27,7 @@ pub(crate) fn hash(password: &SecretString) -> Result<String> {
     let text = password.expose_secret();
     if text.chars().count() < SHORTEST_PASSWORD || text.len() > LONGEST {
         return Err(Error::invalid(format!(
-            "a password has at least {SHORTEST_PASSWORD} characters and at most {LONGEST} octets"
+            "a password must have at least {SHORTEST_PASSWORD} characters and at most {LONGEST} octets"
         )));
     }
     let salt = secret::random::<16>()?;

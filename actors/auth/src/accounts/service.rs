@@ -241,7 +241,7 @@ impl Accounts {
             }
             // Whoever shows many that nobody was given, looks for one.
             let quota = self.failures.count(claimant.from, None);
-            return quota.map_or(Ok(()), |quota| Err(GrantError::throttled("too many tokens that are unknown", quota)));
+            return quota.map_or(Ok(()), |quota| Err(GrantError::throttled("too many unknown tokens", quota)));
         }
         let has_secret = client.secret.is_some();
         self.store_for(requester, move |store| store.judge_client(&client)).await?.map_err(refused)?;

@@ -58,7 +58,7 @@ impl Accounts {
         });
         let (slot, Some(kept)) = compared.await.map_err(Error::internal)? else {
             let refusal = Error::unauthenticated("the address or the secret is not right");
-            let because = "the name is unknown or disabled, or the password is another one";
+            let because = "the name is unknown or disabled, or the password is wrong";
             return Err(claimed(own.as_deref(), refusal.because(because)));
         };
         let own = own.unwrap_or_else(|| email.clone());
@@ -86,7 +86,7 @@ impl Accounts {
             Err(true) => Ok(None),
             Err(false) => match self.failures.count(from, None) {
                 None => Ok(None),
-                Some(quota) => Err(Error::throttled("too many sessions that are unknown; sign in again later", quota)),
+                Some(quota) => Err(Error::throttled("too many unknown sessions; sign in again later", quota)),
             },
         }
     }

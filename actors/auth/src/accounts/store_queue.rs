@@ -132,12 +132,13 @@ impl State {
 }
 
 fn crowded() -> Error {
-    Error::new(Kind::Busy, "too many whom the service does not know wait for the store of users and tokens")
+    Error::new(Kind::Busy, "too many unauthenticated requests are waiting for the store of users and tokens")
         .retry_after(RETRY)
 }
 
 fn slow() -> Error {
-    Error::new(Kind::Unavailable, "the store of users and tokens is slow, and too many wait for it").retry_after(RETRY)
+    Error::new(Kind::Unavailable, "the store of users and tokens is slow, and too many requests are waiting for it")
+        .retry_after(RETRY)
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ impl AuthActor {
             grant: spec.grant,
         };
         let token = match self.snapshot.signing_key() {
-            None => Err("no key in the store signs; make one with `portico key rotate`".to_owned()),
+            None => Err("the store has no signing key; make one with `portico key rotate`".to_owned()),
             Some(key) => {
                 // What is issued in the second in which those from before have ended is none of them.
                 let issued = self.tokens.issue(key, self.settings.clock.now().time().max(holder.since), &issue);

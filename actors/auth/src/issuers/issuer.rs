@@ -276,7 +276,10 @@ impl Issuer {
     fn told(&self, cause: String, now: Timestamp) -> String {
         match self.fetched_at.filter(|fetched| now >= fetched.after(LONGEST_USE)) {
             Some(fetched) => {
-                format!("{cause}; its keys are of {fetched}, and its tokens are refused until newer ones come")
+                format!(
+                    "{cause}; its keys were fetched at {fetched}, and its tokens are refused until newer keys are \
+                     fetched"
+                )
             }
             None => cause,
         }

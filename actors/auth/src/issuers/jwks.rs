@@ -24,7 +24,7 @@ pub(crate) type Keys = std::result::Result<Vec<(String, PublicKey)>, String>;
 /// See [`TrustedIssuer::check_url`](crate::TrustedIssuer::check_url).
 pub(crate) fn check_url(address: &str) -> Result<()> {
     let wrong = || {
-        Error::invalid("this is no address of a JWK set")
+        Error::invalid("this is not the address of a JWK set")
             .hint("write an https address, such as \"https://id.example.org/jwks.json\"; http only on this machine")
     };
     let url = Url::parse(address).map_err(|_| wrong())?;
@@ -48,12 +48,12 @@ pub(crate) fn client() -> Result<reqwest::Client> {
 pub(crate) async fn fetch(client: &reqwest::Client, url: &str) -> Keys {
     let mut response = client.get(url).send().await.map_err(|error| causes(&error))?;
     if !response.status().is_success() {
-        return Err(format!("answered with status {}", response.status().as_u16()));
+        return Err(format!("the server answered with status {}", response.status().as_u16()));
     }
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| causes(&error))? {
         if body.len() + chunk.len() > LARGEST {
-            return Err(format!("answered with more than {LARGEST} bytes"));
+            return Err(format!("the server answered with more than {LARGEST} bytes"));
         }
         body.extend_from_slice(&chunk);
     }
@@ -73,8 +73,9 @@ fn causes(error: &dyn std::error::Error) -> String {
 
 /// The keys of a set that can verify what we accept; others are left aside (RFC 7517 §5).
 fn read(body: &[u8]) -> Keys {
-    let set: Value = serde_json::from_slice(body).map_err(|error| format!("answered with no JSON: {error}"))?;
-    let keys = set.get("keys").and_then(Value::as_array).ok_or("answered with no JWK set: there is no list of keys")?;
+    let set: Value = serde_json::from_slice(body).map_err(|error| format!("the answer is not JSON: {error}"))?;
+    let keys =
+        set.get("keys").and_then(Value::as_array).ok_or("the answer is not a JWK set: there is no list of keys")?;
     Ok(keys.iter().take(MOST_KEYS).filter_map(key).collect())
 }
 

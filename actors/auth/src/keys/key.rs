@@ -125,11 +125,11 @@ impl PublicKey {
         let body = text.trim().strip_prefix("-----BEGIN PUBLIC KEY-----");
         let body = body.and_then(|body| body.strip_suffix("-----END PUBLIC KEY-----"));
         let body: String = body
-            .ok_or_else(|| wrong("this is no public key in PEM"))?
+            .ok_or_else(|| wrong("this is not a public key in PEM"))?
             .chars()
             .filter(|each| !each.is_ascii_whitespace())
             .collect();
-        let der = STANDARD.decode(body).map_err(|_| wrong("this is no public key in PEM"))?;
+        let der = STANDARD.decode(body).map_err(|_| wrong("this is not a public key in PEM"))?;
         let text = |octets: &[u8]| URL_SAFE_NO_PAD.encode(octets);
         let key = match der::public_key(&der) {
             Some(Spki::Edwards(x)) => Self::Edwards { crv: EdwardsCurve::Ed25519, x: text(x) },
@@ -196,7 +196,8 @@ impl NewKey {
             Algorithm::Rs256 => {
                 let pair = rsa::KeyPair::generate(rsa::KeySize::Rsa2048).map_err(Error::internal)?;
                 let pkcs8: Pkcs8V1Der<'_> = pair.as_der().map_err(Error::internal)?;
-                der::rsa_private_key(pkcs8.as_ref()).ok_or_else(|| Error::internal("no PKCS #8 of an RSA key"))?
+                der::rsa_private_key(pkcs8.as_ref())
+                    .ok_or_else(|| Error::internal("bug: the PKCS #8 of a new RSA key cannot be read"))?
             }
         };
         Self::from_private(algorithm, private)

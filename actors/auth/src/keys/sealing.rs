@@ -72,7 +72,10 @@ pub(crate) fn open(key: Option<&StoreKey>, kid: &str, sealed: &[u8]) -> Result<S
     let key =
         key.ok_or_else(|| Error::invalid("the store's signing key is encrypted, and no key is given").hint(remedy))?;
     let wrong = || {
-        Error::invalid("the key that is given does not open the store's signing key; it is another one").hint(remedy)
+        Error::invalid(
+            "the key that is given does not open the store's signing key, which was encrypted with another one",
+        )
+        .hint(remedy)
     };
     let (nonce, text) = sealed.split_first_chunk::<NONCE_LEN>().ok_or_else(wrong)?;
     let mut text = Zeroizing::new(text.to_vec());

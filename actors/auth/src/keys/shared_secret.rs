@@ -36,8 +36,11 @@ impl SharedSecret {
     pub fn key(&self, purpose: &str) -> Result<Zeroizing<[u8; LENGTH]>> {
         let secret = self.0.load();
         let secret = secret.as_ref().ok_or_else(|| {
-            Error::new(Kind::Unavailable, "what clients carry cannot be sealed or opened before the store was read")
-                .retry_after(Duration::from_secs(1))
+            Error::new(
+                Kind::Unavailable,
+                "what clients carry cannot be sealed or opened before the store has been read",
+            )
+            .retry_after(Duration::from_secs(1))
         })?;
         let mut key = Zeroizing::new([0; LENGTH]);
         let info = [purpose.as_bytes()];

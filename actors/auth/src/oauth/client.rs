@@ -178,7 +178,7 @@ impl Client {
 /// [`Kind::Invalid`](portico_core::error::Kind::Invalid), naming the address and the remedy.
 pub fn check_redirects(uris: &[String], kind: ClientKind) -> Result<()> {
     if uris.is_empty() || uris.len() > MOST_REDIRECTS {
-        return Err(Error::invalid(format!("redirect_uris: a client has 1 to {MOST_REDIRECTS} of them")));
+        return Err(Error::invalid(format!("redirect_uris: a client must have 1 to {MOST_REDIRECTS} of them")));
     }
     uris.iter().try_for_each(|uri| check_redirect(uri, kind))
 }

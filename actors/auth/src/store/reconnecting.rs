@@ -57,7 +57,7 @@ impl ReconnectingStore {
     fn open(&mut self) -> Result<&mut Store> {
         if let Some(since) = self.failed {
             if since.elapsed() < RETRY {
-                return Err(unavailable().because("it failed a moment ago"));
+                return Err(unavailable().because("connecting failed a moment ago"));
             }
             self.failed = None;
         }

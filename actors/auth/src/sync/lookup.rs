@@ -30,15 +30,15 @@ pub(crate) trait StoreUnavailable {
 
 impl StoreUnavailable for Error {
     fn store_unavailable() -> Self {
-        Self::new(Kind::Unavailable, "credentials cannot be judged at the moment; try again")
+        Self::new(Kind::Unavailable, "credentials cannot be checked at the moment; try again")
             .retry_after(Duration::from_secs(1))
-            .because("the store is away, and the credential is none that is in memory")
+            .because("the store is away, and the credential is not in memory")
     }
 }
 
 impl StoreUnavailable for GrantError {
     fn store_unavailable() -> Self {
-        Self::new("service_unavailable", "clients cannot be judged at the moment; try again")
+        Self::new("service_unavailable", "clients cannot be authenticated at the moment; try again")
     }
 }
 
@@ -222,7 +222,7 @@ impl Handler<RevokeEverywhere> for AuthActor {
         }));
         let (own, observer) = (context.address(), Arc::clone(&self.settings.observer));
         Response::fut(async move {
-            let written = written.await.map_err(|_| Error::internal("nobody watches the store"))?;
+            let written = written.await.map_err(|_| Error::internal("the task that watches the store has ended"))?;
             report_failure(&observer, &written);
             written??;
             own.send(NoteRevoked { jti, until }).await.map_err(Error::internal)

@@ -224,7 +224,7 @@ async fn keys_that_cannot_be_fetched_anew_are_used_for_a_day() {
     assert!(ask(&actor, remembered).await.is_none(), "what was remembered ends with them");
     house.until_told(2).await;
     let told = house.outages();
-    assert!(told.last().unwrap().contains("tokens are refused until newer ones come"), "{told:?}");
+    assert!(told.last().unwrap().contains("tokens are refused until newer keys are fetched"), "{told:?}");
     publisher.publish(&[&pair.verifying]);
     house.pass(10);
     assert!(opens().await, "asked again, they are there");

@@ -149,7 +149,7 @@ impl<'de> Deserialize<'de> for Unique {
                 let mut object = Map::new();
                 while let Some((name, Unique(value))) = members.next_entry::<String, Unique>()? {
                     if object.insert(name, value).is_some() {
-                        return Err(A::Error::custom("two members have one name"));
+                        return Err(A::Error::custom("two members have the same name"));
                     }
                 }
                 Ok(Value::Object(object))

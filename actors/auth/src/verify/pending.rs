@@ -63,7 +63,8 @@ impl PendingRequests {
 
     fn place(&self) -> Result<Share<()>> {
         self.all.take((), 1, ShareLimits { each: MOST, all: MOST }).map_err(|_| {
-            Error::new(Kind::Unavailable, "too many wait for their credentials to be judged").retry_after(RETRY)
+            Error::new(Kind::Unavailable, "too many requests are waiting for their credentials to be checked")
+                .retry_after(RETRY)
         })
     }
 
@@ -74,9 +75,10 @@ impl PendingRequests {
     pub(crate) fn admit_stranger(&self, from: ClientAddress) -> Result<Pending> {
         let place = self.place()?;
         let most = ShareLimits { each: STRANGERS_OF_ADDRESS, all: STRANGERS };
-        let stranger = self.strangers.take(from.map(network), 1, most).map_err(|_| {
-            Error::new(Kind::Busy, "too many credentials that are not known yet are being judged").retry_after(RETRY)
-        })?;
+        let stranger = self
+            .strangers
+            .take(from.map(network), 1, most)
+            .map_err(|_| Error::new(Kind::Busy, "too many unknown credentials are being checked").retry_after(RETRY))?;
         Ok(Pending::new(place, Some(stranger)))
     }
 }

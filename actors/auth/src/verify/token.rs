@@ -230,7 +230,7 @@ impl<'de> Deserialize<'de> for NumericDate {
         let number = serde_json::Number::deserialize(deserializer)?;
         let whole = || format!("{:.0}", number.as_f64()?.floor()).parse().ok();
         let seconds = number.as_i64().or_else(whole);
-        seconds.map(Self).ok_or_else(|| D::Error::custom("no point in time"))
+        seconds.map(Self).ok_or_else(|| D::Error::custom("this is not a point in time"))
     }
 }
 

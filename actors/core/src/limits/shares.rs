@@ -68,10 +68,10 @@ impl<K: Eq + Hash + Clone> Allowance<K> {
     pub fn prepare(&mut self, octets: usize) -> error::Result<()> {
         self.grow(octets).map_err(|short| {
             let whose = if short == ShareExceeded::Each { " for this principal" } else { "" };
-            let words = format!("the service is busy: as many bytes as it prepares at once{whose} are in answers");
+            let words = format!("the service is busy: answers{whose} hold as many bytes as it prepares at once");
             Error::new(Kind::Busy, words)
                 .retry_after(Duration::from_secs(1))
-                .hint("ask for fewer rows or columns at once, or again when other answers have been read")
+                .hint("ask for fewer rows or columns at once, or try again when other answers have been read")
         })
     }
 }

@@ -30,7 +30,7 @@ impl Reply {
     pub fn into_results(self) -> Result<Results, Error> {
         match self {
             Self::Results(results) => Ok(results),
-            Self::Text(_) => Err(Error::internal("words where rows were asked for")),
+            Self::Text(_) => Err(Error::internal("bug: a text was returned where rows were asked for")),
         }
     }
 }

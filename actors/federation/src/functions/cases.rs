@@ -54,7 +54,7 @@ fn is_condition(expr: &Expr, schema: &DFSchema) -> EngineResult<()> {
 /// `NULLIF`, whose value is of the type by which both are compared: a whole number beside an exact one or a float is one.
 pub(super) fn nullif(args: Vec<Expr>, schema: &DFSchema) -> EngineResult<Expr> {
     let Ok([value, other]) = <[Expr; 2]>::try_from(casts::literals_beside(args, schema)?) else {
-        return not_impl_err!("NULLIF of another number of values than two");
+        return not_impl_err!("NULLIF with another number of values than two");
     };
     let of_other = other.get_type(schema)?;
     let [left, right] = alike([value.clone(), other], schema, false)?;

@@ -205,7 +205,7 @@ fn aggregate(call: AggregateFunction, schema: &DFSchema) -> EngineResult<Transfo
     if allowed::is_of_doubles(func.name()) {
         // It does not hear it.
         if params.distinct {
-            let message = format!("{}(DISTINCT …) is not there over several connections", func.name());
+            let message = format!("{}(DISTINCT …) is not supported over several connections", func.name());
             return Err(user_defined::not_there(message, "select DISTINCT rows in a subquery"));
         }
         params.args = casts::to_floats(params.args, schema)?;

@@ -73,17 +73,17 @@ impl ScalarUDFImpl for Unmarked {
     own_signature!();
 
     fn return_type(&self, _: &[ArrowType]) -> Result<ArrowType> {
-        internal_err!("its field says more")
+        internal_err!("bug: the type is asked for without its field")
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        let [of] = args.arg_fields else { return plan_err!("unmarked of one value") };
+        let [of] = args.arg_fields else { return plan_err!("bug: unmarked takes one value") };
         let mut marks = HashMap::new();
         Comparison::marked(of.metadata()).mark(&mut marks);
         Ok(Arc::new(Field::new(self.name(), of.data_type().clone(), true).with_metadata(marks)))
     }
 
     fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        args.args.pop().map_or_else(|| internal_err!("unmarked of one value"), Ok)
+        args.args.pop().map_or_else(|| internal_err!("bug: unmarked takes one value"), Ok)
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn refused(sqlstate: &'static str, message: String) -> DataFusionErro
     external(Error::new(Kind::Rejected, message).sqlstate(sqlstate))
 }
 
-/// What a call says that is not there over several connections.
+/// What a call says that is not supported over several connections.
 pub(super) fn not_there(message: String, hint: &'static str) -> DataFusionError {
     external(Error::new(Kind::Rejected, message).sqlstate("0A000").hint(hint))
 }

@@ -170,7 +170,10 @@ fn name(expr: &Expr) -> String {
 }
 
 fn refused(expr: &Expr, what: &str) -> DataFusionError {
-    let message = format!("query: {what} {} over several connections, whose type has rules of its own", name(expr));
+    let message = format!(
+        "query: {what} {} is not supported over several connections, because its type has rules of its own",
+        name(expr)
+    );
     external(Error::invalid(message).hint("do it on its own connection, or in a view there"))
 }
 
@@ -370,8 +373,8 @@ fn one_order(aggregates: &[Expr]) -> Result<()> {
     let calls: Vec<_> = calls.collect();
     let is_apart = calls.iter().any(|one| one.distinct && calls.iter().any(|other| one.order_by != other.order_by));
     if is_apart {
-        let message =
-            "an aggregate with DISTINCT and ORDER BY beside one in another order is not there over several connections";
+        let message = "an aggregate with DISTINCT and ORDER BY beside one in another order is not supported over \
+                       several connections";
         let error = Error::new(Kind::Rejected, message).sqlstate("0A000");
         return Err(external(error.hint("compute one of them in a subquery with the same groups, and join it")));
     }
@@ -387,7 +390,7 @@ fn one_type(one: &ArrowType, other: &ArrowType, is_mixed: bool, what: &str) -> R
         || (one.is_temporal() && other.is_temporal() && one != other);
     if is_mixed {
         let (one, other) = (type_name(one), type_name(other));
-        let message = format!("query: {what} of {one} and {other} over several connections");
+        let message = format!("query: {what} of {one} and {other} is not supported over several connections");
         return Err(external(Error::invalid(message).hint("CAST both to one type")));
     }
     Ok(())

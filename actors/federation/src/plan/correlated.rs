@@ -152,7 +152,8 @@ fn check_not_in(listed: &InSubquery) -> EngineResult<()> {
     if listed.subquery.outer_ref_columns.is_empty() {
         return Ok(());
     }
-    let message = "query: NOT IN of a query that speaks of the query around it, over several connections";
+    let message =
+        "query: NOT IN with a subquery that refers to the outer query is not supported over several connections";
     let hint = "write NOT EXISTS (SELECT … WHERE … AND their_column = value); NOT IN has no row where one of their values is NULL";
     Err(external(Error::invalid(message).hint(hint)))
 }
@@ -230,10 +231,10 @@ impl Rows {
 }
 
 fn refused() -> datafusion::common::DataFusionError {
-    let message = "a subquery that speaks of the query around it below a window function, an outer join, grouping sets, a \
-                   condition on an aggregate without GROUP BY, or DISTINCT other than by what is equal, is not there over \
-                   several connections";
-    let hint = "do that in a subquery that speaks of no other one, with the columns that it is about in its list (and in \
-                PARTITION BY or GROUP BY), and join it on these";
+    let message = "a subquery that refers to the outer query below a window function, an outer join, grouping sets, \
+                   a condition on an aggregate without GROUP BY, or DISTINCT, other than by equality, is not supported \
+                   over several connections";
+    let hint = "do that in a subquery that refers to no other query, with the columns that it depends on in its list \
+                (and in PARTITION BY or GROUP BY), and join it on these";
     external(Error::new(Kind::Rejected, message).sqlstate("0A000").hint(hint))
 }

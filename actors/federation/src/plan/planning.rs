@@ -171,7 +171,9 @@ fn admit(columns: &Fields) -> Result<()> {
     match columns.iter().find(odd) {
         Some(column) => {
             let name = labels::shown(column.name());
-            Err(Error::invalid(format!("query: column {name} is an interval, over several connections"))
+            Err(Error::invalid(format!(
+                "query: column {name} is an interval, which is not supported over several connections"
+            ))
                 .hint("extract(epoch FROM (a - b)) is the seconds between two times, which avg and sum take too; dates are days apart"))
         }
         None => Ok(()),

@@ -22,11 +22,11 @@ pub(crate) fn check(plan: &LogicalPlan) -> EngineResult<()> {
             && !named.insert(alias.clone())
         {
             let message = format!(
-                "query: {} answers other rows each time, and is named more than once over several connections",
+                "query: {} returns different rows each time, and is named more than once over several connections",
                 alias.alias
             );
             let refusal = Error::new(Kind::Rejected, message).sqlstate("0A000");
-            return Err(external(refusal.hint("name it once, or have a connection compute it, in a view there")));
+            return Err(external(refusal.hint("name it once, or let a connection compute it, in a view there")));
         }
         Ok(TreeNodeRecursion::Continue)
     })

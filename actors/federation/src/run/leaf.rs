@@ -156,7 +156,7 @@ impl LeafTable {
         let (select, arguments) = keys::narrowed(self.select.clone(), keys);
         let member = self.connections.members().get(self.select.connection);
         Ok(Fragment {
-            connection: member.ok_or_else(|| Error::internal("a connection without a place"))?.id,
+            connection: member.ok_or_else(|| Error::internal("bug: the index of a connection is missing"))?.id,
             statement: select.sent(),
             values: arguments.into_iter().map(|Argument { name, value, .. }| Bound { name, value }).collect(),
             schema: Arc::clone(&self.fields),

@@ -110,7 +110,8 @@ impl Batch for Rows {
     }
 
     fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {
-        let array = self.batch.columns().get(column).ok_or_else(|| Error::internal("a column beyond the last"))?;
+        let array =
+            self.batch.columns().get(column).ok_or_else(|| Error::internal("bug: a column index is out of range"))?;
         let cell = values::cell(array, row)?;
         Ok(match (self.forms.get(column), cell) {
             (Some(ColumnFormat::Decimal), Cell::Text(digits)) => Cell::Decimal(digits),

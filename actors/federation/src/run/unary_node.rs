@@ -43,7 +43,7 @@ macro_rules! unary_node {
         ) -> ::datafusion::common::Result<::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>> {
             match <[_; 1]>::try_from(children) {
                 Ok([input]) => Ok(::std::sync::Arc::new($over(&*self, input))),
-                Err(_) => ::datafusion::common::internal_err!("it has one input"),
+                Err(_) => ::datafusion::common::internal_err!("bug: the node must have one input"),
             }
         }
 

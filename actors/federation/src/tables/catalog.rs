@@ -73,7 +73,7 @@ impl Tables {
     /// What views are planned with: their names say their folder where it is not the main one.
     fn state_of_views(&self) -> Result<SessionState> {
         let state = self.state.get().and_then(Weak::upgrade);
-        let state = state.ok_or_else(|| Error::internal("a view outside of a statement"))?;
+        let state = state.ok_or_else(|| Error::internal("bug: a view is planned outside of a statement"))?;
         let mut state = SessionState::clone(&state);
         MAIN.clone_into(&mut state.config_mut().options_mut().catalog.default_schema);
         Ok(state)
@@ -159,7 +159,8 @@ impl Tables {
             workspace::ResolvedName::View(view) => Ok(ResolvedRelation::View(view)),
             workspace::ResolvedName::Table { connection, schema, table, .. } => {
                 let place = self.connection(connection);
-                let place = place.ok_or_else(|| Error::internal("a workspace of a connection that is not there"))?;
+                let place =
+                    place.ok_or_else(|| Error::internal("bug: a workspace names a connection that does not exist"))?;
                 Ok(ResolvedRelation::Table(place, schema, table))
             }
         }
@@ -209,9 +210,12 @@ impl Tables {
         if let Some(table) = known(&name) {
             return Ok(table);
         }
-        let located = self.located(name.clone()).await?.ok_or_else(|| Error::internal("a view is no table"))?;
+        let located = self
+            .located(name.clone())
+            .await?
+            .ok_or_else(|| Error::internal("bug: a view was resolved where a table was expected"))?;
         self.describe(vec![located]).await?;
-        known(&name).ok_or_else(|| Error::internal("a table that is not there after it was asked for"))
+        known(&name).ok_or_else(|| Error::internal("bug: a table is missing after it was described"))
     }
 
     /// Where the table of this name is; `None` for a view, which is planned when its turn comes.

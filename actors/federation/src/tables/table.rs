@@ -157,7 +157,7 @@ impl Table {
 }
 
 fn member(connections: &dyn Connections, place: usize) -> Result<&SourceConnection> {
-    connections.members().get(place).ok_or_else(|| Error::internal("a connection without a place"))
+    connections.members().get(place).ok_or_else(|| Error::internal("bug: the index of a connection is missing"))
 }
 
 /// The label of what stands between the columns of two tables.
@@ -196,13 +196,13 @@ pub(crate) async fn columns(
             told = Some(columns);
         }
     }
-    let told = told.ok_or_else(|| Error::internal("a description without columns"))?;
+    let told = told.ok_or_else(|| Error::internal("bug: a description has no columns"))?;
     let apart: Vec<Arc<[Column]>> = told.split(|column| column.label == BETWEEN).map(Arc::from).collect();
     // A column may be called like that; it is not where tables are asked for one by one.
     match tables {
         [_] => Ok(vec![told]),
         _ if apart.len() == tables.len() => Ok(apart),
-        _ => Err(Error::internal("a description of other tables")),
+        _ => Err(Error::internal("bug: the description has another number of tables")),
     }
 }
 
@@ -349,6 +349,6 @@ impl TableProvider for Table {
         _: &[Expr],
         _: Option<usize>,
     ) -> EngineResult<Arc<dyn ExecutionPlan>> {
-        internal_err!("a table that was left to the engine")
+        internal_err!("bug: a scan of a remote table was left to the engine")
     }
 }

@@ -62,7 +62,7 @@ pub(crate) async fn look(
         return Ok(());
     }
     let member = connections.members().get(connection);
-    let dialect = &member.ok_or_else(|| Error::internal("a connection without a place"))?.driver.dialect;
+    let dialect = &member.ok_or_else(|| Error::internal("bug: the index of a connection is missing"))?.driver.dialect;
     let names = places.iter().filter_map(|place| Some(dialect.quoted(&columns.get(*place)?.label)));
     let names = names.collect::<Vec<_>>().join(", ");
     let from = format!("{}.{}", dialect.quoted(schema), dialect.quoted(table));

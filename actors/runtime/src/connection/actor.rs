@@ -103,7 +103,7 @@ impl LiveConnection {
         match &*attempted.map_err(|_| Error::internal("the connection's monitor ended"))? {
             State::Up(profile) => Ok(Arc::clone(profile)),
             State::Down { until, why } => Err(unavailable(&self.runner.description.connection.name, *until, Some(why))),
-            State::Connecting => Err(Error::internal("waited for the first attempt, which has not ended")),
+            State::Connecting => Err(Error::internal("bug: the first attempt to connect has not ended")),
         }
     }
 

@@ -198,7 +198,7 @@ impl ConnectionMonitor {
             let unknown = |error: Error| {
                 let cause = error.cause().unwrap_or(&error.message);
                 let message = format!("what its user can do could not be compared with what is exposed: {cause}");
-                vec![Finding::new(FindingSeverity::Note, message, "portico check tries again")]
+                vec![Finding::new(FindingSeverity::Note, message, "run portico check to try again")]
             };
             for finding in reach.await.unwrap_or_else(unknown) {
                 observer(&Event::ConnectionFinding { name: Arc::clone(&name), finding });

@@ -92,7 +92,7 @@ impl Batch for RowSubset {
     }
 
     fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {
-        let (row, blank) = self.rows.get(row).ok_or_else(|| Error::internal("a row beyond the batch"))?;
+        let (row, blank) = self.rows.get(row).ok_or_else(|| Error::internal("bug: a row lies outside its batch"))?;
         if blank.contains(&column) { Ok(Cell::Null) } else { self.batch.cell(*row, column) }
     }
 }

@@ -150,7 +150,8 @@ pub(crate) fn unreadable(failure: Error, routine: Option<&str>) -> Error {
             failure.hint("an array is written '{a,b}'; value = ANY(an_array) asks for one of its elements")
         }
         _ => failure.hint(
-            "a value of that type is due here: a number without quotes or other signs, true or false, JSON, a UUID",
+            "a value of that type is expected here: a number without quotes or other signs, true or false, JSON, a \
+             UUID",
         ),
     }
 }

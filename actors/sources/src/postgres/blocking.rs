@@ -117,7 +117,7 @@ impl Session {
             2 * milliseconds
         );
         session.batch(&settings).map_err(|failure| match failure {
-            Failure::Taken => Error::internal("a setting is no constraint"),
+            Failure::Taken => Error::internal("bug: a setting cannot violate a constraint"),
             Failure::Other(error) => error,
         })?;
         Ok(session)

@@ -70,7 +70,7 @@ impl Location for Address {
         async move {
             let administrator: &dyn Any = administrator;
             let Some(administrator) = administrator.downcast_ref::<Self>() else {
-                return Err(Error::invalid("--apply: this is the address of no PostgreSQL database")
+                return Err(Error::invalid("--apply: this is not the address of a PostgreSQL database")
                     .hint("write postgres://user@host:5432/database"));
             };
             apply::apply(settings, self, administrator, wanted, show, record).await

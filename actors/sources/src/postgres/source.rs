@@ -131,7 +131,9 @@ impl Shared {
                 Err(failure::unavailable(&error.message)
                     .sqlstate(failure::READ_ONLY)
                     .retry_after(std::time::Duration::from_secs(1))
-                    .hint("the server has become a standby, and another one is looked for; nothing was changed"))
+                    .hint(
+                        "the server has become a standby, and another server is being looked for; nothing was changed",
+                    ))
             }
             results => results,
         }

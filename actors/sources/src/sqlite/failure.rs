@@ -41,7 +41,7 @@ fn told(error: &rusqlite::Error, statement: Option<&Statement>, cancel: &CancelF
 
 /// More than one statement where one was expected.
 pub(crate) fn several() -> Error {
-    Error::invalid("one statement at a time: the text holds several")
+    Error::invalid("a call runs one statement, and the text holds several")
 }
 
 /// A write where only reading is allowed.

@@ -210,8 +210,9 @@ impl Inner {
 
     fn only_statement(&self, declared: &DeclaredProcedure) -> Result<Statement> {
         let naming = Naming { connection: &self.name, others: &[] };
-        let wrong =
-            |cause: &str| Error::internal(format!("the declared procedure {}: {cause}", declared.procedure.name));
+        let wrong = |cause: &str| {
+            Error::internal(format!("the declared procedure {} is not valid: {cause}", declared.procedure.name))
+        };
         let mut statements =
             portico_sql::statements(&declared.sql, Dialect::SQLITE, naming).map_err(|error| wrong(&error.message))?;
         match (statements.pop(), statements.is_empty()) {

@@ -17,7 +17,7 @@ pub fn check_value_count(values: usize, most: usize) -> Result<()> {
     if values > most {
         return Err(Error::new(
             Kind::TooLarge,
-            format!("parameters: {values} values, and a statement of this source takes at most {most}"),
+            format!("parameters: there are {values} values, and a statement of this source takes at most {most}"),
         )
         .hint("send them in several calls, or as one value: a JSON array"));
     }
@@ -60,7 +60,7 @@ pub fn all_places(placeholders: &[String], given: &[Argument]) -> Result<Vec<usi
     let missing = placeholders.iter().zip(&places).filter(|(_, place)| place.is_none());
     let mut missing = missing.map(|(name, _)| name.as_str()).peekable();
     if missing.peek().is_some() {
-        return Err(Error::invalid(format!("parameters: no value for {}", listed(missing))));
+        return Err(Error::invalid(format!("parameters: there is no value for {}", listed(missing))));
     }
     Ok(places.into_iter().flatten().collect())
 }
@@ -148,7 +148,7 @@ mod tests {
             let placeholders = with(&["a", "B", "c"]);
             let found = |names: &[&str]| all_places(&placeholders, &named(&with(names)));
             assert_eq!(found(&["@b", "3", "A"]).unwrap()[..3], [2, 0, 1]);
-            assert_eq!(found(&["a", "B"]).unwrap_err().message, "parameters: no value for @c");
+            assert_eq!(found(&["a", "B"]).unwrap_err().message, "parameters: there is no value for @c");
             assert_eq!(found(&["a", "1", "B", "c"]).unwrap_err().message, "parameters: @1 is given twice");
             let unknown = found(&["a", "B", "c", "d", "0"]).unwrap_err();
             assert_eq!(unknown.message, "parameters: the statement has no @d, @0");

@@ -62,7 +62,7 @@ impl<'t> Words<'t> {
         }
         let first = self.words.first()?.text(self.text);
         let (command, instead) = commands.iter().find(|(command, _)| command.eq_ignore_ascii_case(first))?;
-        Some(format!("{command} is no statement here: {instead}"))
+        Some(format!("{command} is not a statement here: {instead}"))
     }
 
     /// The values that IN has alone: `IN (@ids)`.
@@ -134,7 +134,7 @@ mod tests {
             ("```sql\nSELECT 1\n```", "without the fence"),
             ("SELECT ‘a’", "straight quotes"),
             ("SELECT a AS “b”", "straight quotes"),
-            ("desc orders", "DESC is no statement here: write SELECT"),
+            ("desc orders", "DESC is not a statement here: write SELECT"),
         ] {
             assert!(words(text).habit(commands).is_some_and(|told| told.contains(hint)), "{text}");
         }

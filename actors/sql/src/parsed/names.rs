@@ -145,7 +145,7 @@ fn elsewhere(text: &str, first: Token, naming: Naming<'_>) -> Error {
             "{name} is another connection; one statement addresses one connection, and this call addresses {here}"
         ))
     } else {
-        Error::not_found(format!("{name} is no connection of yours; this call addresses {here}"))
+        Error::not_found(format!("{name} is not one of your connections; this call addresses {here}"))
     };
     error.hint(format!("write {here}.schema.table, or schema.table")).position(position)
 }

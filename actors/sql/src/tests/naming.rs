@@ -110,7 +110,7 @@ fn another_connection_is_an_error_that_says_so() {
     }
     let error = statements("select * from erp.b.c", Dialect::POSTGRESQL, SALES).unwrap_err();
     assert_eq!(error.kind, Failure::NotFound);
-    assert!(error.message.contains("erp is no connection"), "{}", error.message);
+    assert!(error.message.contains("erp is not one of your connections"), "{}", error.message);
     let quoted = Naming { connection: "sales", others: &["Sales"] };
     let error = statements("select * from \"Sales\".b.c", Dialect::POSTGRESQL, quoted).unwrap_err();
     assert!(error.message.contains("Sales is another connection"), "{}", error.message);

@@ -37,7 +37,7 @@ pub(super) fn permissions(file: &Path, config: &Config) -> Vec<CheckResult> {
         {
             findings.push(CheckResult::problem(
                 "permissions",
-                format!("{} may not be written, and connection {} is to write it", path.display(), connection.name),
+                format!("{} cannot be written, and connection {} has to write to it", path.display(), connection.name),
                 "let the service's user write the file and its folder, or write access = \"read-only\"",
             ));
         }
@@ -60,10 +60,12 @@ fn mode(path: &Path) -> Option<u32> {
 
 fn configuration(file: &Path) -> CheckResult {
     let path = file.display();
-    let Some(mode) = mode(file) else { return CheckResult::ok("permissions", format!("{path} is no file of a disk")) };
+    let Some(mode) = mode(file) else {
+        return CheckResult::ok("permissions", format!("{path} is not a file on a disk"));
+    };
     if mode & OTHERS_WRITE != 0 {
         let message = format!("{path} may be written by others ({mode:o}): whoever writes it reads every database");
-        return CheckResult::problem("permissions", message, format!("chmod go-w {path}"));
+        return CheckResult::problem("permissions", message, format!("run chmod go-w {path}"));
     }
     let text = std::fs::read_to_string(file).unwrap_or_default();
     if mode & OTHERS_READ != 0 && text.lines().any(holds_password) {
@@ -71,7 +73,7 @@ fn configuration(file: &Path) -> CheckResult {
         return CheckResult::problem(
             "permissions",
             message,
-            format!("chmod o-r {path}, or write ${{credential:NAME}} or ${{NAME}} in the password's place"),
+            format!("run chmod o-r {path}, or write ${{credential:NAME}} or ${{NAME}} in the password's place"),
         );
     }
     CheckResult::ok("permissions", format!("{path} ({mode:o})"))
@@ -95,7 +97,7 @@ fn foreign(store: &Path) -> Option<CheckResult> {
         CheckResult::problem(
             "store",
             format!("{shown} belongs to user {owner}, and its folder to user {host}"),
-            format!("chown --reference={} {shown}*, and run commands as the service's own user", folder.display()),
+            format!("run chown --reference={} {shown}*, and run commands as the service's own user", folder.display()),
         )
     })
 }
@@ -105,7 +107,7 @@ fn secret(subject: &'static str, path: &Path) -> Option<CheckResult> {
     let mode = mode(path)?;
     let shown = path.display();
     Some(if mode & 0o007 != 0 || mode & OTHERS_WRITE != 0 {
-        CheckResult::problem(subject, format!("{shown} is open to others ({mode:o})"), format!("chmod 600 {shown}"))
+        CheckResult::problem(subject, format!("{shown} is open to others ({mode:o})"), format!("run chmod 600 {shown}"))
     } else {
         CheckResult::ok(subject, format!("{shown} is closed to others ({mode:o})"))
     })

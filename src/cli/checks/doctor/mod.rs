@@ -32,7 +32,8 @@ pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
             // Credentials that the service manager hands over are not there in a shell: the rest can be looked at.
             if let Ok(config) = read_config(common) {
                 findings.extend(look_without_sources(common, &config));
-                let remedy = "mend the configuration; credentials of the unit are handed over by systemd-run -p LoadCredential=…";
+                let remedy = "correct the configuration; credentials of the unit are handed over by \
+                              systemd-run -p LoadCredential=…";
                 findings.push(CheckResult::warning("source", "the sources were not looked at", remedy));
             }
             findings

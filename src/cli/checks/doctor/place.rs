@@ -24,7 +24,7 @@ pub(super) fn look(config: &Config, file: &Path) -> Vec<CheckResult> {
     let mut findings = match answer {
         Ok(answer) if answer.ok => vec![CheckResult::ok("service", format!("runs: {}", answer.message))],
         Ok(answer) => {
-            let remedy = "its log has the cause; portico health tells when it is over";
+            let remedy = "its log has the cause; portico health says when it is over";
             vec![CheckResult::problem("service", format!("runs, but is not well: {}", answer.message), remedy)]
         }
         Err(late @ control::Unanswered::Late(_)) => {
@@ -111,7 +111,7 @@ pub(super) fn clock_behind(now: Timestamp, what: &str, written: Timestamp) -> Op
         CheckResult::problem(
             "clock",
             format!("the clock says {now}, and {what} written at {written}"),
-            "set the clock, and keep it with chrony or systemd-timesyncd: tokens are judged by it",
+            "set the clock, and keep it with chrony or systemd-timesyncd: tokens are checked against it",
         )
     })
 }
@@ -123,8 +123,8 @@ pub(super) fn descriptors(config: &Config) -> CheckResult {
     match getrlimit(Resource::Nofile).maximum {
         Some(limit) if limit < needed as u64 => CheckResult::warning(
             "descriptors",
-            format!("{limit} descriptors; {CLIENTS} clients and all sessions need {needed}"),
-            "LimitNOFILE=65536 in the unit, or ulimit -Hn 65536",
+            format!("there are {limit} descriptors, and {CLIENTS} clients and all sessions need {needed}"),
+            "set LimitNOFILE=65536 in the unit, or run ulimit -Hn 65536",
         ),
         Some(limit) => {
             CheckResult::ok("descriptors", format!("{limit}, for clients and {} sessions", sessions(config)))

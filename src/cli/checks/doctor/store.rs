@@ -24,7 +24,7 @@ pub(super) fn look(config: &Config) -> Vec<CheckResult> {
     }
     examine(config).unwrap_or_else(|error| {
         if place.file().is_none() && error.kind == Kind::NotFound {
-            let remedy = "portico user add EMAIL, then portico pat create EMAIL";
+            let remedy = "run portico user add EMAIL, then portico pat create EMAIL";
             return vec![CheckResult::warning("store", error.message, remedy)];
         }
         let remedy = match place.file() {
@@ -45,7 +45,7 @@ fn missing(path: &Path) -> CheckResult {
         );
     }
     let message = format!("{} is not there; the first start or `portico user add` makes it", path.display());
-    CheckResult::warning("store", message, "portico user add EMAIL, then portico pat create EMAIL")
+    CheckResult::warning("store", message, "run portico user add EMAIL, then portico pat create EMAIL")
 }
 
 /// Names that are spellings of one, from before that was refused.
@@ -71,26 +71,27 @@ fn examine(config: &Config) -> Result<Vec<CheckResult>, Error> {
     let valid = valid.count();
     let counts = format!("{} users with {valid} valid tokens, {} service accounts", users.len(), accounts.len());
     findings.push(if valid == 0 && accounts.is_empty() {
-        let remedy = "portico user add EMAIL and portico pat create EMAIL, or portico service-account create NAME";
+        let remedy = "run portico user add EMAIL and portico pat create EMAIL, or portico service-account create NAME";
         CheckResult::warning("store", format!("nobody can call: {counts}"), remedy)
     } else {
         CheckResult::ok("store", counts)
     });
     findings.extend(origins(config, &store)?);
     findings.extend(unadmitted(config, &store)?);
-    let remedy = "portico user list; remove one of them, then enable the other: until then the later one is refused";
+    let remedy =
+        "run portico user list; remove one of them, then enable the other: until then the later one is refused";
     findings.extend(namesakes("users", users.iter().map(|user| user.email.as_str()), remedy));
-    let remedy = "portico service-account list; name them by client id, and remove one of them";
+    let remedy = "run portico service-account list; name them by client id, and remove one of them";
     findings.extend(namesakes("service accounts", accounts.iter().map(|account| account.name.as_str()), remedy));
     let keys = store.keys()?;
     findings.push(match keys.iter().find(|key| key.retired_at.is_none()) {
         None => CheckResult::warning("keys", "no key signs access tokens yet", "the first start makes one"),
         Some(key) if key.created_at.after(KEY_AGE) < now.time() => CheckResult::warning(
             "keys",
-            format!("{} signs since {}", key.kid, key.created_at),
-            "portico key rotate; tokens that are out stay valid until they expire",
+            format!("{} has signed since {}", key.kid, key.created_at),
+            "run portico key rotate; issued tokens stay valid until they expire",
         ),
-        Some(key) => CheckResult::ok("keys", format!("{} signs since {}", key.kid, key.created_at)),
+        Some(key) => CheckResult::ok("keys", format!("{} has signed since {}", key.kid, key.created_at)),
     });
     let newest = keys.iter().map(|key| key.created_at).chain(users.iter().map(|user| user.created_at)).max();
     findings.extend(newest.and_then(|newest| place::clock_behind(now.time(), "the store was", newest)));
@@ -101,7 +102,7 @@ fn examine(config: &Config) -> Result<Vec<CheckResult>, Error> {
 fn origins(config: &Config, store: &Store) -> Result<Vec<CheckResult>, Error> {
     let found = store.of_unknown_origin()?;
     let opens = |rights: &Rights| describe_access(config, rights);
-    let rotate = |name: &str| format!("portico service-account rotate {name:?}");
+    let rotate = |name: &str| format!("run portico service-account rotate {name:?}");
     let mut findings = Vec::new();
     let mut warn = |message, remedy| findings.push(CheckResult::warning("origin", message, remedy));
     for token in &found.tokens {
@@ -111,14 +112,14 @@ fn origins(config: &Config, store: &Store) -> Result<Vec<CheckResult>, Error> {
                 "the token {name:?} of {email} ({id}) opens {opens}, and may have been made out of one that has ended \
                  since"
             ),
-            format!("if nobody can tell who made it: portico pat revoke {id}, and make another one"),
+            format!("if nobody knows who made it, run portico pat revoke {id}, and make another one"),
         );
     }
     for user in &found.users {
         let (email, opens) = (&user.email, opens(&user.rights));
         warn(
             format!("{email} has {opens}, and may have been added by an administrator who has less"),
-            format!("portico user change {email} with what they are to have"),
+            format!("run portico user change {email} with the access that they are to have"),
         );
     }
     for account in &found.accounts {
@@ -144,7 +145,8 @@ fn unadmitted(config: &Config, store: &Store) -> Result<Option<CheckResult>, Err
         CheckResult::warning(
             "consents",
             format!("{shut} grants are of clients that [oauth] does not admit, and open nothing"),
-            "portico client remove ends them; else they open something again as soon as [oauth] admits such clients",
+            "portico client remove ends them; otherwise they open something again as soon as [oauth] admits such \
+             clients",
         )
     }))
 }

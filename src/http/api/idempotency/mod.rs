@@ -114,7 +114,8 @@ fn kept(state: State) -> Result<StoredResponse, (StatusCode, Error)> {
         State::NotKept => Err((
             error::CONFLICT,
             Error::invalid(format!(
-                "Idempotency-Key: the first request with this key ran, but its answer was not kept: it had more than {LARGEST} bytes, or as many were in answers as the service prepares at once"
+                "Idempotency-Key: the first request with this key ran, but its answer was not kept: it had more than \
+                 {LARGEST} bytes, or answers held as many bytes as the service prepares at once"
             ))
             .hint("look at what it did; use a new key to run it again"),
         )),

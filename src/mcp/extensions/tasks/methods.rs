@@ -33,7 +33,7 @@ pub(in crate::mcp) fn update(call: &MethodCall<'_>, params: Params) -> RequestRe
     let answers = given
         .and_then(|given| serde_json::from_str::<Map<String, Value>>(given.get()).ok())
         .ok_or_else(|| invalid_params("inputResponses: give an object with an answer under each question's key"))?;
-    let refused = |key| invalid_params(format!("inputResponses.{key}: an answer is an object"));
+    let refused = |key| invalid_params(format!("inputResponses.{key}: an answer must be an object"));
     found(call, &id)?.answer(answers).map_err(refused)?;
     Ok(MethodResult::nothing())
 }
@@ -57,9 +57,8 @@ fn named(call: &MethodCall<'_>, params: Params) -> RequestResult<(String, Fields
 }
 
 fn found(call: &MethodCall<'_>, id: &str) -> Result<Arc<Task>, RpcError> {
-    find(call.context, id).ok_or_else(|| {
-        invalid_params("taskId: there is no such task; what a call has ended with is only kept for a while")
-    })
+    find(call.context, id)
+        .ok_or_else(|| invalid_params("taskId: there is no such task; the result of a call is only kept for a while"))
 }
 
 fn find(context: &Context<'_>, id: &str) -> Option<Arc<Task>> {

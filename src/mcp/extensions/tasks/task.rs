@@ -202,8 +202,8 @@ impl Task {
     fn members(&self, state: &TaskState) -> String {
         let (status, words) = match (&state.end, state.pending.len()) {
             (None, 0) => ("working", Some(self.progress.message())),
-            (None, 1) => ("input_required", Some("one answer is waited for".to_owned())),
-            (None, more) => ("input_required", Some(format!("{more} answers are waited for"))),
+            (None, 1) => ("input_required", Some("waiting for one answer".to_owned())),
+            (None, more) => ("input_required", Some(format!("waiting for {more} answers"))),
             (Some(TaskEnd::Completed(_)), _) => ("completed", None),
             (Some(TaskEnd::Failed(_, words)), _) => ("failed", Some(words.clone())),
             (Some(TaskEnd::Cancelled(reason)), _) => ("cancelled", Some((*reason).to_owned())),

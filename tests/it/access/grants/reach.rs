@@ -50,7 +50,7 @@ async fn what_a_user_can_reach_beyond_is_said_aloud_and_briefly() {
     assert!(said("warning", "can execute 1 functions that are hidden: public.whisper"), "{found:?}");
     assert!(said("warning", "owns 1 things that are hidden: public.hush0"), "{found:?}");
     assert!(said("warning", "no right to make temporary objects"), "{found:?}");
-    assert!(said("warning", "the reader's own resolution stands in"), "{found:?}");
+    assert!(said("warning", "Portico resolves its names by itself"), "{found:?}");
     assert!(said("note", "can write 1 tables, and the connection only reads: public.customers"), "{found:?}");
     assert!(!found.iter().any(|(_, message)| message.contains("vault")), "{found:?}");
 

@@ -159,7 +159,7 @@ async fn what_cannot_be_is_refused_and_changes_nothing() {
     let home = folder(&url, HIDES);
     let long = "x".repeat(64);
     for (role, words) in [
-        ("", "no name of a role"),
+        ("", "cannot be the name of a role"),
         ("public", "PostgreSQL's own"),
         ("pg_monitor", "PostgreSQL's own"),
         (long.as_str(), "63 octets"),

@@ -151,7 +151,7 @@ async fn a_statement_over_several_connections_is_for_tools_that_read() {
     let query = "SELECT a.id FROM one.main.orders a JOIN other.main.orders b ON b.id = a.id";
     for tool in ["execute_insert", "execute_update"] {
         let refused = app.tool_error(tool, json!({"query": query})).await;
-        assert!(refused.contains("takes what writes") || refused.contains("no tool"), "{tool}: {refused}");
+        assert!(refused.contains("this tool writes") || refused.contains("no tool"), "{tool}: {refused}");
     }
     let read = app.tool("execute_select", json!({"query": query})).await;
     assert_eq!(read["isError"], false, "{read}");

@@ -90,7 +90,7 @@ async fn the_operations_answer_under_the_workspaces_names_in_both_eras() {
         ("execute_select", json!({"query": "SELECT * FROM shop.main.customers"}), "shop"),
         ("execute_sql", json!({"query": "DELETE FROM reports.turnover WHERE total > 1"}), "views only read"),
         ("execute_update", json!({"query": "UPDATE crm.people SET name = 'x' WHERE id = 1"}), "archive is read-only"),
-        ("execute_insert", json!({"query": "SELECT 1"}), "this tool takes what writes"),
+        ("execute_insert", json!({"query": "SELECT 1"}), "this tool writes"),
         ("execute_select", json!({"query": "DELETE FROM orders WHERE id = 1"}), "execute_update"),
         ("execute_procedure", json!({"procedure": "orders_off"}), "did you mean orders_of"),
         ("execute_procedure", json!({"procedure": "shop.main.orders_of"}), "no procedure shop.main.orders_of"),

@@ -73,7 +73,7 @@ async fn what_a_description_may_not_be_is_a_page_for_the_person() {
     let elsewhere_ = elsewhere.clone();
     let cases: Vec<(Box<dyn Fn(&str) -> String + Send>, &str)> = vec![
         (Box::new(|_| json_answer(&document("https://app.example/other.json"))), "another client"),
-        (Box::new(|_| json_answer("<html>")), "no JSON document"),
+        (Box::new(|_| json_answer("<html>")), "not a JSON document"),
         (Box::new(|_| json_answer(&" ".repeat(70_000))), "larger than 65536"),
         (Box::new(|own| json_answer(&document(own).replace("\"none\"", "\"client_secret_post\""))), "authenticate"),
         (Box::new(|own| json_answer(&document(own).replace(REDIRECT, "javascript:alert(1)"))), "redirect_uris"),

@@ -225,7 +225,7 @@ fn an_encrypted_key_needs_its_key() {
     let made = run(&["key", "rotate", "--algorithm", "ES256", "--json"], &"ab".repeat(32));
     let key: Value = serde_json::from_slice(&made.stdout).unwrap();
     assert_eq!((&key["algorithm"], &key["state"]), (&json!("ES256"), &json!("signs")));
-    for (key, words) in [("", "no key is given"), (&"cd".repeat(32), "it is another one")] {
+    for (key, words) in [("", "no key is given"), (&"cd".repeat(32), "encrypted with another one")] {
         let refused = run(&["serve"], key);
         let told = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(!refused.status.success() && told.contains(words) && told.contains("PORTICO_STORE_KEY"), "{told}");

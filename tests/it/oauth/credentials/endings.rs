@@ -182,7 +182,9 @@ async fn subjects_of_other_issuers_are_disabled_and_listed_on_the_command_line()
     let folder = app.config.parent().unwrap();
     let subject = "https://id.example.org#robot";
     let refused = portico(folder, &["user", "disable", subject]);
-    assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("no [[issuers]]"));
+    assert!(
+        !refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("add the issuer to [[issuers]]")
+    );
     let text = std::fs::read_to_string(&app.config).unwrap();
     let issuer = "[[issuers]]\nissuer = \"https://id.example.org\"\njwks_url = \"https://id.example.org/jwks\"\n\
                   audience = \"portico\"\n";

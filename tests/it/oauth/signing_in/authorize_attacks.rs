@@ -82,7 +82,7 @@ async fn nobody_is_sent_to_an_address_that_is_not_the_clients() {
     ] {
         let page = person.authorize(&client.client_id, &[("redirect_uri", redirect), ("response_type", "token")]).await;
         assert_eq!((page.status, page.location.as_str()), (400, ""), "{redirect}");
-        assert!(page.html.contains("redirect_uri is none of the addresses"), "{}", page.html);
+        assert!(page.html.contains("redirect_uri is not one of the addresses"), "{}", page.html);
     }
     let path = authorize_path(&client.client_id, &[]);
     for path in [

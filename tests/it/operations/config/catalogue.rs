@@ -25,7 +25,7 @@ fn procedure(members: &str) -> String {
 #[test]
 fn each_problem_of_a_tool_names_its_key_and_remedy() {
     for (text, key, words) in [
-        (tool("sql = \"SELECT @a\""), "tools[0].sql", "@a is no parameter of this tool; add a [[connections.tools"),
+        (tool("sql = \"SELECT @a\""), "tools[0].sql", "@a is not a parameter of this tool; add a [[connections.tools"),
         (tool("sql = \"SELECT 1\"\n[[connections.tools.parameters]]\nname = \"a\""), "tools[0].sql", "does not use @a"),
         (tool("sql = \"SELECT 1; SELECT 2\""), "tools[0].sql", "holds 2 statements"),
         (tool("sql = \"COMMIT\""), "tools[0].sql", "class transaction cannot be a tool"),
@@ -33,26 +33,39 @@ fn each_problem_of_a_tool_names_its_key_and_remedy() {
         (procedure("sql = \"DELETE FROM a; DELETE FROM b\""), "procedures[0].sql", "each procedure runs one"),
         (procedure("sql = \"PRAGMA user_version = 3\""), "procedures[0].sql", "class session cannot be a procedure"),
         (procedure("sql = \"SELECT @b\""), "procedures[0].sql", "add a [[connections.procedures.parameters]]"),
-        (tool("sql = \"SELECT * FROM other.main.t\""), "tools[0].sql", "other is no connection of yours"),
+        (tool("sql = \"SELECT * FROM other.main.t\""), "tools[0].sql", "other is not one of your connections"),
         (tool("sql = \"DELETE FROM t\"\nread_only = true"), "tools[0].read_only", "of class update"),
-        (tool("sql = \"SELECT 1\"").replace("\"t\"", "\"a b\""), "tools[0].name", "is no tool's name"),
+        (tool("sql = \"SELECT 1\"").replace("\"t\"", "\"a b\""), "tools[0].name", "cannot be the name of a tool"),
         (tool("sql = \"SELECT 1\"").replace("\"t\"", "\"get_tables\""), "tools[0].name", "another tool"),
         (tool("sql = \"SELECT 1\"") + &tool("sql = \"SELECT 1\""), "tools[1].name", "give it another name"),
         (
-            tool("sql = \"SELECT @a\"\n[[connections.tools.parameters]]\nname = \"a\"\ntype = \"integer\"\ndefault = \"x\""),
+            tool(
+                "sql = \"SELECT @a\"\n[[connections.tools.parameters]]\nname = \"a\"\ntype = \"integer\"\ndefault = \
+                 \"x\"",
+            ),
             "tools[0].parameters[0].default",
             "is no integer",
         ),
         ("[connections.disabled]\ntypes = [\"sqll\"]\n".to_owned(), "disabled.types", "did you mean sql?"),
-        ("[connections.disabled]\noperations = [\"get_table\"]\n".to_owned(), "disabled.operations", "did you mean get_tables"),
-        ("[connections.disabled]\ntools = [\"execute_selct\"]\n".to_owned(), "disabled.tools", "did you mean execute_select"),
+        (
+            "[connections.disabled]\noperations = [\"get_table\"]\n".to_owned(),
+            "disabled.operations",
+            "did you mean get_tables",
+        ),
+        (
+            "[connections.disabled]\ntools = [\"execute_selct\"]\n".to_owned(),
+            "disabled.tools",
+            "did you mean execute_select",
+        ),
         ("[connections.exposed]\ntabels = []\n".to_owned(), "exposed.tabels", "did you mean tables?"),
         ("[connections.hidden]\ntables = [\"\"]\n".to_owned(), "hidden.tables", "LIKE pattern"),
         ("[[connections.prompts]]\nname = \"p\"\n".to_owned(), "prompts[0].text", "add text"),
         (
-            "[[connections.prompts]]\nname = \"p\"\ntext = \"about {{tabel}}\"\n[[connections.prompts.arguments]]\nname = \"table\"\n".to_owned(),
+            "[[connections.prompts]]\nname = \"p\"\ntext = \"about \
+             {{tabel}}\"\n[[connections.prompts.arguments]]\nname = \"table\"\n"
+                .to_owned(),
             "prompts[0].text",
-            "{{tabel}} is no argument of this prompt; did you mean table?",
+            "{{tabel}} is not an argument of this prompt; did you mean table?",
         ),
     ] {
         let problems = parse(&text).unwrap_err();
@@ -135,7 +148,7 @@ fn roles_of_callers_are_understood_and_what_cannot_be_one_is_told() {
         (
             "[connections.identity]\npattern = \"{email}\"\n[connections.identity.claim_roles]\na = \"b\"\n",
             "identity.claim_roles",
-            "not said of which claim",
+            "the claim is not given",
         ),
     ] {
         let problems = postgres(text).unwrap_err().0;

@@ -62,8 +62,8 @@ fn every_problem_has_its_line_its_key_and_a_remedy() {
         ("assets = [{ procedure = \"crm.main.y\", alias = \"z\" }]", "assets[0].alias", "remove this key"),
         ("assets = [{ table = \"crm.main.%\", alias = \"z\" }]", "assets[0].alias", "keeps its name"),
         ("assets = [{ table = \"crm.main.a\", alias = \"Z\" }]", "assets[0].alias", "small letters"),
-        ("assets = [{ table = \"crm.main.a\", alias = \"order\" }]", "assets[0].alias", "no word of SQL"),
-        ("assets = [{ table = \"crm.main.a\", folder = \"values\" }]", "assets[0].folder", "no word of SQL"),
+        ("assets = [{ table = \"crm.main.a\", alias = \"order\" }]", "assets[0].alias", "no keyword of SQL"),
+        ("assets = [{ table = \"crm.main.a\", folder = \"values\" }]", "assets[0].folder", "no keyword of SQL"),
         ("assets = [{ table = \"crm.main.a\" }, { table = \"sales.main.A\" }]", "assets[1].table", "another \"A\""),
         ("assets = [{ table = \"crm.main.or%\" }, { table = \"sales.main.%s\" }]", "assets[1].table", "may match both"),
         (
@@ -143,7 +143,7 @@ fn every_problem_has_its_line_its_key_and_a_remedy() {
         ("crm", "a connection has this name"),
         ("sales", "a connection has this name"),
         ("revenue", "another workspace is named"),
-        ("select", "no word of SQL"),
+        ("select", "no keyword of SQL"),
         ("a-b", "small letters"),
     ] {
         let problems = read(&format!("{orders}[[workspaces]]\nname = \"{name}\"\n{orders}")).unwrap_err();

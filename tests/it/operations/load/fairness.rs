@@ -112,7 +112,7 @@ async fn a_reader_that_does_not_read_gives_its_place_back_and_learns_why() {
         rest.push_str(std::str::from_utf8(&piece[..read]).unwrap());
     }
     let (_, told) = rest.rsplit_once("\"error\":").expect("the document tells of its end");
-    assert!(told.contains("1500") && told.contains("nothing of the answer was read for 1 s"), "{told}");
+    assert!(told.contains("1500") && told.contains("the answer was not read for 1 s"), "{told}");
     let timed_out = |event: &Event| matches!(event, Event::CallEnded(call) if call.failure == Some(Kind::TimedOut));
     eventually("the timeout of the call", async || app.told(timed_out)).await;
 }
@@ -157,7 +157,7 @@ async fn so_does_one_over_http2_and_over_a_unix_socket() {
         }
         let rest = String::from_utf8(rest).unwrap();
         let (_, told) = rest.rsplit_once("\"error\":").expect("the document tells of its end");
-        assert!(told.contains("1500") && told.contains("nothing of the answer was read for 1 s"), "{told}");
+        assert!(told.contains("1500") && told.contains("the answer was not read for 1 s"), "{told}");
     }
 }
 

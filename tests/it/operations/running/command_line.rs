@@ -171,7 +171,7 @@ async fn check_tells_every_problem_and_tries_each_connection() {
     assert_eq!(json_of(&told)["connections"][0]["exposure"], expected);
     let told = portico(folder.path(), &["check"]);
     let words = String::from_utf8_lossy(&told.stdout).into_owned();
-    assert!(words.contains("warning: exposed.tables: \"order_\" matches nothing; _ is no wildcard"), "{words}");
+    assert!(words.contains("warning: exposed.tables: \"order_\" matches nothing; _ is not a wildcard"), "{words}");
     let away = connection(OTHER, "away", "postgres://nobody@127.0.0.1:1/nothing", "");
     configure(folder.path(), None, "", &(shop("") + &away));
     let down = portico(folder.path(), &["check", "--json"]);

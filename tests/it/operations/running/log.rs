@@ -88,7 +88,7 @@ async fn what_strangers_are_refused_is_summed_up_and_cut() {
     let lines: Vec<&String> = log.iter().filter(|line| line.contains("/nothing")).collect();
     let longest = lines.iter().map(|line| line.len()).max().unwrap();
     assert!(longest < 1_500, "{longest}");
-    let sums = log.iter().filter(|line| line.contains("have no line of their own"));
+    let sums = log.iter().filter(|line| line.contains("more unauthenticated requests were not logged"));
     let summed: usize =
         sums.map(|line| line.split("] ").nth(1).unwrap().split(' ').next().unwrap().parse::<usize>().unwrap()).sum();
     assert_eq!(lines.len() + summed, REQUESTS, "each is told of, one way or the other");

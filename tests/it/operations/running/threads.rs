@@ -186,7 +186,7 @@ async fn a_thread_that_does_not_turn_is_told_of() {
     let (status, told) = served.told("/readyz").await;
     assert_eq!((status, &told["status"]), (503, &json!("unavailable")));
     let reason = told["reason"].as_str().unwrap();
-    assert!(reason.ends_with(stuck["threads"][0].as_str().unwrap()) && reason.contains("do not turn"), "{reason}");
+    assert!(reason.ends_with(stuck["threads"][0].as_str().unwrap()) && reason.contains("are stuck"), "{reason}");
     served.running.input().write_all(b"on\n").unwrap();
     eventually("all threads to turn", async || served.told("/healthz").await.0 == 200).await;
     assert_eq!(served.told("/readyz").await.0, 200);

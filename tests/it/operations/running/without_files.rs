@@ -240,7 +240,10 @@ async fn connections_are_added_and_removed_in_place_and_taken_over() {
     for (arguments, part) in [
         (&["connection", "add", "--url", "sqlite:shop.db", "--name", "CRM"][..], "another connection has this name"),
         (&["connection", "add", "--url", "sqlite:none.db", "--name", "none"], "nothing was written"),
-        (&["connection", "add", "--url", "oracle:x", "--name", "none"], "no source that Portico knows"),
+        (
+            &["connection", "add", "--url", "oracle:x", "--name", "none"],
+            "not the address of a source that Portico knows",
+        ),
         (&["connection", "remove", "crn"], "did you mean crm?"),
         (&["workspace", "add", "joined", "--table", "crm.main.customer"], "there is no crm.main.customer"),
         (&["workspace", "add", "joined", "--table", "crn.main.customers"], "there is no connection"),

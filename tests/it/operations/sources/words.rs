@@ -59,22 +59,22 @@ async fn each_fault_of_a_postgresql_server_is_told_with_its_remedy() {
     let (port, silent_port) = (cluster.port, silent.local_addr().unwrap().port());
     let at = |who: &str, rest: &str| format!("postgres://{who}@127.0.0.1:{port}/{rest}");
     let cases = [
-        (at("app:wrong", "sales"), "refused the user or the password", "corrects the user or the password"),
+        (at("app:wrong", "sales"), "refused the user or the password", "correct the user or the password"),
         (at("app", "sales"), "asks for a password", "password_file"),
         (at("app:p@ss/word", "other"), "does not admit this connection's user", "pg_hba.conf"),
         (at("guest", "sale"), "no database of the name", "behind the last / of url"),
         (at("guest", "closed"), "does not let this connection's user in", "GRANT CONNECT"),
-        (at("guest", "sales?sslmode=require"), "asks for TLS, and the database has none", "turns ssl on"),
-        ("postgres://guest@no-such-host.invalid/sales".to_owned(), "host cannot be found", "corrects the host in url"),
+        (at("guest", "sales?sslmode=require"), "asks for TLS, and the database has none", "turn ssl on"),
+        ("postgres://guest@no-such-host.invalid/sales".to_owned(), "host cannot be found", "correct the host in url"),
         (
             "postgres://guest@localhost:1/sales".to_owned(),
-            "nobody listens",
+            "nothing listens",
             "in a container localhost is the container",
         ),
         (
             format!("postgres://guest@127.0.0.1:{silent_port}/sales?connect_timeout=1"),
             "host does not answer",
-            "opens the firewall",
+            "open the firewall",
         ),
         // A password may have an @ and a slash in it, as they are or escaped.
         (at("app:p@ss/word", "sales"), "", ""),
@@ -123,7 +123,7 @@ fn each_fault_of_a_sqlite_file_is_told_with_its_remedy() {
     let cases = [
         ("shpo.db", "the database file does not exist", "did you mean shop.db?"),
         ("there/shop.db", "the database file does not exist", "and neither is its folder"),
-        ("folder.db", "a folder stands in the database file's place", "names the file itself"),
+        ("folder.db", "there is a folder in the place of the database file", "name the file itself"),
         ("notes.db", "the file is not a SQLite database", "of another kind, encrypted or damaged"),
         ("shop.db", "", ""),
     ];
@@ -135,7 +135,7 @@ fn each_fault_of_a_sqlite_file_is_told_with_its_remedy() {
     configure(folder.path(), None, "", &shop("").replace("shop.db", "shpo.db"));
     let doctor = json_of(&portico(folder.path(), &["doctor", "--json"]));
     let source = doctor["findings"].as_array().unwrap().iter().find(|finding| finding["subject"] == "source").unwrap();
-    assert!(source["remedy"].as_str().unwrap().contains("corrects the path in url"), "{source}");
+    assert!(source["remedy"].as_str().unwrap().contains("correct the path in url"), "{source}");
 }
 
 fn words(output: &Output) -> String {

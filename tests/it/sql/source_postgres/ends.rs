@@ -179,7 +179,7 @@ async fn a_source_that_is_away_is_unavailable() {
     for failure in [subject.source.ping().await.unwrap_err(), subject.read("SELECT 1").await.unwrap_err()] {
         assert_eq!(
             (failure.kind, failure.message.as_str()),
-            (Kind::Unavailable, "nobody listens at the database's address")
+            (Kind::Unavailable, "nothing listens at the database's address")
         );
         assert!(failure.cause().is_some_and(|cause| !cause.contains("secret")));
     }

@@ -169,7 +169,7 @@ async fn values_are_bound_as_their_inferred_types() {
     assert_eq!(refused.kind, Kind::Invalid);
     assert!(refused.message.starts_with("parameter @v: invalid input syntax"), "{}", refused.message);
     let missing = subject.bind("SELECT @a::int4", &[]).await.unwrap_err();
-    assert_eq!((missing.kind, missing.message.as_str()), (Kind::Invalid, "parameters: no value for @a"));
+    assert_eq!((missing.kind, missing.message.as_str()), (Kind::Invalid, "parameters: there is no value for @a"));
     let unused = subject.bind("SELECT @a::int4", &[("a", "1"), ("b", "1")]).await.unwrap_err();
     assert_eq!(unused.message, "parameters: the statement has no @b");
     // A failed binding leaves the sessions as they were.

@@ -127,7 +127,7 @@ async fn what_a_script_may_not_do(app: &TestApp) {
     let (status, document) = as_reader("SELECT count(*) FROM orders; SELECT count(*) FROM customers").await;
     assert_eq!((status, &document["results"][1]["rows"]), (200, &json!([[3]])), "{document}");
     let text = app.tool_error("execute_sql", json!({"query": "SELECT 1; SELECT 2"})).await;
-    assert!(text.contains("one statement at a time"), "{text}");
+    assert!(text.contains("a call runs one statement, and this text holds 2"), "{text}");
 }
 
 async fn columns_are_told_without_a_run(app: &TestApp) {

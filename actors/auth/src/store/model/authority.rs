@@ -71,7 +71,7 @@ impl Authority {
         if self.sees(target) {
             return Ok(());
         }
-        Err(Error::forbidden("this reaches further than you do")
+        Err(Error::forbidden("this gives more access than you have")
             .hint("give no more than your own connections and scopes, or ask an administrator of the whole service"))
     }
 
@@ -81,7 +81,9 @@ impl Authority {
     /// [`Kind::Invalid`](portico_core::error::Kind::Invalid).
     pub(crate) fn not_oneself(&self, user: i64) -> Result<()> {
         if self.session.as_ref().is_some_and(|session| session.user_id == user) {
-            return Err(Error::invalid("you cannot shut yourself out; another administrator can, or the command line"));
+            return Err(Error::invalid(
+                "you cannot take away your own access; another administrator can, and so can the command line",
+            ));
         }
         Ok(())
     }

@@ -11,16 +11,16 @@ const LONGEST_NAME: usize = 100;
 pub(crate) fn check_name(what: &str, name: &str) -> Result<()> {
     if name.trim() != name || name.is_empty() || name.chars().count() > LONGEST_NAME {
         return Err(Error::invalid(format!(
-            "the name of {what} has 1 to {LONGEST_NAME} characters, with no white space around them"
+            "the name of {what} must have 1 to {LONGEST_NAME} characters, with no white space around them"
         )));
     }
     if name::has_invisible_characters(name) {
         return Err(Error::invalid(format!(
-            "the name of {what} has no control characters, and none that are not seen"
+            "the name of {what} must have no control characters and no invisible characters"
         )));
     }
     if name.starts_with("ptc_") {
-        return Err(Error::invalid(format!("the name of {what} does not begin with ptc_, as ids and secrets do")));
+        return Err(Error::invalid(format!("the name of {what} must not begin with ptc_, as ids and secrets do")));
     }
     Ok(())
 }

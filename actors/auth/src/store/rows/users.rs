@@ -97,7 +97,8 @@ fn check_email(email: &str) -> Result<()> {
         Ok(())
     } else {
         Err(Error::invalid(
-            "the e-mail address has the form name@domain, with no white space, no colon and nothing that is not seen",
+            "the e-mail address must have the form name@domain, with no white space, no colon and no invisible \
+             characters",
         ))
     }
 }

@@ -14,7 +14,7 @@ use portico_core::reach::StoredGrant;
 
 /// A column holds what it should not.
 fn invalid_column(what: &'static str) -> FromSqlError {
-    FromSqlError::Other(format!("the store holds what is no {what}").into())
+    FromSqlError::Other(format!("the store holds an invalid {what}").into())
 }
 
 impl FromSql for Timestamp {

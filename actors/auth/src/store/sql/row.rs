@@ -38,7 +38,7 @@ impl Row<'_> {
     pub(crate) fn optional_id(&self, column: impl Column) -> Result<Option<Uuid>> {
         let text: Option<String> = self.get(column)?;
         let id = text.as_deref().map(Uuid::try_parse).transpose();
-        id.map_err(|_| broken("the store holds what is no id"))
+        id.map_err(|_| broken("the store holds an invalid id"))
     }
 }
 

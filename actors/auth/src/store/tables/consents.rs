@@ -47,7 +47,8 @@ impl Store {
             let values = named_params! { ":ended": now.ended(), ":grant": grant.to_string() };
             let found = in_force(connection, "AND g.id = :grant", values)?.pop();
             match found.filter(|consent| authority.sees(&consent.rights)) {
-                None => Err(Error::not_found("nobody has allowed that, or not any more").hint("portico consent list")),
+                None => Err(Error::not_found("there is no such consent, or it has ended")
+                    .hint("`portico consent list` shows what there is")),
                 Some(_) => Ok(((), end(connection, grant)?)),
             }
         })

@@ -76,7 +76,8 @@ impl Store {
                 None => in_use(connection),
             };
             let ended = found?.ok_or_else(|| {
-                Error::not_found("there is no such key, or it is none of ours any more").hint("portico key list")
+                Error::not_found("there is no such key, or it is no longer one of ours")
+                    .hint("`portico key list` shows what there is")
             })?;
             // A key that takes its place is encrypted as it was, or nobody else can read it.
             if ended.retired_at.is_none() {

@@ -27,7 +27,8 @@ impl Store {
         check_name("a service account", &new.name)?;
         if new.name.contains(['@', '#']) {
             return Err(Error::invalid(
-                "the name of a service account has no @ and no #, as people and other issuers' subjects do",
+                "the name of a service account must have no @ and no #, which are for people and other issuers' \
+                 subjects",
             ));
         }
         let listed = listed(&new.rights)?;

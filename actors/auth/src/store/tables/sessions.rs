@@ -72,10 +72,10 @@ impl Store {
         self.write(|connection, now| {
             let found = ShownToken::find(connection, email, token)?;
             let (None, Some(user), Some(token)) = (found.wrong(now), found.user, found.id) else {
-                return Err(refusal("the personal access token was taken back meanwhile"));
+                return Err(refusal("the personal access token was revoked meanwhile"));
             };
             if !tokens::stands(connection, token, now)? {
-                return Err(refusal("what the personal access token was made out of is refused"));
+                return Err(refusal("the token that the personal access token was made with is refused"));
             }
             let token_id = token.to_string();
             let used = named_params! { ":now": now.time(), ":id": token_id };

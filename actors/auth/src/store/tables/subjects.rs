@@ -23,7 +23,7 @@ impl Store {
     /// many.
     pub fn disable_subject(&mut self, subject: &str) -> Result<RefusedSubject> {
         if subject.len() > LONGEST || subject.split_once('#').is_none_or(|(_, sub)| sub.is_empty()) {
-            return Err(Error::invalid("a subject of another issuer has the form issuer#sub"));
+            return Err(Error::invalid("a subject of another issuer must have the form issuer#sub"));
         }
         self.administer(|connection, now, authority| {
             authority.must_reach_all()?;
@@ -50,7 +50,7 @@ impl Store {
         self.administer(|connection, _, authority| {
             authority.must_reach_all()?;
             let known = find(connection, subject)?.ok_or_else(|| {
-                Error::not_found("no such subject of another issuer is refused").hint("portico user list names them")
+                Error::not_found("no such subject of another issuer is refused").hint("`portico user list` names them")
             })?;
             connection.execute("DELETE FROM refused_subjects WHERE subject = ?1", [subject])?;
             let change = Change::new("user enable", Some(&known), None);

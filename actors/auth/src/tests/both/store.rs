@@ -145,7 +145,7 @@ fn service_accounts_that_cannot_be_are_refused() {
     };
     refused(create("nightly", &[SALES]), Kind::Invalid, "already a service account", Some("rotate"));
     refused(create("empty", &[]), Kind::Invalid, "at least one connection", None);
-    refused(create("ptc_ci_mine", &[SALES]), Kind::Invalid, "does not begin with ptc_", None);
+    refused(create("ptc_ci_mine", &[SALES]), Kind::Invalid, "must not begin with ptc_", None);
     let unknown = [
         store.rotate_service_account("nightli").map(|(account, _)| account),
         store.disable_service_account("nightli"),

@@ -64,7 +64,7 @@ impl AggregateUDFImpl for OrderedSet {
     fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
         match types.first() {
             Some(of) => Ok(of.clone()),
-            None => exec_err!("{} of nothing", self.name),
+            None => exec_err!("bug: {} has no argument", self.name),
         }
     }
 
@@ -151,7 +151,7 @@ impl Accumulator for Gathered {
     fn update_batch(&mut self, values: &[ArrayRef]) -> EngineResult<()> {
         match values.first() {
             Some(values) => self.add(values),
-            None => exec_err!("an aggregate of nothing"),
+            None => exec_err!("bug: an aggregate has no argument"),
         }
     }
 
@@ -165,7 +165,7 @@ impl Accumulator for Gathered {
         let Some(row) = found else { return ScalarValue::try_from(&self.type_) };
         match self.converter.convert_rows([row])?.first() {
             Some(value) => ScalarValue::try_from_array(value, 0),
-            None => exec_err!("a row of nothing"),
+            None => exec_err!("bug: a row has no values"),
         }
     }
 
@@ -182,7 +182,7 @@ impl Accumulator for Gathered {
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> EngineResult<()> {
-        let [lists] = states else { return exec_err!("another state") };
+        let [lists] = states else { return exec_err!("bug: the state has another shape") };
         lists.as_list::<i32>().iter().flatten().try_for_each(|list| self.add(&list))
     }
 }

@@ -38,7 +38,7 @@ impl AggregateUDFImpl for Single {
     fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
         match types {
             [of] => Ok(of.clone()),
-            _ => exec_err!("a single value of several"),
+            _ => exec_err!("bug: an aggregate of one value got several"),
         }
     }
 
@@ -76,7 +76,7 @@ impl Found {
 
 impl Accumulator for Found {
     fn update_batch(&mut self, values: &[ArrayRef]) -> EngineResult<()> {
-        let [values] = values else { return exec_err!("a single value of several") };
+        let [values] = values else { return exec_err!("bug: an aggregate of one value got several") };
         (0..values.len().min(2)).try_for_each(|row| self.add(values, row, 1))
     }
 
@@ -93,7 +93,7 @@ impl Accumulator for Found {
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> EngineResult<()> {
-        let [values, rows] = states else { return exec_err!("another state") };
+        let [values, rows] = states else { return exec_err!("bug: the state has another shape") };
         let rows = rows.as_primitive::<Int64Type>();
         (0..values.len()).try_for_each(|row| self.add(values, row, rows.value(row)))
     }

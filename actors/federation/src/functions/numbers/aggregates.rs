@@ -182,13 +182,13 @@ impl Totals {
 
 impl Accumulator for Totals {
     fn update_batch(&mut self, values: &[ArrayRef]) -> EngineResult<()> {
-        let [values] = values else { return exec_err!("one value at a time") };
+        let [values] = values else { return exec_err!("bug: the aggregate takes one value at a time") };
         let values = as_decimal(values, self.scale)?;
         values.as_primitive::<Decimal128Type>().iter().flatten().try_for_each(|value| self.add(value))
     }
 
     fn retract_batch(&mut self, values: &[ArrayRef]) -> EngineResult<()> {
-        let [values] = values else { return exec_err!("one value at a time") };
+        let [values] = values else { return exec_err!("bug: the aggregate takes one value at a time") };
         let values = as_decimal(values, self.scale)?;
         values.as_primitive::<Decimal128Type>().iter().flatten().try_for_each(|value| {
             let (value, square) = self.powers(value)?;
@@ -235,13 +235,13 @@ impl Accumulator for Totals {
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> EngineResult<()> {
         if self.seen.is_some() {
-            let [lists] = states else { return exec_err!("another state") };
+            let [lists] = states else { return exec_err!("bug: the state has another shape") };
             for list in lists.as_list::<i32>().iter().flatten() {
                 list.as_primitive::<Decimal128Type>().iter().flatten().try_for_each(|value| self.add(value))?;
             }
             return Ok(());
         }
-        let [totals, squares, counts] = states else { return exec_err!("another state") };
+        let [totals, squares, counts] = states else { return exec_err!("bug: the state has another shape") };
         let [totals, squares] = [totals, squares].map(AsArray::as_primitive::<Decimal256Type>);
         for ((total, square), count) in totals.iter().zip(squares).zip(counts.as_primitive::<Int64Type>()) {
             self.add_up(total.unwrap_or(i256::ZERO), square.unwrap_or(i256::ZERO), count.unwrap_or(0))?;

@@ -66,7 +66,7 @@ struct Found {
 
 impl Accumulator for Found {
     fn update_batch(&mut self, values: &[ArrayRef]) -> EngineResult<()> {
-        let [values] = values else { return exec_err!("the least or greatest of nothing") };
+        let [values] = values else { return exec_err!("bug: the least or greatest has no argument") };
         let values = cast(values, &ArrowType::Float64)?;
         for value in values.as_primitive::<Float64Type>().iter().flatten() {
             let is_more = |one: f64, other: f64| !other.is_nan() && (one.is_nan() || one > other);

@@ -158,7 +158,10 @@ impl ScalarUDFImpl for Exact {
             return Ok(types.iter().map(as_exact).collect());
         }
         let wider = types.iter().max_by_key(|of| of.primitive_width());
-        wider.map_or_else(|| exec_err!("{} of nothing", self.name()), |wider| Ok(vec![wider.clone(); types.len()]))
+        wider.map_or_else(
+            || exec_err!("bug: {} has no argument", self.name()),
+            |wider| Ok(vec![wider.clone(); types.len()]),
+        )
     }
 
     fn return_type(&self, types: &[ArrowType]) -> EngineResult<ArrowType> {
@@ -182,7 +185,7 @@ impl ScalarUDFImpl for Exact {
                 }
             }
             [one, other] if one == other => Ok(one.clone()),
-            _ => exec_err!("{} of two types", self.name()),
+            _ => exec_err!("bug: {} got values of two types", self.name()),
         }
     }
 
@@ -246,7 +249,7 @@ impl ScalarUDFImpl for Quotient {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
-        let [left, right] = arrays.as_slice() else { return exec_err!("a quotient is of two values") };
+        let [left, right] = arrays.as_slice() else { return exec_err!("bug: a quotient takes two values") };
         let ((left, of_left), (right, of_right)) = (digits(left)?, digits(right)?);
         let mut quotients = Vec::with_capacity(left.len());
         for pair in left.iter().zip(&right) {
@@ -267,7 +270,7 @@ fn digits(array: &ArrayRef) -> EngineResult<(Vec<Option<i256>>, i8)> {
             (array.as_primitive::<Decimal128Type>().iter().map(|value| value.map(i256::from_i128)).collect(), *scale)
         }
         ArrowType::Decimal256(_, scale) => (array.as_primitive::<Decimal256Type>().iter().collect(), *scale),
-        other => return exec_err!("a quotient of {other}"),
+        other => return exec_err!("bug: a quotient got values of type {other}"),
     })
 }
 

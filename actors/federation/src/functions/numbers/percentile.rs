@@ -52,7 +52,7 @@ pub(crate) fn admit(params: &AggregateFunctionParams, schema: &DFSchema) -> Engi
 /// The place among the values that a call's second argument says, from 0 to 1.
 ///
 /// # Errors
-/// `22003` for a place that is none, `0A000` for one that is no literal.
+/// `22003` for a place that is none, `0A000` for one that is not a literal.
 pub(crate) fn place(name: &str, args: &AccumulatorArgs) -> EngineResult<Option<f64>> {
     let no_row = RecordBatch::new_empty(Arc::new(Schema::empty()));
     let at = args.exprs.get(1).map(|at| at.evaluate(&no_row));
@@ -131,7 +131,7 @@ impl Gathered {
 
 impl Accumulator for Gathered {
     fn update_batch(&mut self, values: &[ArrayRef]) -> EngineResult<()> {
-        let Some(values) = values.first() else { return exec_err!("{NAME} of nothing") };
+        let Some(values) = values.first() else { return exec_err!("bug: {NAME} has no argument") };
         self.add(values);
         Ok(())
     }
@@ -168,7 +168,7 @@ impl Accumulator for Gathered {
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> EngineResult<()> {
-        let [lists] = states else { return exec_err!("another state") };
+        let [lists] = states else { return exec_err!("bug: the state has another shape") };
         lists.as_list::<i32>().iter().flatten().for_each(|list| self.add(&list));
         Ok(())
     }

@@ -40,7 +40,7 @@ pub(super) fn quotient(dividend: BigInt, divisor: &BigInt, digits: i32, is_root:
 /// `2201F` for a number below zero.
 pub(super) fn roots(numbers: &ArrayRef) -> EngineResult<ArrayRef> {
     let ArrowType::Decimal128(_, scale) = *numbers.data_type() else {
-        return exec_err!("an exact root of {}", numbers.data_type());
+        return exec_err!("bug: an exact root got values of type {}", numbers.data_type());
     };
     let root = |value: i128| {
         if value < 0 {
@@ -48,7 +48,7 @@ pub(super) fn roots(numbers: &ArrayRef) -> EngineResult<ArrayRef> {
             return Err(external(error.sqlstate("2201F")));
         }
         quotient(value.into(), &BigInt::from(1), scale.into(), true)
-            .map_or_else(|| exec_err!("a root with more digits than its square"), Ok)
+            .map_or_else(|| exec_err!("bug: a root has more digits than its square"), Ok)
     };
     let roots: Decimal128Array = numbers.as_primitive::<Decimal128Type>().try_unary(root)?;
     Ok(Arc::new(roots.with_precision_and_scale(DIGITS, SCALE)?))

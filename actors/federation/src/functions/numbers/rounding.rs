@@ -142,7 +142,7 @@ impl ScalarUDFImpl for Rounding {
     }
 
     fn return_type(&self, _: &[ArrowType]) -> EngineResult<ArrowType> {
-        internal_err!("the type of what is rounded depends on the digits")
+        internal_err!("bug: the type of a rounded number is asked for without the digits")
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> EngineResult<FieldRef> {

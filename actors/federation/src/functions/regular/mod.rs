@@ -105,7 +105,7 @@ impl Flags {
                 'g' => flags.is_global = true,
                 's' => {}
                 other => {
-                    let message = format!("the flag {other:?} of {function} is not there over several connections");
+                    let message = format!("the flag {other:?} of {function} is not supported over several connections");
                     return Err(not_there(message, "use i and g"));
                 }
             }
@@ -120,8 +120,10 @@ fn literal<'a>(argument: &'a ColumnarValue, function: &str) -> EngineResult<Opti
         ColumnarValue::Scalar(text) => Ok(text.try_as_str().flatten()),
         ColumnarValue::Array(_) => {
             let what = if function == MATCHES || function == MATCHES_ANY_CASE { "a match" } else { function };
-            let message =
-                format!("{what} with a pattern, text or flag that is no literal is not there over several connections");
+            let message = format!(
+                "{what} with a pattern, text or flag that is not a literal is not supported over several \
+                 connections"
+            );
             Err(not_there(message, "write the pattern in quotes, or match on the table's own connection"))
         }
     }

@@ -89,7 +89,7 @@ fn invalid(why: &str) -> DataFusionError {
 
 fn not_known(what: &str) -> DataFusionError {
     not_there(
-        format!("{what} in a regular expression is not there over several connections"),
+        format!("{what} in a regular expression is not supported over several connections"),
         "use letters, ., [a-z], \\d, \\s, \\w, \\y, ^, $, |, (…), *, +, ? and {m,n}, or match on the table's own connection",
     )
 }

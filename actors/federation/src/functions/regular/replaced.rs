@@ -54,7 +54,7 @@ impl Replacement {
             None
         };
         if let Some(what) = what {
-            let message = format!("regexp_replace with {what} is not there over several connections");
+            let message = format!("regexp_replace with {what} is not supported over several connections");
             return Err(not_there(
                 message,
                 "write a class of characters, such as [^/]*, or replace on the table's own connection",
@@ -149,7 +149,7 @@ fn too_large() -> DataFusionError {
 
 fn ambiguous() -> DataFusionError {
     let message =
-        "regexp_replace with \\1 and a pattern that matches in several ways is not there over several connections";
+        "regexp_replace with \\1 and a pattern that matches in several ways is not supported over several connections";
     not_there(
         message.to_owned(),
         "write the pattern so that each part ends where the next one begins, such as ([^-]*)-(.*)",

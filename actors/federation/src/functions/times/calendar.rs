@@ -118,13 +118,13 @@ pub(super) struct Zone {
 /// For one that is not known here, and for what is no literal.
 pub(super) fn zone(named: &ColumnarValue) -> EngineResult<Option<Zone>> {
     let ColumnarValue::Scalar(name) = named else {
-        return Err(not_there("a time zone that is no literal".to_owned(), "write the name of one zone, in quotes"));
+        return Err(not_there("a time zone that is not a literal".to_owned(), "write the name of one zone, in quotes"));
     };
     let Some(name) = name.try_as_str().flatten() else { return Ok(None) };
     // PostgreSQL has abbreviations, and offsets whose sign is the other one; what has a slash is a name of the IANA's.
     let is_name = name.contains('/') || matches!(name, "UTC" | "GMT");
     let found = if is_name { Tz::from_str(name).ok() } else { None };
-    let message = || format!("time zone {name:?} is not there over several connections");
+    let message = || format!("time zone {name:?} is not supported over several connections");
     let zone = found.map(|rules| Zone { rules, is_utc: name == "UTC" });
     zone.map(Some).ok_or_else(|| not_there(message(), "write a name such as 'Europe/Berlin', or 'UTC'"))
 }
@@ -137,7 +137,7 @@ impl Zone {
     fn known_time(self, at: i64) -> EngineResult<NaiveDateTime> {
         let time = timestamp_us_to_datetime(at).ok_or_else(out_of_range)?;
         if time.year() > LAST_YEAR && !self.is_utc {
-            let message = "a time after the year 2099 in a zone is not there over several connections".to_owned();
+            let message = "a time after the year 2099 in a zone is not supported over several connections".to_owned();
             return Err(not_there(message, "leave the zone out: the rules of zones are known until then"));
         }
         Ok(time)

@@ -52,7 +52,7 @@ impl ScalarUDFImpl for Elapsed {
     }
 
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
-        internal_err!("a time between two times that was not refused")
+        internal_err!("bug: a difference of two times was not refused")
     }
 }
 
@@ -181,7 +181,7 @@ pub(in crate::functions) fn admit(func: &ScalarUDF, types: &[ArrowType]) -> Engi
 /// The refusal of a sum or a difference of two times.
 pub(in crate::functions) fn refused(left: &ArrowType, op: Operator, right: &ArrowType) -> DataFusionError {
     let message =
-        format!("operator {} {op} {} is not there over several connections", type_name(left), type_name(right));
+        format!("operator {} {op} {} is not supported over several connections", type_name(left), type_name(right));
     let hint = "extract(epoch FROM (a - b)) is the number of seconds between two times, which avg and sum take too; a - b \
                 can be compared with a literal interval, and has a day, an hour, a minute and a second";
     external(Error::new(Kind::Rejected, message).sqlstate("42883").hint(hint))

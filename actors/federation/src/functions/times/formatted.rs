@@ -233,7 +233,7 @@ impl ScalarUDFImpl for ToChar {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
         let [value, ColumnarValue::Scalar(pattern)] = args.args.as_slice() else {
-            return Err(no_pattern("is no literal"));
+            return Err(no_pattern("is not a literal"));
         };
         let array = value.to_array(args.number_rows)?;
         // An empty pattern writes nothing, and that is NULL.
@@ -244,7 +244,7 @@ impl ScalarUDFImpl for ToChar {
             return Err(no_pattern("has more than 256 characters"));
         }
         let pieces =
-            pieces(pattern).ok_or_else(|| no_pattern("has a part that is not there over several connections"))?;
+            pieces(pattern).ok_or_else(|| no_pattern("has a part that is not supported over several connections"))?;
         let array = cast(&array, &written(array.data_type())?)?;
         Ok(ColumnarValue::Array(texts(&array, &pieces)?))
     }

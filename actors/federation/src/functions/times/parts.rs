@@ -113,7 +113,7 @@ fn part(name: Option<&ScalarValue>, of: &ArrowType) -> EngineResult<DateField> {
     let name = name.and_then(|name| name.try_as_str().flatten()).map(str::to_lowercase).unwrap_or_default();
     DateField::named(&name, of).ok_or_else(|| {
         let type_ = crate::functions::types::categories::type_name(of);
-        let message = format!("unit \"{name}\" is not there for type {type_} over several connections");
+        let message = format!("unit \"{name}\" is not supported for type {type_} over several connections");
         let hint = "use year, quarter, month, week, day, dow, isodow, doy, isoyear or epoch, and of times hour, minute, \
                     second, millisecond or microsecond";
         external(Error::new(Kind::Rejected, message).sqlstate("22023").hint(hint))
@@ -150,7 +150,7 @@ impl ScalarUDFImpl for Extract {
     }
 
     fn return_type(&self, _: &[ArrowType]) -> EngineResult<ArrowType> {
-        internal_err!("the type of a part depends on which it is")
+        internal_err!("bug: the type of a part is asked for without the part")
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> EngineResult<FieldRef> {

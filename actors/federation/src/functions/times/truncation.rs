@@ -119,7 +119,7 @@ fn truncated(args: &ScalarFunctionArgs) -> EngineResult<ArrayRef> {
     };
     let values = values.to_array(args.number_rows)?;
     let ColumnarValue::Scalar(unit) = unit else {
-        return Err(not_there("a unit that is no literal".to_owned(), "write the unit in quotes"));
+        return Err(not_there("a unit that is not a literal".to_owned(), "write the unit in quotes"));
     };
     let zone = named.map(zone).transpose()?;
     let (Some(unit), false) = (unit.try_as_str().flatten(), zone.is_some_and(|zone| zone.is_none())) else {

@@ -74,7 +74,7 @@ pub(crate) fn exact(expr: Expr, field: FieldRef, schema: &DFSchema) -> EngineRes
                 let octets = octets(value.try_as_str().flatten().unwrap_or_default())?;
                 Expr::Literal(ScalarValue::Binary(Some(octets)), metadata.clone())
             }
-            _ => return not_impl_err!("cast a text that is no literal to bytea"),
+            _ => return not_impl_err!("cast a text that is not a literal to bytea"),
         },
         (TypeCategory::Double | TypeCategory::Text, TypeCategory::Real) => {
             NARROWED.call(vec![to_type(expr, ArrowType::Float64)])
@@ -274,7 +274,7 @@ impl ScalarUDFImpl for Conversion {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
         match ColumnarValue::values_to_arrays(&args.args)?.as_slice() {
             [array] => Ok(ColumnarValue::Array((self.convert)(array)?)),
-            _ => exec_err!("{} of one value", self.name),
+            _ => exec_err!("bug: {} takes one value", self.name),
         }
     }
 }

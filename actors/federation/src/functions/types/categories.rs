@@ -139,6 +139,6 @@ pub(crate) const AS_DOUBLE: &str = "write CAST(… AS double precision) around i
 /// The refusal of a function for values of these types.
 pub(crate) fn no_function(name: &str, of: &[ArrowType], hint: &'static str) -> DataFusionError {
     let of: Vec<String> = of.iter().map(type_name).collect();
-    let message = format!("function {name}({}) is not there over several connections", of.join(", "));
+    let message = format!("function {name}({}) is not supported over several connections", of.join(", "));
     external(Error::new(Kind::Rejected, message).sqlstate("42883").hint(hint))
 }

@@ -49,7 +49,7 @@ pub(in crate::functions) fn alike<const N: usize>(
     by_order: bool,
 ) -> EngineResult<[Expr; N]> {
     let same = same(exprs.into(), schema, by_order, Use::Compared)?;
-    same.try_into().or_else(|_| not_impl_err!("a comparison of another number of values"))
+    same.try_into().or_else(|_| not_impl_err!("compare another number of values than two"))
 }
 
 /// Values of one type, of which one is answered.

@@ -40,7 +40,7 @@ fn computed(groups: &[Expr]) -> Result<HashMap<Expr, Column>> {
         };
         for value in sets.into_iter().flatten().filter(|value| !matches!(value, Expr::Column(_))) {
             if value.column_refs().is_empty() {
-                let message = "a constant in ROLLUP, CUBE or GROUPING SETS is not there over several connections";
+                let message = "a constant in ROLLUP, CUBE or GROUPING SETS is not supported over several connections";
                 return Err(external(
                     Error::new(Kind::Rejected, message).sqlstate("0A000").hint("leave it out of them"),
                 ));

@@ -113,12 +113,12 @@ pub(crate) fn unmerged(plan: LogicalPlan, scopes: &[Scope]) -> EngineResult<Logi
             let is_narrow = one.is_integer() && other.is_integer() && one.primitive_width() < other.primitive_width();
             if is_narrow && is_said(&of) && is_merged(&of) {
                 let message = format!(
-                    "{}.{} beside the column that USING makes of it, which has another type, is not there over several \
-                     connections",
+                    "{}.{} beside the column that USING makes of it, which has another type, is not supported over \
+                     several connections",
                     of.0, of.1
                 );
                 let error = Error::new(Kind::Rejected, message).sqlstate("0A000");
-                return Err(external(error.hint("say one of them alone, or write ON")));
+                return Err(external(error.hint("use only one of them, or write ON")));
             }
             (said, merged) = (said || is_said(&of), merged || is_merged(&of));
         }

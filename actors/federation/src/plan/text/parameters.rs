@@ -19,12 +19,12 @@ pub(crate) fn values(placeholders: &[String], arguments: &[Argument]) -> Result<
 
 fn value(argument: &Argument) -> Result<ScalarValue> {
     let wrong = |what: &str| Error::invalid(format!("parameters: @{}: {what}", argument.name.trim_start_matches('@')));
-    match serde_json::from_str(argument.value.get()).map_err(|_| wrong("this is no JSON"))? {
+    match serde_json::from_str(argument.value.get()).map_err(|_| wrong("this is not JSON"))? {
         Value::Null => Ok(ScalarValue::Null),
         Value::Bool(value) => Ok(ScalarValue::Boolean(Some(value))),
         Value::String(text) => Ok(ScalarValue::Utf8(Some(text))),
         Value::Number(_) => number(argument.value.get().trim())
-            .ok_or_else(|| wrong("a number of more than 38 digits").hint("give it as text and cast it")),
+            .ok_or_else(|| wrong("the number has more than 38 digits").hint("give it as text and cast it")),
         Value::Array(_) | Value::Object(_) => {
             Err(wrong("a statement over several connections takes no arrays and no objects")
                 .hint("give a text, a number, a truth value or null"))

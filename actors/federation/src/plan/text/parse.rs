@@ -85,8 +85,10 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
     let mut statements = portico_sql::statements_over_connections(text, Dialect::POSTGRESQL, &given)?;
     let count = statements.len();
     let one = statements.pop().filter(|_| count == 1).ok_or_else(|| {
-        Error::invalid(format!("query: a statement over several connections comes alone; this text holds {count}"))
-            .hint("send each statement in a request of its own")
+        Error::invalid(format!(
+            "query: a statement over several connections must be sent alone, and this text holds {count}"
+        ))
+        .hint("send each statement in a request of its own")
     })?;
     if one.class != Class::Select {
         return Err(with_instead(only_reads(&one.verb), text));
@@ -99,7 +101,7 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
         .and_then(|mut parser| parser.parse_statements())
         .map_err(|error| with_instead(engine_error(error), text))?;
     let first = parsed.pop_front().filter(|_| parsed.is_empty());
-    let parsed = first.ok_or_else(|| Error::internal("two readers count a text's statements differently"))?;
+    let parsed = first.ok_or_else(|| Error::internal("bug: two parsers count a text's statements differently"))?;
     let (mut parsed, explain) = match parsed {
         Parsed::Explain(ExplainStatement { statement, options }) => {
             (*statement, Some(if options.analyze { Explain::Analyze } else { Explain::Plan }))
@@ -174,7 +176,7 @@ fn leave_out_collations(statement: &mut ast::Statement) -> Result<()> {
     match found {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(name) => Err(Error::invalid(format!(
-            "query: COLLATE {name} over several connections, where text goes by its octets"
+            "query: COLLATE {name} is not supported over several connections, where text is ordered by its bytes"
         ))
         .hint("leave it out, or write COLLATE \"C\"")),
     }
@@ -241,7 +243,7 @@ fn only_reads(verb: &str) -> Error {
     }
     let verb = if QUERIES.contains(&verb) { "a query that locks or stores rows (FOR UPDATE, INTO)" } else { verb };
     Error::invalid(format!(
-        "query: {verb} over several connections; a statement that names several connections only reads"
+        "query: {verb} is not supported over several connections; a statement that names several connections only reads"
     ))
-    .hint("address one connection with what writes; read from the others in a statement of its own")
+    .hint("address one connection to write; read from the others in a separate statement")
 }

@@ -32,12 +32,12 @@ pub(crate) fn check(statement: &Statement) -> Result<()> {
 type Checked = ControlFlow<Error>;
 
 fn refuse(what: &str, hint: &'static str) -> Checked {
-    ControlFlow::Break(Error::invalid(format!("query: {what} over several connections")).hint(hint))
+    ControlFlow::Break(Error::invalid(format!("query: {what} is not supported over several connections")).hint(hint))
 }
 
 /// What PostgreSQL does not read, and the engine does.
 fn no_syntax(what: &str, hint: &'static str) -> Checked {
-    let error = Error::new(Kind::Rejected, format!("query: {what} is no SQL of PostgreSQL"));
+    let error = Error::new(Kind::Rejected, format!("query: {what} is not PostgreSQL syntax"));
     ControlFlow::Break(error.sqlstate("42601").hint(hint))
 }
 
@@ -68,7 +68,7 @@ impl Visitor for Parts {
             Expr::SimilarTo { .. } => refuse("SIMILAR TO", "write LIKE, or ~ with a regular expression"),
             // Its precedence is another one, and `#` loses NULL.
             Expr::BinaryOp { op: BinaryOperator::PGExp | BinaryOperator::PGBitwiseXor, .. } => {
-                refuse("the operators ^ and #", "write power(a, b)")
+                refuse("the operator ^ or #", "write power(a, b)")
             }
             Expr::Exists { subquery, .. } | Expr::InSubquery { subquery, .. } => membership_of(subquery),
             Expr::Cast { kind: CastKind::TryCast | CastKind::SafeCast, .. } => {
@@ -109,7 +109,7 @@ fn begun(window: &WindowSpec) -> Checked {
     match &window.window_name {
         Some(name) => refuse(
             &format!("a window that begins with {name}"),
-            "write OVER and its name without parentheses, or the window out",
+            "write OVER and its name without parentheses, or write the window in full",
         ),
         None => ControlFlow::Continue(()),
     }
@@ -121,7 +121,7 @@ fn aggregate_only(call: &Function) -> Checked {
     let last = call.name.0.last().and_then(|part| part.as_ident());
     let is_ours = last.is_some_and(|last| last.value.starts_with(MARK));
     if is_missing(&name) || is_ours {
-        let error = Error::new(Kind::Rejected, format!("function {name} is not there over several connections"));
+        let error = Error::new(Kind::Rejected, format!("function {name} is not supported over several connections"));
         let hint = if is_ours {
             "names that begin with such a sign are the service's own"
         } else {
@@ -192,7 +192,7 @@ fn order(query: &Query) -> Checked {
             _ => ControlFlow::Continue(()),
         });
         if let ControlFlow::Break(name) = found {
-            let what = format!("ORDER BY an expression of {name}, which is a name of the list too,");
+            let what = format!("ORDER BY an expression of {name}, which is also a name in the SELECT list,");
             return refuse(&what, "order by the name alone, or say which table the column is of");
         }
     }
@@ -343,10 +343,7 @@ fn joins(of: &TableWithJoins, has_all: bool) -> Checked {
                 } else {
                     "a RIGHT or FULL join by USING or NATURAL"
                 };
-                return refuse(
-                    what,
-                    "write ON with both columns, and name which one, or coalesce of both, is to be answered",
-                );
+                return refuse(what, "write ON with both columns, and select one of them, or coalesce of both");
             }
             JoinConstraint::On(condition) => {
                 if compares_with_query(condition) {

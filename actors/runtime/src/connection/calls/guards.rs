@@ -53,7 +53,7 @@ impl Runner {
             }
             Err(error) => Err(Error::new(
                 Kind::Rejected,
-                format!("query: what it costs could not be found out, and this connection has a limit of {limit}"),
+                format!("query: its cost could not be estimated, and this connection has a limit of {limit}"),
             )
             .because(error.message)
             .hint("simplify the statement: it could not be planned in time, or fails while it is planned")),
@@ -108,7 +108,7 @@ impl Runner {
             ..Plan::alone(Task::Statement(question), Access::ReadOnly)
         };
         let rows = texts(self.source.run(plan).await?, MOST_LINES).await?;
-        (explain.read)(&rows).map(Some).ok_or_else(|| Error::internal("a plan that cannot be read"))
+        (explain.read)(&rows).map(Some).ok_or_else(|| Error::internal("the source's plan cannot be read"))
     }
 
     /// A failure with what of the plan costs most, where the time was up.

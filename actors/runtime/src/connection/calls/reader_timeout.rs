@@ -174,11 +174,8 @@ impl Drop for ReaderTimeout {
 
 fn late_reader(patience: Duration) -> Error {
     let seconds = patience.as_secs_f64();
-    Error::new(
-        Kind::TimedOut,
-        format!("nothing of the answer was read for {seconds} s, and its statement was cancelled"),
-    )
-    .hint("read the answer as it comes, or ask for less of it")
+    Error::new(Kind::TimedOut, format!("the answer was not read for {seconds} s, and its statement was cancelled"))
+        .hint("read the answer as it comes, or ask for less of it")
 }
 
 #[cfg(test)]

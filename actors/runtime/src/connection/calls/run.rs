@@ -211,7 +211,7 @@ impl Runner {
                 return Ok((task, access, renamed));
             }
             Op::Procedure(procedure) => self.prepare_procedure(procedure, profile, &call.by)?,
-            Op::Instructions(_) => return Err(Error::internal("instructions are no plan")),
+            Op::Instructions(_) => return Err(Error::internal("bug: instructions are not planned")),
         };
         Ok((task, access, Vec::new()))
     }
@@ -225,7 +225,7 @@ impl Runner {
     ) -> Result<(Task, Access)> {
         let count = statements.len();
         let statement = statements.pop().filter(|_| count == 1).ok_or_else(|| {
-            Error::invalid(format!("query: one statement at a time, please; this text holds {count}"))
+            Error::invalid(format!("query: a call runs one statement, and this text holds {count}"))
                 .hint("send each statement in a call of its own")
         })?;
         let access = self.access(verb, &statement, by, &text.tools)?;

@@ -26,9 +26,9 @@ impl Runner {
         };
         if text.one_result && results > 1 {
             return Err(Error::invalid(format!(
-                "Accept: this form has room for one result, and there would be {results}"
+                "Accept: this format has room for one result, and there would be {results}"
             ))
-            .hint("Accept: application/json answers several results"));
+            .hint("send Accept: application/json, which returns several results"));
         }
         let mut access = Access::ReadOnly;
         for statement in &statements {

@@ -89,7 +89,7 @@ async fn rows_of(
     let text = format!("SELECT {} FROM {}.{}", columns.join(", "), dialect.quoted(schema), dialect.quoted(name));
     let naming = Naming { connection: &connection.name, others: &[] };
     let statement = portico_sql::statements(&text, dialect, naming)?.pop();
-    let statement = statement.ok_or_else(|| Error::internal("a statement of our own is none"))?;
+    let statement = statement.ok_or_else(|| Error::internal("bug: a statement of the survey's own is empty"))?;
     let prepared = Prepared { statement, values: Vec::new(), default_schema: None, by_administrator: false };
     let most = MOST_LOOKUP_ROWS + 1;
     let limits = Limits { rows: Some(most as u64), ..limits };

@@ -70,9 +70,7 @@ impl Nearby {
         }
         // UPDATE t SET t.column: whatever is read would know the table.
         if relations.iter().any(|relation| relation.written.eq_ignore_ascii_case(name)) {
-            return Ok(Some(format!(
-                "what is written is named by its column alone: SET a_column = …, without {name}."
-            )));
+            return Ok(Some(format!("name a column to be set by itself: SET a_column = …, without {name}.")));
         }
         let near = offered(&near());
         if self.text.contains(&format!("\"{name}\"")) {
@@ -86,8 +84,8 @@ impl Nearby {
         }
         if is_alias(&self.text, name) {
             return Ok(Some(format!(
-                "{name} is a name of the SELECT list, which is not known here: repeat its expression, or select from the \
-                 query as a whole: SELECT * FROM (…) AS q WHERE {name} …"
+                "{name} is an alias of the SELECT list, which is not known here: repeat its expression, or select from \
+                 the query as a whole: SELECT * FROM (…) AS q WHERE {name} …"
             )));
         }
         let elsewhere =
@@ -97,12 +95,12 @@ impl Nearby {
             elsewhere.map(|known| format!("{}.{}", self.table(known), quoted(&known.name))).collect();
         if !elsewhere.is_empty() {
             return Ok(Some(format!(
-                "no table of the statement has it; join the one that does: {}",
+                "no table of the statement has this column; join the one that does: {}",
                 elsewhere.join(", ")
             )));
         }
         let told: Vec<String> = candidates.iter().filter(is_sought).take(MOST_TOLD).map(write).collect();
-        Ok((!told.is_empty()).then(|| format!("the columns there are {}", told.join(", "))))
+        Ok((!told.is_empty()).then(|| format!("there are the columns {}", told.join(", "))))
     }
 
     /// The columns that a name may mean which several tables have.

@@ -119,7 +119,7 @@ fn spread(narrow: &MetadataFilter) -> Result<Vec<MetadataFilter>> {
         };
         all = all.into_iter().flat_map(each).collect();
         if all.len() > table_search::MOST_FOUND {
-            return Err(Error::invalid("too many names with commas between them").hint("ask for fewer at once"));
+            return Err(Error::invalid("too many names").hint("ask for fewer at once"));
         }
     }
     Ok(all)
@@ -267,7 +267,7 @@ async fn reason(
         let at = place(MetadataKind::Tables, "TABLE_TYPE");
         let known: BTreeSet<&str> = rows.iter().filter_map(|row| row.get(at)?.as_deref()).collect();
         let known = known.into_iter().collect::<Vec<_>>().join(", ");
-        return format!("there is none of type {kind} that you may see; types are {known}");
+        return format!("there is no table of type {kind} that you may see; there are {known}");
     }
-    "nothing is there that you may see, or nothing by these names".to_owned()
+    "there is nothing that you may see, or nothing with these names".to_owned()
 }

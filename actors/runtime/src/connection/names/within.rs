@@ -32,9 +32,10 @@ pub(in crate::connection) fn understand(
     let read = portico_sql::statements_within(text, dialect, in_workspace, given)?;
     for statement in &read.0 {
         if statement.verb == "EXPLAIN" && !within.is_reached {
-            let message =
-                format!("EXPLAIN tells what {connection} is sent, which this credential opens only by the workspace");
-            return Err(Error::forbidden(message).hint("ask somebody who reaches the connection itself"));
+            let message = format!(
+                "EXPLAIN shows what is sent to {connection}, which this credential opens only through the workspace"
+            );
+            return Err(Error::forbidden(message).hint("ask someone with access to the connection itself"));
         }
         (within.sent)(connection, &statement.text);
     }

@@ -24,7 +24,7 @@ pub(crate) fn bound(
     }
     if ready.params().len() > values.len() {
         let (needs, given) = (ready.params().len(), values.len());
-        return Err(Error::invalid(format!("parameters: the statement takes {needs} values, {given} were given")));
+        return Err(Error::invalid(format!("parameters: the statement takes {needs} values, and {given} were given")));
     }
     values.into_iter().zip(ready.params()).map(|(argument, type_)| argument::bound(argument, type_)).collect()
 }

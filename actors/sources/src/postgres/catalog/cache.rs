@@ -175,7 +175,7 @@ impl CatalogCache {
         );
         let identity = timeout(SIGN_OF_LIFE, client.query_typed_one(&identity, &[])).await;
         let identity = identity
-            .map_err(|_| failure::unavailable("the source gave no sign of life"))?
+            .map_err(|_| failure::unavailable("the source did not respond"))?
             .map_err(|error| failure::connecting(&error))?;
         let version: String = identity.try_get(0).map_err(Error::internal)?;
         let default_schema: Option<String> = identity.try_get(1).map_err(Error::internal)?;

@@ -71,7 +71,11 @@ impl Connector {
             (Some(password), Some(Password::Value(_)) | None) => Passwords::Given(SecretString::from(password)),
             (Some(_), Some(_)) => {
                 let remedy = "keep one of the two";
-                return Err(refusal("url", "a password stands here and in password_file or password_command", remedy));
+                return Err(refusal(
+                    "url",
+                    "a password is given here and in password_file or password_command",
+                    remedy,
+                ));
             }
             (None, Some(place)) => Passwords::Kept(place.clone(), tokio::sync::Mutex::new(None)),
             (None, None) => match options.passfile.take().or_else(|| address.files.passfile.clone()) {
@@ -258,7 +262,7 @@ impl Connector {
                 break;
             }
         }
-        Err(refusal.unwrap_or_else(|| Refusal::new(Fault::Other, "no mode is left")))
+        Err(refusal.unwrap_or_else(|| Refusal::new(Fault::Other, "bug: no TLS mode was tried")))
     }
 
     fn config(&self, host: &Host, place: &ServerAddress, password: Option<&SecretString>, mode: SslMode) -> Config {

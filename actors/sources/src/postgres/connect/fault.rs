@@ -97,9 +97,9 @@ impl Fault {
             Self::Authority | Self::CertificateName | Self::CertificateTime => {
                 "the database's certificate is not one that this connection trusts"
             }
-            Self::Tls => "no TLS could be agreed upon with the database",
+            Self::Tls => "no TLS could be negotiated with the database",
             Self::Name => "the name of the database's host cannot be found",
-            Self::NobodyListens | Self::Socket => "nobody listens at the database's address",
+            Self::NobodyListens | Self::Socket => "nothing listens at the database's address",
             Self::Silent => "the database's host does not answer",
             Self::Full => "the database has no room for another session",
             Self::Starting => "the database is starting up or shutting down",
@@ -112,51 +112,56 @@ impl Fault {
     pub(crate) const fn remedy(self) -> Option<&'static str> {
         Some(match self {
             Self::Login => {
-                "the administrator corrects the user or the password, in url or in what password_file or \
+                "an administrator has to correct the user or the password, in url or in what password_file or \
                  password_command gives"
             }
             Self::NoPassword => {
-                "the administrator writes it into url as user:password@host, or names password_file or password_command"
+                "an administrator has to write it into url as user:password@host, or set password_file or \
+                 password_command"
             }
-            Self::NotAdmitted => "the administrator adds a line for it to the server's pg_hba.conf",
+            Self::NotAdmitted => "an administrator has to add a line for it to the server's pg_hba.conf",
             Self::WantsTls => {
-                "the administrator writes sslmode=require or a stricter mode into url where the server wants TLS, or adds a \
-                 line for the user to the server's pg_hba.conf"
+                "an administrator has to write sslmode=require or a stricter mode into url where the server wants TLS, \
+                 or add a line for the user to the server's pg_hba.conf"
             }
             Self::Database => {
-                "the administrator corrects the name behind the last / of url, or creates the database; names keep \
+                "an administrator has to correct the name behind the last / of url, or create the database; names keep \
                  their case"
             }
-            Self::NoConnect => "the administrator runs GRANT CONNECT ON DATABASE for the user",
-            Self::NoTls => "the administrator turns ssl on at the server, or writes sslmode=prefer or disable into url",
+            Self::NoConnect => "an administrator has to run GRANT CONNECT ON DATABASE for the user",
+            Self::NoTls => {
+                "an administrator has to turn ssl on at the server, or write sslmode=prefer or disable into url"
+            }
             Self::Authority => {
-                "the administrator names the authority's certificate in url as sslrootcert=FILE; sslmode=require \
+                "an administrator has to name the authority's certificate in url as sslrootcert=FILE; sslmode=require \
                  without sslrootcert takes any certificate"
             }
             Self::CertificateName => {
-                "the administrator writes the host in url as the certificate names it; sslmode=verify-ca does not \
+                "an administrator has to write the host in url as the certificate names it; sslmode=verify-ca does not \
                  compare names"
             }
             Self::CertificateTime => {
-                "the administrator looks at this machine's clock (portico doctor), and renews the certificate if it \
-                 has ended"
+                "an administrator has to check this machine's clock (portico doctor), and renew the certificate if it \
+                 has expired"
             }
-            Self::Tls => "the administrator compares sslmode and ssl_min_protocol_version in url with the server's ssl",
+            Self::Tls => {
+                "an administrator has to compare sslmode and ssl_min_protocol_version in url with the server's ssl"
+            }
             Self::Name => {
-                "the administrator corrects the host in url; a password with @, /, ? or # in it is written with \
+                "an administrator has to correct the host in url; a password with @, /, ? or # in it is written with \
                  %40, %2F, %3F or %23"
             }
             Self::NobodyListens => {
-                "the administrator starts the database, or corrects host and port in url; in a container localhost is \
-                 the container itself, and the database has the name of its own container or host.docker.internal"
+                "an administrator has to start the database, or correct host and port in url; in a container localhost \
+                 is the container itself, and the database has the name of its own container or host.docker.internal"
             }
-            Self::Socket => "the administrator corrects the folder of the socket in url, or starts the database",
+            Self::Socket => "an administrator has to correct the folder of the socket in url, or start the database",
             Self::Silent => {
-                "the administrator corrects host and port in url, or opens the firewall; connect_timeout is how long \
-                 is waited"
+                "an administrator has to correct host and port in url, or open the firewall; connect_timeout says how \
+                 long to wait"
             }
             Self::Full => {
-                "the administrator lowers pool of the connection, or raises max_connections of the server; more \
+                "an administrator has to lower pool of the connection, or raise max_connections of the server; more \
                  sessions are tried in a moment"
             }
             Self::Starting | Self::Unsuited | Self::Other => return None,

@@ -18,7 +18,7 @@ pub(crate) async fn verify(wire: &DrivenClient, role: &str) -> Result<()> {
     let (session, current) = (text(0)?, text(1)?);
     let superuser: bool = row.try_get(2).map_err(|error| failure::connecting(&error))?;
     if session != role || current != role {
-        return Err(refused(role, "is another one once it has signed in"));
+        return Err(refused(role, "becomes another role when it signs in"));
     }
     if superuser {
         return Err(refused(role, "is a superuser, or may become one, and nothing in the database holds a superuser")

@@ -319,7 +319,7 @@ impl BatchRun {
         let opened = opened.await?;
         let first = sent.pop_front();
         self.sent = sent;
-        let Some((ready, _)) = first else { return Err(Error::internal("a set of values was not sent")) };
+        let Some((ready, _)) = first else { return Err(Error::internal("bug: a set of values was not sent")) };
         match opened {
             Ok(rows) => {
                 let columns = self.context.bound(ready.columns.clone()).await?;

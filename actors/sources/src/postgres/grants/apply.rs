@@ -93,7 +93,7 @@ pub(crate) async fn apply(
 /// Refuses names that no role can have.
 fn admit(role: &str) -> Result<()> {
     let wrong = if role.is_empty() || role.contains('\0') {
-        "this is no name of a role"
+        "this cannot be the name of a role"
     } else if role.len() > LONGEST_NAME {
         "this name is longer than 63 octets"
     } else if role.starts_with("pg_") || role == "public" || role == "none" {
@@ -122,8 +122,11 @@ async fn begin(connector: &Connector, how: &str) -> Result<DrivenClient> {
 async fn prepare(client: &Client, settings: &Settings, wanted: &GrantRequest) -> Result<GrantScript> {
     let state = State::read(client, &wanted.role).await?;
     if state.role.as_ref().is_some_and(|role| role.is_superuser) {
-        return Err(Error::invalid(format!("--role: {:?} is a superuser, whom no grant bounds", wanted.role))
-            .hint("give another name with --role"));
+        return Err(Error::invalid(format!(
+            "--role: {:?} is a superuser, and no grant limits superusers",
+            wanted.role
+        ))
+        .hint("give another name with --role"));
     }
     let inventory = Inventory::read(client, Whose::Granted(state.role.as_ref().map(|role| role.oid))).await?;
     let sights = Visibilities::new(&inventory, &settings.exposure);

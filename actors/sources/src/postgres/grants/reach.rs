@@ -31,7 +31,7 @@ fn without_temp(has_roles: bool) -> String {
 /// Compares what `role`, else the user of this session, can do with what `settings` expose.
 pub(crate) async fn reach(client: &Client, settings: &Settings, role: Option<&str>) -> Result<Vec<Finding>> {
     let user = Role::read(client, role).await?;
-    let user = user.ok_or_else(|| Error::internal("the session's user is in no catalogue"))?;
+    let user = user.ok_or_else(|| Error::internal("bug: the session's user is not in the catalogue"))?;
     let hides = !settings.exposure.is_everything();
     let mut findings = powers(&user, &settings.name);
     let bounded = !user.is_superuser && user.superusers.is_empty();
@@ -51,8 +51,7 @@ fn powers(user: &Role, connection: &str) -> Vec<Finding> {
     let remedy = format!("`portico grants {connection}` prints the SQL for a user that may do what is exposed");
     let warn = |message: String| Finding::new(FindingSeverity::Warning, message, remedy.clone());
     if user.is_superuser {
-        let message =
-            format!("its user {name} is a superuser: no grant bounds it, and Portico's own checks stand alone");
+        let message = format!("its user {name} is a superuser: no grant limits it, and only Portico's own checks do");
         return vec![warn(message)];
     }
     let mut findings = Vec::new();
@@ -62,13 +61,13 @@ fn powers(user: &Role, connection: &str) -> Vec<Finding> {
     }
     if !user.attributes.is_empty() {
         findings.push(warn(format!(
-            "its user {name} has the attributes {}, which no grant bounds",
+            "its user {name} has the attributes {}, which no grant limits",
             user.attributes.join(", ")
         )));
     }
     if !user.predefined.is_empty() {
         let message =
-            format!("its user {name} has more than grants on things: it is a member of PostgreSQL's own roles");
+            format!("its user {name} has more than grants on objects: it is a member of PostgreSQL's own roles");
         findings.push(warn(message).about(user.predefined.iter().map(String::as_str)));
     }
     findings
@@ -125,16 +124,16 @@ async fn beyond(client: &Client, settings: &Settings, user: &Role) -> Result<Vec
 
 /// Whether the server can be asked what it understood.
 async fn asking(client: &Client, settings: &Settings, user: &Role) -> Result<Vec<Finding>> {
-    let instead = "the server cannot be asked what a statement uses, and the reader's own resolution stands in";
+    let instead = "the server cannot be asked what a statement uses, and Portico resolves its names by itself";
     let tell = |why: &str, remedy: &str| Finding::new(FindingSeverity::Warning, format!("{instead}: {why}"), remedy);
     if user.version < ASKED_SINCE {
         return Ok(vec![tell(
             "it is older than PostgreSQL 14",
-            "upgrade the server; until then, let grants hold its user",
+            "upgrade the server; until then, limit its user by grants",
         )]);
     }
     if user.is_standby {
-        return Ok(vec![tell("it is a standby", "lead the connection to a primary, or let grants hold its user")]);
+        return Ok(vec![tell("it is a standby", "connect to a primary, or limit its user by grants")]);
     }
     let statement = without_temp(settings.has_roles);
     let rows = ask(client, &statement, &[(&user.oid, Type::OID)]).await?;

@@ -200,7 +200,7 @@ impl Writer<'_> {
                 notes.push(has("may not log in: ALTER ROLE … LOGIN lets it"));
             }
             if !role.attributes.is_empty() {
-                notes.push(has(&format!("has the attributes {}, which no grant bounds", role.attributes.join(", "))));
+                notes.push(has(&format!("has the attributes {}, which no grant limits", role.attributes.join(", "))));
             }
             if !role.memberships.is_empty() {
                 let roles: Vec<String> = role.memberships.iter().map(|name| quoted(name)).collect();

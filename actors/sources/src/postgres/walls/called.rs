@@ -121,12 +121,12 @@ impl Function {
             return None;
         }
         if guard.identity && self.name == "pg_prepared_statement" {
-            return refused("tells what was prepared for others");
+            return refused("shows what was prepared for others");
         }
         match self.effect() {
             Some(Effect::Plain | Effect::Chance) => None,
-            Some(Effect::Acts) => refused("acts beside its result, or runs a text as SQL"),
-            Some(Effect::Tells) if guard.hides => refused("tells of the catalogue"),
+            Some(Effect::Acts) => refused("does more than return a result, or runs a text as SQL"),
+            Some(Effect::Tells) if guard.hides => refused("shows parts of the catalogue"),
             Some(Effect::Tells | Effect::Relation | Effect::Sequence) => None,
             // What gives nothing back does something.
             None if self.volatility == "i" && !self.returns_nothing && !(self.takes_names && guard.hides) => None,

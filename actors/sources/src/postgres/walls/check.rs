@@ -343,7 +343,7 @@ impl Walls {
             || matches!(guarded.form, StatementForm::Other(_))
             || (guarded.guard.read_only && guarded.class != Class::Select)
         {
-            let why = "this statement, which was not wholly understood and which the server cannot be asked about,";
+            let why = "this statement, which was not fully understood and which the server cannot be asked about,";
             return Err(refused(why));
         }
         if guarded.guard.hides {

@@ -130,7 +130,7 @@ impl PendingCheck {
         if !self.estimates && ["JSON", "XML", "YAML"].iter().any(|format| options.contains(format)) {
             let what = "EXPLAIN in this format, with SETTINGS or of what reads something through a view, a policy or a \
                 function,";
-            return Err(refused(what).hint("leave FORMAT out: the nodes of the plan are told as text"));
+            return Err(refused(what).hint("leave FORMAT out: the nodes of the plan are then shown as text"));
         }
         self.brief.get_or_init(|| ());
         Ok(())

@@ -13,14 +13,14 @@ pub(crate) fn refused(what: &str) -> Error {
 
 /// The refusal of what is not shown and what is not there at all, where the statement names neither.
 pub(crate) fn by_number() -> Error {
-    refused("what this statement uses without its name, by a number or an operator,")
+    refused("something that this statement uses by a number or an operator, and not by its name,")
 }
 
 /// The refusal of a statement that is not known to read alone.
 pub(crate) fn writes() -> Error {
-    Error::forbidden("this access is read-only, and the statement is none that only reads")
+    Error::forbidden("this access is read-only, and the statement is not one that only reads")
         .sqlstate(failure::READ_ONLY)
-        .hint("SELECT, VALUES, TABLE, SHOW and EXPLAIN of these read")
+        .hint("use SELECT, VALUES, TABLE, SHOW, or EXPLAIN of one of these")
         .judged()
 }
 

@@ -22,39 +22,40 @@ pub(crate) fn unopened(path: &Path, writes: bool, error: &rusqlite::Error) -> Er
             let cause = format!("{} is not there{}", path.display(), beside(path));
             told(
                 "the database file does not exist",
-                "the administrator corrects the path in url, or puts the file there; relative paths start at the \
+                "an administrator has to correct the path in url, or put the file there; relative paths start at the \
                  configuration's folder, or at store.directory",
             )
             .because(cause)
         }
         Err(refused) if refused.kind() == ErrorKind::PermissionDenied => told(
-            "the folder of the database file may not be entered",
-            "the administrator lets the service's user enter the folder",
+            "the folder of the database file cannot be entered",
+            "an administrator has to let the service's user enter the folder",
         ),
-        Ok(found) if found.is_dir() => {
-            told("a folder stands in the database file's place", "the administrator names the file itself in url")
-        }
+        Ok(found) if found.is_dir() => told(
+            "there is a folder in the place of the database file",
+            "an administrator has to name the file itself in url",
+        ),
         _ => match error.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => told(
                 "the file is not a SQLite database",
-                "the administrator names another file in url: this one is of another kind, encrypted or damaged",
+                "an administrator has to name another file in url: this one is of another kind, encrypted or damaged",
             ),
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => told(
                 "another process holds the database file",
-                "the administrator ends that process, or has it commit sooner",
+                "an administrator has to end that process, or make it commit sooner",
             ),
             Some(ErrorCode::DiskFull) => {
-                told("the database's disk is full", "the administrator makes room on it").sqlstate("53100")
+                told("the database's disk is full", "an administrator has to make room on it").sqlstate("53100")
             }
             Some(ErrorCode::ReadOnly) => read_only(path),
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) if writes => told(
                 "the database file cannot be opened for writing",
-                "the administrator lets the service's user read and write the file and its folder, or writes access = \
-                 \"read-only\"",
+                "an administrator has to let the service's user read and write the file and its folder, or set access \
+                 = \"read-only\"",
             ),
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => told(
                 "the database file cannot be opened",
-                "the administrator lets the service's user read the file and its folder",
+                "an administrator has to let the service's user read the file and its folder",
             ),
             _ => told("the database file cannot be opened or read", "the log has the reason"),
         },
@@ -63,11 +64,12 @@ pub(crate) fn unopened(path: &Path, writes: bool, error: &rusqlite::Error) -> Er
 
 /// The file at `path` is to be written, and only allows to be read.
 pub(crate) fn read_only(path: &Path) -> Error {
-    Error::forbidden("the database file may only be read, and this connection is to write it")
+    Error::forbidden("the database file is read-only, and this connection is configured to write to it")
         .sqlstate("25006")
         .because(format!("{} is read-only for this user", path.display()))
         .hint(
-            "the administrator lets the service's user write the file and its folder, or writes access = \"read-only\"",
+            "an administrator has to let the service's user write the file and its folder, or set access = \
+             \"read-only\"",
         )
 }
 

@@ -75,7 +75,7 @@ impl Batch for RowBatch {
     }
 
     fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {
-        let outside = || Error::internal("a cell outside its batch");
+        let outside = || Error::internal("bug: a cell lies outside its batch");
         let text =
             |span: Span| self.text.get(span.start as usize..span.end as usize).map(Cow::Borrowed).ok_or_else(outside);
         let slot = (row.checked_mul(self.columns).and_then(|at| at.checked_add(column)))

@@ -46,8 +46,9 @@ pub(crate) fn value(argument: &Argument) -> Result<Value> {
         Some(b't') => Value::Integer(1),
         Some(b'f') => Value::Integer(0),
         Some(b'"') => {
-            let text: String = serde_json::from_str(json)
-                .map_err(|error| Error::invalid(format!("the value of {} is no text: {error}", at(&argument.name))))?;
+            let text: String = serde_json::from_str(json).map_err(|error| {
+                Error::invalid(format!("the value of {} is not a text: {error}", at(&argument.name)))
+            })?;
             match argument.data_type {
                 Some(hint) if is_number(hint) => of_text(text, hint),
                 Some(hint) if hint == i32::from(DataType::Binary.code()) => {

@@ -115,7 +115,7 @@ impl CancelFlag {
 
 fn told(why: Kind) -> Error {
     match why {
-        Kind::TimedOut => Error::new(why, "the statement ran into its timeout and was cancelled")
+        Kind::TimedOut => Error::new(why, "the statement exceeded its timeout and was cancelled")
             .hint("narrow the statement, or ask for a longer timeout")
             .sqlstate("57014"),
         Kind::Unavailable => {

@@ -215,16 +215,16 @@ fn hosts(all: &mut Parameters) -> Result<Vec<Host>> {
         return Err(refusal("host", "this parameter is missing", "write the server's name behind the @ of the URL"));
     }
     if !addresses.is_empty() && !names.is_empty() && addresses.len() != names.len() {
-        return Err(refusal("hostaddr", "there are more or fewer of them than of host", "write one for each host"));
+        return Err(refusal("hostaddr", "this must have as many entries as host", "write one for each host"));
     }
     if ports.len() > 1 && ports.len() != count {
-        return Err(refusal("port", "there are more or fewer of them than of host", "write one for each host, or one"));
+        return Err(refusal("port", "this must have as many entries as host", "write one for each host, or one"));
     }
     let mut hosts = Vec::with_capacity(count);
     for number in 0..count {
         let address = match addresses.get(number).filter(|address| !address.is_empty()) {
             Some(address) => Some(address.parse().map_err(|_| {
-                refusal("hostaddr", "this is no IP address", "write one as 10.0.0.5, or use host for a name")
+                refusal("hostaddr", "this is not an IP address", "write one as 10.0.0.5, or use host for a name")
             })?),
             None => None,
         };
@@ -232,7 +232,7 @@ fn hosts(all: &mut Parameters) -> Result<Vec<Host>> {
             None | Some("") => 5432,
             Some(port) => port.parse().ok().filter(|port| *port > 0).ok_or_else(|| {
                 let remedy = "write a number from 1 to 65535; special characters of the password as % and two digits";
-                refusal("port", "this is no port", remedy)
+                refusal("port", "this is not a port", remedy)
             })?,
         };
         let name = names.get(number).or_else(|| addresses.get(number)).cloned().unwrap_or_default();
@@ -318,9 +318,9 @@ const REFUSED: [(&str, &str); 12] = [
     ("sslcertmode", "remove it: a certificate is sent where the server asks for one and sslcert names it"),
     ("requirepeer", "remove it; protect the socket by its folder's permissions"),
     ("require_auth", "remove it; use channel_binding=require, or sslmode=verify-full"),
-    ("krbsrvname", "use a password or a client certificate: GSSAPI is not known here"),
-    ("gsslib", "use a password or a client certificate: GSSAPI is not known here"),
-    ("replication", "remove it: Portico asks queries"),
+    ("krbsrvname", "use a password or a client certificate: GSSAPI is not supported here"),
+    ("gsslib", "use a password or a client certificate: GSSAPI is not supported here"),
+    ("replication", "remove it: Portico only runs queries"),
 ];
 
 /// The refusal of what nobody took out of `parameters`, if anything is left.

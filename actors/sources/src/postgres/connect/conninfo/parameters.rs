@@ -28,7 +28,7 @@ impl Parameters {
         const FORM: &str = "write postgres://user:password@host:5432/database?sslmode=verify-full, and % and two \
             digits for special characters";
         let text = url.strip_prefix("postgres://").or_else(|| url.strip_prefix("postgresql://"));
-        let text = text.ok_or_else(|| refusal("url", "not a PostgreSQL URL", FORM))?;
+        let text = text.ok_or_else(|| refusal("url", "this is not a PostgreSQL URL", FORM))?;
         let mut parameters = Self::default();
         let (head, query) = text.split_once('?').map_or((text, None), |(head, query)| (head, Some(query)));
         // The last one: a password may hold others, and slashes as well.
@@ -80,7 +80,7 @@ impl Parameters {
     }
 
     fn put(&mut self, name: &str, value: &str, form: &str) -> Result<()> {
-        let value = percent_decode_str(value).decode_utf8().map_err(|_| refusal(name, "this is no UTF-8", form))?;
+        let value = percent_decode_str(value).decode_utf8().map_err(|_| refusal(name, "this is not UTF-8", form))?;
         if !value.is_empty() {
             self.values.insert(name.to_owned(), value.into_owned());
         }

@@ -98,7 +98,7 @@ impl KnownPasswords {
 fn unread(cause: impl std::fmt::Display) -> Error {
     Error::new(Kind::Unavailable, "the password of this connection cannot be read")
         .because(cause)
-        .hint("the administrator looks at password_file or password_command; portico check tries them")
+        .hint("an administrator has to check password_file or password_command; portico check tries them")
 }
 
 async fn fetch(place: Password) -> Result<SecretString> {
@@ -168,7 +168,7 @@ fn listed(path: &Path) -> KnownPasswords {
         Err(_) => return KnownPasswords::None(Some("the password file cannot be read")),
     };
     if !file.is_file() {
-        return KnownPasswords::None(Some("the password file is no plain file"));
+        return KnownPasswords::None(Some("the password file is not a regular file"));
     }
     if file.mode() & 0o077 != 0 {
         return KnownPasswords::None(Some("the password file is ignored, because others may read it: chmod 600 it"));

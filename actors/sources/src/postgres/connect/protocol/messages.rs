@@ -241,12 +241,11 @@ impl Messages {
                 "a row of the answer",
                 "ask for fewer columns, or for a part of a large value, as substring(value FROM 1 FOR 1000000) does",
             ),
-            b'E' | b'N' => ("what the source says of the statement", "raise shorter messages"),
+            b'E' | b'N' => ("the source's message about the statement", "raise shorter messages"),
             _ => ("a message of the source", "ask for less at once"),
         };
         let most = most / 1024 / 1024;
-        let message =
-            format!("{what} has {size} bytes, of which {most} MiB are read at most; the statement was cancelled");
+        let message = format!("{what} has {size} bytes, and at most {most} MiB are read; the statement was cancelled");
         self.refuse(LIMIT, &message, hint, TOO_LARGE);
     }
 

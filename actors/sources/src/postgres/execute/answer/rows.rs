@@ -216,7 +216,7 @@ impl Batch for Rows {
     }
 
     fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {
-        let out_of_range = || Error::internal(format!("no cell at row {row}, column {column}"));
+        let out_of_range = || Error::internal(format!("bug: there is no cell at row {row}, column {column}"));
         let row_ = self.rows.get(row).ok_or_else(out_of_range)?;
         let Raw(raw) = row_.try_get(column).map_err(Error::internal)?;
         match raw {

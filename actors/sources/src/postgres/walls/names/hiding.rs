@@ -137,7 +137,7 @@ impl Batch for HidingBatch {
     }
 
     fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {
-        let row = self.rows.get(row).copied().ok_or_else(|| Error::internal("a row beyond the batch"))?;
+        let row = self.rows.get(row).copied().ok_or_else(|| Error::internal("bug: a row lies outside its batch"))?;
         Ok(match (self.batch.cell(row, column)?, &self.telling) {
             (Cell::Text(text), HidingMode::Without(names)) => Cell::Text(names.without(&text).into_owned().into()),
             (Cell::Text(line), HidingMode::Nodes) => Cell::Text(node(&line).into()),
