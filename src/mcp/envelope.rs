@@ -7,7 +7,7 @@ use portico_actors::error::{Error, Kind, bounded};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::fields::Members;
+use crate::fields::members::Members;
 use crate::mcp::model::{Id, Message, Params, present};
 
 /// How the transport answers a failure.

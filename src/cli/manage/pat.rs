@@ -5,6 +5,8 @@ use std::time::Duration;
 use clap::Subcommand;
 use portico_actors::auth::clock::Clock;
 use portico_actors::auth::records::{NewPat, PersonalAccessToken};
+use portico_actors::auth::store::Store;
+use portico_actors::error::Error;
 use portico_actors::principal::Scope;
 use secrecy::ExposeSecret;
 use serde::Serialize;
@@ -47,6 +49,19 @@ pub(in crate::cli) enum PatCommand {
     },
 }
 
+/// Refuses a scope beyond the user's own: the token would silently have less.
+fn check_scope(store: &Store, email: &str, scope: Option<Scope>) -> Result<(), Error> {
+    let user = store.users()?.into_iter().find(|user| user.email.eq_ignore_ascii_case(email));
+    let has = user.map(|user| user.rights.widest());
+    match (scope, has) {
+        (Some(scope), Some(has)) if scope > has => {
+            let message = format!("--scope: {email} has the scope {}, and a token has no more", has.as_str());
+            Err(Error::invalid(message).hint("give --scope no more than that, or portico user change"))
+        }
+        _ => Ok(()),
+    }
+}
+
 pub(in crate::cli) fn run(command: PatCommand, common: &Common) -> Result<(), Failure> {
     let (config, mut store) = open_store(
         common,
@@ -59,6 +74,7 @@ pub(in crate::cli) fn run(command: PatCommand, common: &Common) -> Result<(), Fa
                 Lifetime::Endless => None,
             };
             let rights = within.rights(&config, scope)?;
+            check_scope(&store, &email, scope)?;
             let (token, secret) = store.create_pat(&email, NewPat { name, expires_at, rights })?;
             let end = token.expires_at.map_or_else(|| "has no end".to_owned(), |end| format!("is valid until {end}"));
             let (email, name) = (&token.email, &token.name);

@@ -5,16 +5,29 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use portico_actors::call::{Argument, Limits};
-use portico_actors::error::Result;
+use portico_actors::error::{Error, Result};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::fields::Fields;
 use crate::tools::TIMEOUT_SECONDS;
 
-/// Members that published clients send and that no service of this kind reads, each with its sender.
-const SENT_FOR_NOTHING: [(&str, &str); 1] =
-    // Beside a statement whose names say it already.
-    [("connection", "scripts of Node with axios, such as those that read Bullhorn by /query")];
+/// Scripts of Node with axios, such as those that read Bullhorn by `/query`, send the connection's name so, beside a
+/// statement whose names say it already. It means what `defaultCatalog` means.
+const CONNECTION: &str = "connection";
+
+/// The connection of names that do not say it, from `defaultCatalog` or from [`CONNECTION`].
+fn default_catalog(fields: &mut Fields, name: &'static str) -> Result<Option<String>> {
+    let default = fields.string(name)?;
+    let connection =
+        fields.take_silently(CONNECTION).and_then(|value| serde_json::from_str::<String>(value.get()).ok());
+    match (default, connection) {
+        (Some(default), Some(connection)) if !default.eq_ignore_ascii_case(&connection) => Err(Error::invalid(
+            format!("connection: {connection} is another connection than {name}, which is {default}"),
+        )
+        .hint("give one of the two")),
+        (default, connection) => Ok(default.or(connection)),
+    }
+}
 
 /// A body that is a JSON object.
 macro_rules! body {
@@ -32,9 +45,6 @@ macro_rules! body {
             /// The name of the first member that is missing, wrong, unknown or given twice, and the remedy.
             pub(in crate::http) fn read(mut fields: Fields) -> Result<Self> {
                 let body = Self { $($member: $read(&mut fields, $word)?,)+ };
-                for (member, _) in SENT_FOR_NOTHING {
-                    drop(fields.take(member));
-                }
                 fields.finish("the body")?;
                 Ok(body)
             }
@@ -50,7 +60,7 @@ body! {
         /// `@name` stands for a value of `parameters`.
         query as "query": String = Fields::required,
         /// The connection of names that do not say it.
-        default_catalog as "defaultCatalog": Option<String> = Fields::string,
+        default_catalog as "defaultCatalog": Option<String> = default_catalog,
         /// The schema that is searched first for names that do not say it.
         default_schema as "defaultSchema": Option<String> = Fields::schema,
         /// The values of the placeholders.
@@ -74,7 +84,7 @@ body! {
         /// The statement.
         query as "query": String = Fields::required,
         /// The connection of names that do not say it.
-        default_catalog as "defaultCatalog": Option<String> = Fields::string,
+        default_catalog as "defaultCatalog": Option<String> = default_catalog,
         /// The schema that is searched first for names that do not say it.
         default_schema as "defaultSchema": Option<String> = Fields::schema,
         #[schemars(with = "Sets")]
@@ -97,7 +107,7 @@ body! {
         /// Its name, of one, two or three parts: `connection.schema.procedure`.
         procedure as "procedure": String = Fields::required,
         /// The connection of a name that does not say it.
-        default_catalog as "defaultCatalog": Option<String> = Fields::string,
+        default_catalog as "defaultCatalog": Option<String> = default_catalog,
         /// The schema that is searched first for a name that does not say it.
         default_schema as "defaultSchema": Option<String> = Fields::schema,
         /// The arguments.
@@ -193,9 +203,15 @@ mod tests {
         assert!(Script::read(read(r#"{"query": "a", "parameters": {"@n": {"dataType": 8, "value": 1}}}"#)).is_ok());
         assert!(Batch::read(read(r#"{"query": "a", "parameters": [{"n": {"dataType": 8, "value": 1}}]}"#)).is_ok());
         assert!(Exec::read(read(r#"{"procedure": "p", "parameters": {"@1": {"dataType": 5, "value": "x"}}}"#)).is_ok());
-        for (member, _) in SENT_FOR_NOTHING {
-            assert!(Script::read(read(&format!(r#"{{"query": "a", "{member}": "x"}}"#))).is_ok(), "{member}");
-        }
+        let default = |text: &str| Script::read(read(text)).map(|body| body.default_catalog);
+        assert_eq!(default(r#"{"query": "a", "connection": "x"}"#).unwrap().as_deref(), Some("x"));
+        assert_eq!(
+            default(r#"{"query": "a", "connection": "X", "defaultCatalog": "x"}"#).unwrap().as_deref(),
+            Some("x")
+        );
+        assert!(default(r#"{"query": "a", "connection": "y", "defaultCatalog": "x"}"#).is_err());
+        let error = default(r#"{"query": "a", "conection": "y"}"#).unwrap_err();
+        assert!(!error.get_hint().unwrap().contains("connection"), "{error:?}");
         let Err(error) = Script::read(read(r#"{"query": "a", "dryrun": true}"#)) else { panic!("it would commit") };
         assert_eq!(
             (error.message.as_str(), error.get_hint()),

@@ -88,7 +88,7 @@ pub(in crate::http) struct ReachableConnection {
     pub(in crate::http) source: &'static str,
     /// Where MCP clients find it.
     pub(in crate::http) mcp_url: String,
-    /// One word: `up`, `connecting`, `down`, `restarting`, `failed`, or `idle` where nothing is open until the next call.
+    /// One word: `up`, `connecting`, `down`, or `idle` where nothing is open until the next call.
     pub(in crate::http) status: &'static str,
 }
 

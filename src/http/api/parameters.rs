@@ -22,10 +22,10 @@ pub(in crate::http) const NUMBER_SHAPES: [(&str, NumberShape); 2] =
     [("json", NumberShape::Number), ("text", NumberShape::Text)];
 
 /// The parameters of `query` as members of an object, where there are those in `known`, and the workspace that is named.
-/// An empty one counts as absent.
+/// An empty one counts as absent, but for the workspace, which decides what the names mean.
 ///
 /// # Errors
-/// The name of what is unknown or given twice.
+/// The name of what is unknown, empty or given twice.
 pub(in crate::http) fn read(query: &str, known: &[&str]) -> Result<(Fields, Option<String>)> {
     let mut members = Map::new();
     let mut all = known.to_vec();
@@ -38,6 +38,9 @@ pub(in crate::http) fn read(query: &str, known: &[&str]) -> Result<(Fields, Opti
         if members.insert(name.clone().into_owned(), value).is_some() {
             return Err(Error::invalid(format!("{name}: this parameter is given twice")).hint("give it once"));
         }
+    }
+    if members.get(WORKSPACE).is_some_and(Value::is_null) {
+        return Err(Error::invalid("workspace: the name is empty").hint("name a workspace, or leave the parameter out"));
     }
     let workspace = members.remove(WORKSPACE).and_then(|name| name.as_str().map(str::to_owned));
     Ok((Fields::parse(&Value::Object(members).to_string(), "the query string")?, workspace))

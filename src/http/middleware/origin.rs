@@ -23,7 +23,7 @@ use portico_actors::loopback;
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, DELETE");
 /// Headers of answers that a page may read, besides those that every page may.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
-    "Mcp-Session-Id, WWW-Authenticate, X-Request-Id, Retry-After, RateLimit, RateLimit-RoutePolicy, Idempotency-Replayed, \
+    "Mcp-Session-Id, WWW-Authenticate, X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Idempotency-Replayed, \
      Server-Timing",
 );
 /// Seconds that a browser may remember what it was told: an origin that is taken from the list is

@@ -161,8 +161,19 @@ async fn what_is_unknown_or_given_twice_is_refused_by_name(app: &TestApp) {
             .0
             .contains("a is given twice")
     );
+    for wrapper in [
+        r#"{"value":"Zoe","datatype":5}"#,
+        r#"{"Value":"Zoe","DataType":5}"#,
+        r#"{"dataType":5,"valeu":"Zoe"}"#,
+        r#"{"value":"Zoe","datatype":"5","direction":1}"#,
+    ] {
+        let (message, _) =
+            refused("/api/query", &format!(r#"{{"query":"SELECT @d","parameters":{{"d":{wrapper}}}}}"#)).await;
+        assert!(message.starts_with("parameters: @d has "), "{wrapper}: {message}");
+    }
     assert_eq!(app.rows("SELECT count(*) FROM orders").await, json!([[3]]));
     for (path, message) in [
+        ("/api/query?workspace=", "workspace: the name is empty"),
         ("/api/query?dryRun=true", "the query string has no member \"dryRun\""),
         ("/api/query?workspace=&workspace=", "workspace: this parameter is given twice"),
     ] {

@@ -44,8 +44,10 @@ async fn a_page_of_an_allowed_origin_may_call_and_read() {
     for answer in [answered, refused] {
         assert_eq!(header(&answer, "access-control-allow-origin").as_deref(), Some(PAGE));
         let exposed = header(&answer, "access-control-expose-headers").unwrap();
-        for name in ["Mcp-Session-Id", "WWW-Authenticate", "X-Request-Id", "Retry-After"] {
-            assert!(exposed.contains(name), "{exposed}");
+        for name in
+            ["Mcp-Session-Id", "WWW-Authenticate", "X-Request-Id", "Retry-After", "RateLimit", "RateLimit-Policy"]
+        {
+            assert!(exposed.split(", ").any(|each| each == name), "{name}: {exposed}");
         }
         let vary: Vec<_> = answer.headers().get_all("vary").iter().map(|vary| vary.to_str().unwrap()).collect();
         assert!(vary.contains(&"origin"), "{vary:?}");

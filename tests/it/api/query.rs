@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::support::app::{eventually, read};
+use crate::support::app::{OTHER, eventually, read};
+use crate::support::configuration::{Configuration, connection};
 use crate::support::fixture;
+use crate::support::postgres::connect;
 
 #[actix_web::test]
 async fn a_query_answers_a_result_document() {
@@ -117,6 +119,45 @@ async fn a_reader_may_not_write() {
     let (status, answer) = read(response).await;
     assert_eq!((status, &answer["error"]["code"]), (403, &json!(1200)));
     assert_eq!(app.rows("SELECT count(*) FROM orders").await, json!([[3]]));
+}
+
+#[actix_web::test]
+async fn a_reader_is_told_the_scope_also_where_the_source_refuses_to_write() {
+    let url = fixture::postgres().await;
+    let app = Configuration::new().connection("shop", &url, "access = \"read-write\"").start().await;
+    for text in ["NOTIFY x", "LOCK TABLE orders", "SELECT 1 INTO fresh", "SELECT nextval('numbers')"] {
+        connect(&url).await.batch_execute("CREATE SEQUENCE IF NOT EXISTS numbers").await.unwrap();
+        let request =
+            app.http.post(format!("{}/api/query", app.url)).basic_auth(&app.reader.name, Some(&app.reader.secret));
+        let response = request.json(&json!({"query": text})).send().await.unwrap();
+        let challenge = response.headers().get("www-authenticate").map(|it| it.to_str().unwrap().to_owned());
+        let (status, answer) = read(response).await;
+        assert_eq!((status, &answer["error"]["code"]), (403, &json!(1200)), "{text}: {answer}");
+        assert!(challenge.is_some_and(|it| it.contains("insufficient_scope")), "{text}: {answer}");
+        assert_eq!(app.query(json!({"query": text, "dryRun": true})).await.0, 200, "{text}");
+    }
+}
+
+#[actix_web::test]
+async fn the_connection_of_a_body_is_its_default_catalogue() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let archive = fixture::sqlite(&folder, "archive.db");
+    let more = connection(OTHER, "archive", &archive, "access = \"read-write\"");
+    let app = Configuration::new().sqlite("shop", "access = \"read-write\"").with(&more).start().await;
+    let insert = "INSERT INTO customers (id, name) VALUES (77, 'meant for archive')";
+    let (status, answer) = app.query(json!({"query": insert, "connection": "archive"})).await;
+    assert_eq!(status, 200, "{answer}");
+    let count = |of: &str| json!({"query": format!("SELECT count(*) FROM {of}.main.customers WHERE id = 77")});
+    assert_eq!(app.query(count("archive")).await.1["results"][0]["rows"], json!([[1]]));
+    assert_eq!(app.query(count("shop")).await.1["results"][0]["rows"], json!([[0]]));
+    // Names that say their connection need none, whatever it is called.
+    let named = json!({"query": "SELECT count(*) FROM shop.main.customers", "connection": "a label"});
+    assert_eq!(app.query(named).await.0, 200);
+    let both = json!({"query": "SELECT 1", "connection": "archive", "defaultCatalog": "shop"});
+    let (status, answer) = app.query(both).await;
+    assert!(status == 400 && answer["error"]["message"].as_str().unwrap().starts_with("connection: "), "{answer}");
+    let (_, answer) = app.query(json!({"qeury": "SELECT 1"})).await;
+    assert_eq!(answer["error"]["hint"], "there is \"qeury\": did you mean query?", "{answer}");
 }
 
 #[actix_web::test]

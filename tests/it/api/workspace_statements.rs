@@ -130,8 +130,8 @@ async fn refuses_what_is_not_there(app: &TestApp, of_dialect: &[&str]) {
         ("SELECT * FROM other.main.secret", 404, "other is not part of the workspace own"),
         ("WITH secret AS (SELECT 1) DELETE FROM secret", 404, "there is no table secret"),
         ("DELETE FROM reports.spent", 400, "views only read"),
-        ("CREATE TABLE x (id int)", 400, "CREATE in a workspace"),
-        ("DROP TABLE orders", 400, "DROP in a workspace"),
+        ("CREATE TABLE x (id int)", 400, "CREATE is not supported in a workspace"),
+        ("DROP TABLE orders", 400, "DROP is not supported in a workspace"),
         ("SELECT nothing FROM crm.people", 400, "nothing"),
     ];
     for (text, status, words) in cases {
@@ -277,7 +277,7 @@ async fn what_writes_in_a_workspace_addresses_one_connection() {
         (
             "INSERT INTO orders VALUES (8, 1, 1); INSERT INTO crm.people VALUES (8, 'x', 'y')",
             400,
-            "this writes to shop and crm",
+            "this one writes to shop and crm",
         ),
         ("UPDATE rich SET name = 'x'", 400, "views only read"),
         ("INSERT INTO orders SELECT 8, 1, 1 FROM rich", 400, "view rich"),

@@ -31,7 +31,7 @@ use crate::plan::groups::grouping_sets;
 use crate::plan::groups::negative_zero;
 use crate::plan::joins::{exists, order, sources};
 use crate::plan::plan_deadline;
-use crate::plan::text::parse::{self, Explain, Query};
+use crate::plan::text::parse::{self, Explain, Query, Written};
 use crate::plan::text::{bounds, parameters};
 use crate::plan::volatile;
 use crate::push::Pushing;
@@ -103,21 +103,10 @@ pub(crate) async fn plan(
     if let Parsed::Statement(statement) = &parsed {
         bounds::check_size(statement, tables.widest())?;
     }
-    let plan = state.statement_to_plan(parsed).await.map_err(|error| written.failure(error))?;
-    let plan = written.checked(plan).map_err(engine_error)?;
-    let plan =
-        distinct_on::first_rows(with_values(plan, values)?).and_then(correlated::by_columns).map_err(engine_error)?;
-    correlated::check(&plan).and_then(|()| volatile::check(&plan)).map_err(engine_error)?;
-    admit(plan.schema().fields())?;
     // By one row more its reader sees that there are more.
     let most = statement.limits.rows.and_then(|rows| usize::try_from(rows.saturating_add(1)).ok());
-    let plan = match most {
-        Some(rows) => LogicalPlanBuilder::from(plan)
-            .limit(0, Some(rows))
-            .and_then(LogicalPlanBuilder::build)
-            .map_err(engine_error)?,
-        None => plan,
-    };
+    let plan = logical(parsed, &written, values, most, &state).await.map_err(|error| written.failure(error))?;
+    admit(plan.schema().fields())?;
     let planned = Arc::clone(plan.schema());
     let plan = grouping_sets::of_columns(plan).and_then(dependencies::forgotten);
     let plan = plan.and_then(unique::names_in_subqueries);
@@ -237,22 +226,36 @@ fn marked(run: &Fields, planned: &Fields, optimized: &LogicalPlan) -> Schema {
     Schema::new(marked.collect::<Fields>())
 }
 
+/// The logical plan of what is written, of its first rows alone where it may have no more than `most`.
+async fn logical(
+    parsed: Parsed,
+    written: &Written,
+    values: Vec<ScalarValue>,
+    most: Option<usize>,
+    state: &SessionState,
+) -> EngineResult<LogicalPlan> {
+    let plan = written.checked(state.statement_to_plan(parsed).await?)?;
+    let plan = correlated::by_columns(distinct_on::first_rows(with_values(plan, values)?)?)?;
+    correlated::check(&plan)?;
+    volatile::check(&plan)?;
+    match most {
+        Some(rows) => LogicalPlanBuilder::from(plan).limit(0, Some(rows))?.build(),
+        None => Ok(plan),
+    }
+}
+
 /// The plan with values in the places of its parameters: what the same literal would be, and NULL of the type that is
 /// inferred for it.
-fn with_values(plan: LogicalPlan, values: Vec<ScalarValue>) -> Result<LogicalPlan> {
+fn with_values(plan: LogicalPlan, values: Vec<ScalarValue>) -> EngineResult<LogicalPlan> {
     if values.is_empty() {
         return Ok(plan);
     }
-    let types = if values.iter().any(ScalarValue::is_null) {
-        plan.get_parameter_types().map_err(engine_error)?
-    } else {
-        HashMap::new()
-    };
+    let types = if values.iter().any(ScalarValue::is_null) { plan.get_parameter_types()? } else { HashMap::new() };
     let typed = values.into_iter().enumerate().map(|(place, value)| {
         match types.get(&format!("${}", place + 1)).cloned().flatten() {
-            Some(type_) if value.is_null() => ScalarValue::try_from(&type_).map_err(engine_error),
+            Some(type_) if value.is_null() => ScalarValue::try_from(&type_),
             _ => Ok(value),
         }
     });
-    plan.with_param_values(ParamValues::from(typed.collect::<Result<Vec<_>>>()?)).map_err(engine_error)
+    plan.with_param_values(ParamValues::from(typed.collect::<EngineResult<Vec<_>>>()?))
 }

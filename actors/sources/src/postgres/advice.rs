@@ -115,6 +115,9 @@ pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str
         "22007" | "22008" => failure.hint("write a date as 'YYYY-MM-DD', a moment as 'YYYY-MM-DD HH:MM:SS'; to_date(text, 'DD/MM/YYYY') reads another form"),
         "22012" => failure.hint("a / NULLIF(b, 0) is NULL where b is 0"),
         "21000" => failure.hint("use IN in the place of =, or LIMIT 1 in the subquery"),
+        "42501" if failure.message.starts_with("must be ") => {
+            failure.hint("the role of this connection needs to own the object: an administrator of the database does it")
+        }
         "42501" if failure.get_hint().is_none() => {
             let right = grant(&failure.message, statement.class);
             failure.hint(format!("an administrator of the database can GRANT {right} TO the role of this connection"))

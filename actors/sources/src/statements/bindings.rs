@@ -164,6 +164,9 @@ mod tests {
         assert!(check_value_count(3, 3).is_ok());
         let error = check_value_count(4, 3).unwrap_err();
         assert_eq!(error.kind, Kind::TooLarge);
-        assert!(error.message.starts_with("parameters: 4 values") && error.message.ends_with("most 3"), "{error:?}");
+        assert!(
+            error.message.starts_with("parameters: there are 4 values") && error.message.ends_with("most 3"),
+            "{error:?}"
+        );
     }
 }

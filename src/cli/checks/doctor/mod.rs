@@ -91,13 +91,24 @@ fn beside_store(config: &Config) -> impl Iterator<Item = CheckResult> {
 /// One attempt at each source.
 fn sources(config: &Config) -> Vec<CheckResult> {
     let attempts = actix::System::new().block_on(async {
-        let attempts = config.connections.iter().map(|connection| check::attempt(connection, None));
+        let attempts = config.connections.iter().map(|connection| check::attempt(connection, Some(config)));
         stream::iter(attempts).buffered(AT_ONCE).collect::<Vec<_>>().await
     });
     let tell = |(connection, attempt): (&Arc<Connection>, Result<check::Up, Error>)| match attempt {
         Ok(up) => {
             let here = CheckResult::ok("source", format!("{}: up, {}", connection.name, up.profile.product));
-            [here].into_iter().chain(up.findings.iter().map(|found| reached(&connection.name, found))).collect()
+            let missing = up.missing.iter().map(|missing| {
+                CheckResult::problem(
+                    "workspace",
+                    missing.words(),
+                    "correct its assets, or the hidden lists; portico check",
+                )
+            });
+            [here]
+                .into_iter()
+                .chain(up.findings.iter().map(|found| reached(&connection.name, found)))
+                .chain(missing)
+                .collect()
         }
         Err(error) => {
             let cause = error.cause().map_or_else(String::new, |cause| format!(": {cause}"));

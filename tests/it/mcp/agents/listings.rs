@@ -75,7 +75,11 @@ async fn an_empty_listing_says_why() {
             "no procedure or function ad that you may see; did you mean hr.add",
         ),
         ("get_procedure_parameters", json!({"procedureName": "hr.add", "paramName": "c"}), "no parameter matches c"),
-        ("get_tables", json!({"tableType": "SYNONYM"}), "types are TABLE"),
+        (
+            "get_tables",
+            json!({"tableType": "SYNONYM"}),
+            "no table of type SYNONYM that you may see; there are TABLE, VIEW",
+        ),
         ("get_tables", json!({"catalogName": "postgres"}), "is not this connection, which is shop"),
         ("get_columns", json!({"tableName": "hr.staff", "columnName": "nam,ident"}), "no column matches nam,ident"),
     ] {

@@ -44,7 +44,7 @@ fn each_problem_of_a_tool_names_its_key_and_remedy() {
                  \"x\"",
             ),
             "tools[0].parameters[0].default",
-            "is no integer",
+            "is not of type integer",
         ),
         ("[connections.disabled]\ntypes = [\"sqll\"]\n".to_owned(), "disabled.types", "did you mean sql?"),
         (

@@ -42,7 +42,7 @@ async fn more_values_than_the_source_takes_are_refused(app: &TestApp) {
     let (status, answer) = app.query(counting(70_000)).await;
     assert_eq!((status, &answer["error"]["code"]), (413, &json!(1800)), "{answer}");
     let words = answer["error"]["message"].as_str().unwrap();
-    assert!(words.starts_with("parameters: 70000 values"), "{words}");
+    assert!(words.starts_with("parameters: there are 70000 values, and"), "{words}");
 }
 
 async fn few_of_many_names_are_told(app: &TestApp) {

@@ -30,8 +30,10 @@ impl Validity {
 
     /// What is told to a caller whose credential does not open any more what it did.
     pub fn refusal() -> Error {
-        Error::unauthenticated("the credential was revoked, or opens less than before; what ran under it was cancelled")
-            .hint("authenticate again")
+        Error::unauthenticated(
+            "the credential is not valid any more, or opens less than before; what ran under it was cancelled",
+        )
+        .hint("authenticate again")
     }
 
     /// Why something failed that was abandoned because the credential has lost its validity.

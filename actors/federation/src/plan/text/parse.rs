@@ -93,7 +93,11 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
     if one.class != Class::Select {
         return Err(with_instead(only_reads(&one.verb), text));
     }
-    let mut parsed = DFParserBuilder::new(one.text.as_str())
+    let text_of_query = match one.text.get(..TABLE.len()) {
+        Some(verb) if verb.eq_ignore_ascii_case(TABLE) => one.text.replacen(verb, "SELECT * FROM", 1),
+        _ => one.text.clone(),
+    };
+    let mut parsed = DFParserBuilder::new(text_of_query.as_str())
         .with_dialect(&Bounded)
         // Brackets are counted before.
         .with_recursion_limit(1_000)
@@ -226,6 +230,9 @@ fn length(type_: &ast::DataType) -> Option<(u64, bool)> {
     }
 }
 
+/// `TABLE name` is `SELECT * FROM name`, which the engine's parser knows within a query alone.
+const TABLE: &str = "TABLE";
+
 /// Adds what to write instead of what other databases take.
 fn with_instead(error: Error, text: &str) -> Error {
     match portico_sources::instead(text, Dialect::POSTGRESQL) {
@@ -246,4 +253,17 @@ fn only_reads(verb: &str) -> Error {
         "query: {verb} is not supported over several connections; a statement that names several connections only reads"
     ))
     .hint("address one connection to write; read from the others in a separate statement")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_in_on_is_noticed() {
+        let text =
+            "SELECT t.id FROM a.b.t t JOIN c.d.o o ON o.id = t.id AND EXISTS (SELECT 1 FROM c.d.o x WHERE x.k = o.k)";
+        assert!(query(text, &[]).unwrap().written.joins_by_query);
+        assert!(!query("SELECT 1 FROM a.b.t WHERE EXISTS (SELECT 1 FROM c.d.o)", &[]).unwrap().written.joins_by_query);
+    }
 }

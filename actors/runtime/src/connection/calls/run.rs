@@ -139,12 +139,16 @@ impl Runner {
             Some(names) => names.failure(error),
             None if is_misspelt(&error, &call.op) => Box::pin(self.nearby(identity, call, profile).offer(error)).await,
             None if error.kind == Kind::TimedOut => Box::pin(self.blame_plan(error, &identity, call)).await,
-            None => self.name_writing_tool(error, call),
+            None => self.name_what_writes(error, call),
         }
     }
 
-    /// The refusal with the tool that takes what writes, where it is that of a tool that only reads, and not of the access.
-    fn name_writing_tool(&self, error: Error, call: &Call) -> Error {
+    /// The refusal with the scope or the tool that it takes to write, where it is not the connection that only reads.
+    fn name_what_writes(&self, error: Error, call: &Call) -> Error {
+        let is_of_scope = error.kind == Kind::Forbidden && error.get_sqlstate() == Some(READ_ONLY);
+        if is_of_scope && !call.by.may(Scope::Write) && self.description.connection.access == Access::ReadWrite {
+            return error.needs("write").hint("this credential only reads here; the statement needs the scope write");
+        }
         let Op::Execute(AllowedStatements::Select, sql) = &call.op else { return error };
         let is_of_tool = match error.get_sqlstate() {
             Some(READ_ONLY) => true,
