@@ -16,7 +16,7 @@ pub(super) fn relations(select: &Select) -> impl Iterator<Item = &TableFactor> {
         .flat_map(|from| std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation)))
 }
 
-/// The SELECTs that make the rows of a query, the first of a set operation first; those of a query in brackets are its own.
+/// Returns the SELECTs of a query, the first of a set operation first; without those of a query in parentheses.
 pub(in crate::plan) fn selects(body: &mut SetExpr) -> Vec<&mut Select> {
     let (mut todo, mut selects) = (vec![body], Vec::new());
     while let Some(body) = todo.pop() {
@@ -29,7 +29,7 @@ pub(in crate::plan) fn selects(body: &mut SetExpr) -> Vec<&mut Select> {
     selects
 }
 
-/// Visits the expressions of `node`, those within others first, and none of the queries within.
+/// Visits the expressions of `node`, inner ones first, and none of nested queries.
 pub(super) fn visit_own_expressions(node: &mut impl VisitMut, visit: impl FnMut(&mut Expr)) {
     let _ = node.visit(&mut Own { visit, depth: 0 });
 }
@@ -60,7 +60,7 @@ impl<F: FnMut(&mut Expr)> VisitorMut for Own<F> {
     }
 }
 
-/// Looks at the expressions of `node`, the outer ones first, and at none of the queries within, until one breaks it off.
+/// Visits the expressions of `node`, outer ones first, and none of nested queries, until one breaks.
 pub(super) fn look_at_own_expressions<B>(
     node: &impl Visit,
     look: impl FnMut(&Expr) -> ControlFlow<B>,
@@ -100,7 +100,7 @@ pub(super) fn names_column(expr: &Expr) -> bool {
     found.is_break()
 }
 
-/// What stands in the parentheses.
+/// Returns the expression inside of parentheses.
 pub(super) fn unnested(mut expr: &Expr) -> &Expr {
     while let Expr::Nested(inner) = expr {
         expr = inner;
