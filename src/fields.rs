@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The members of an object that nobody has asked for yet.
+/// The members of an object that have not been read yet.
 #[derive(Debug, Default)]
 pub struct Fields {
     members: Vec<(String, Box<RawValue>)>,
@@ -20,7 +20,7 @@ pub struct Fields {
     repeated: Option<String>,
 }
 
-/// An object's members in their order; of equal names the last counts, and the first such name is told.
+/// An object's members in their order. Of duplicate names the last one counts; the first such name is recorded.
 pub(crate) struct Members(pub(crate) Vec<(String, Box<RawValue>)>, pub(crate) Option<String>);
 
 /// Members that are looked through one by one; of more the names are kept in a table.
@@ -71,7 +71,7 @@ impl<'de> Deserialize<'de> for Members {
 }
 
 impl Fields {
-    /// Reads `text`, which must be one JSON object; `what` names it in errors.
+    /// Parses `text`, which must be one JSON object; `what` names it in errors.
     pub fn parse(text: &str, what: &str) -> Result<Self> {
         let members: Members = serde_json::from_str(text).map_err(|error| {
             if error.is_data() {
@@ -103,7 +103,7 @@ impl Fields {
         self.take(name).map(|value| text_of(&value, name)).transpose()
     }
 
-    /// The name of a schema, which may stand in double quotes. An empty one is none.
+    /// Reads the name of a schema, which may be in double quotes. An empty one counts as absent.
     pub fn schema(&mut self, name: &'static str) -> Result<Option<String>> {
         let text = self.string(name)?.filter(|text| !text.is_empty());
         Ok(text.map(|text| match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
@@ -141,15 +141,15 @@ impl Fields {
             .transpose()
     }
 
-    /// Values by name (`{"name": value}`, with or without `@`) or by position (`[value, …]`). A
-    /// value is bare JSON, or `{"dataType", "direction", "value"}` as SQL API clients send it; what
-    /// has a `dataType` and a `value` is such a wrapper whatever else clients put into it.
+    /// Reads values by name (`{"name": value}`, with or without `@`) or by position (`[value, …]`). A value is
+    /// plain JSON, or `{"dataType", "direction", "value"}` as SQL API clients send it; an object with `dataType`
+    /// and `value` is such a wrapper, whatever other members it has.
     pub fn arguments(&mut self, name: &'static str) -> Result<Vec<Argument>> {
         self.take(name).map_or_else(|| Ok(Vec::new()), |value| arguments(&value, name, Wrapped::Once))
     }
 
-    /// A list of such values, one for each run of a statement. Clients wrap the values of a batch
-    /// once more than those of a query.
+    /// Reads a list of such values, one set for each run of a statement. Clients wrap the values of a batch once
+    /// more than those of a query.
     pub fn argument_sets(&mut self, name: &'static str) -> Result<Vec<Vec<Argument>>> {
         let form = || {
             Error::invalid(format!("{name}: give a list of objects of names and values, one for each run"))
@@ -175,8 +175,7 @@ impl Fields {
         Ok(self.members.into_iter().map(|(name, value)| Argument { name, value, data_type: None }).collect())
     }
 
-    /// Refuses what nobody asked for, and what was given more than once: whoever reads it next may
-    /// count the other one.
+    /// Refuses members that were not read, and duplicates: another reader may use the other one.
     pub fn finish(self, what: &str) -> Result<()> {
         if let Some(name) = &self.repeated {
             return Err(repeated(what, name));
@@ -192,7 +191,7 @@ fn repeated(what: &str, name: &str) -> Error {
     Error::invalid(format!("{what} has the member {name:?} more than once")).hint("give it once")
 }
 
-/// The refusal of the member `name` of `what`, where there are those in `known`.
+/// Returns the error for the unknown member `name` of `what`, with the `known` names.
 pub fn unknown(what: &str, name: &str, known: &[&str]) -> Error {
     let error = Error::invalid(format!("{what} has no member {name:?}"));
     match near::did_you_mean(&near::nearest(name, known.iter().copied())) {
@@ -251,11 +250,11 @@ fn text_of(value: &RawValue, name: &str) -> Result<String> {
 /// The members of a wrapper.
 const WRAPPER: [&str; 3] = ["dataType", "direction", "value"];
 
-/// The value inside a wrapper, where `members` are one; of one that only says which way a value
-/// goes, by its number (JDBC), it is NULL, that of an output.
+/// Returns the value inside a wrapper, if `members` are one; for a wrapper with only a direction, by its number
+/// (JDBC), NULL, that of an output.
 ///
 /// # Errors
-/// What is a wrapper but for its value.
+/// A wrapper without a value.
 fn wrapped_value(members: &[(String, Box<RawValue>)]) -> Result<Option<&RawValue>, ()> {
     let has = |name: &str| members.iter().find(|(member, _)| member == name).map(|(_, value)| value.as_ref());
     let each = |fits: fn(&str, &str) -> bool| {

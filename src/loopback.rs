@@ -1,4 +1,4 @@
-//! Whether an address is one of this very machine: decided here alone.
+//! Whether a host, an origin or an address is of this machine.
 
 use std::net::IpAddr;
 

@@ -14,7 +14,7 @@ use crate::cli::{folders, running::serve};
 use crate::config::Config;
 use crate::sample;
 
-/// What makes each file of the sample.
+/// The functions that create the files of the sample.
 const SAMPLES: [(&str, fn(&Path) -> std::io::Result<()>); 2] =
     [("shop.db", sample::create), ("crm.db", sample::create_crm)];
 
@@ -60,7 +60,7 @@ pub(super) fn run(demo: Demo, common: &Common) -> Result<(), Failure> {
     let program = program()?;
     let announce = || {
         common.print(&credentials, welcome::page(&credentials, &program, &demo.data_dir));
-        // Whoever has no browser has read the address.
+        // Without a browser the address was printed.
         if demo.open
             && let Err(error) = open::that_detached(&credentials.base_url)
         {
