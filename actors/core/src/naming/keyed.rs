@@ -1,4 +1,4 @@
-//! SipHash-128 with a random key per process: a cache key for which outsiders cannot construct a collision.
+//! `SipHash`-128 with a random key per process: a cache key for which outsiders cannot construct a collision.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
